@@ -1,0 +1,122 @@
+#include "topo/placement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <unordered_map>
+
+#include "topo/machine.hpp"
+
+namespace ucg::topo {
+
+std::string_view name(Distance distance) {
+    static constexpr std::array<std::string_view, kDistanceCount> kNames = {
+        "core", "cache", "numa", "package", "host", "network"};
+    return kNames[static_cast<std::size_t>(distance)];
+}
+
+Place forget_inside(Place place, Distance known) {
+    UCG_ASSERT(known != Distance::network);
+    place.known = std::max(place.known, known);
+    if (place.known > Distance::core) {
+        place.core = 0;
+    }
+    if (place.known > Distance::cache) {
+        place.cache = 0;
+    }
+    if (place.known > Distance::numa) {
+        place.numa = 0;
+    }
+    if (place.known > Distance::package) {
+        place.package = 0;
+    }
+    return place;
+}
+
+// From the outside in, so that levels which do not nest (a cache over two NUMA domains) count as
+// far as their outermost difference.
+static Distance first_difference(const Place& a, const Place& b) {
+    if (a.host != b.host) {
+        return Distance::network;
+    }
+    if (a.package != b.package) {
+        return Distance::host;
+    }
+    if (a.numa != b.numa) {
+        return Distance::package;
+    }
+    if (a.cache != b.cache) {
+        return Distance::numa;
+    }
+    return a.core != b.core ? Distance::cache : Distance::core;
+}
+
+Distance distance(const Place& a, const Place& b) {
+    return std::max({first_difference(a, b), a.known, b.known});
+}
+
+// Numbers the hosts from 0 in order of first appearance and returns how many there are.
+static std::uint32_t renumber_hosts(std::vector<Place>& places) {
+    std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+    const std::uint32_t* previous = nullptr; // What the last place's host was, before renumbering.
+    std::uint32_t previous_host = 0;
+    for (Place& place : places) {
+        if (previous == nullptr || place.host != previous_host) {
+            previous_host = place.host;
+            const auto next = static_cast<std::uint32_t>(numbers.size());
+            previous = &numbers.try_emplace(place.host, next).first->second;
+        }
+        place.host = *previous;
+    }
+    return static_cast<std::uint32_t>(numbers.size());
+}
+
+Placement::Placement(std::vector<Place> places) : places_(std::move(places)) {
+    UCG_ASSERT(places_.size() <= static_cast<std::size_t>(std::numeric_limits<Rank>::max()));
+    host_begin_.assign(renumber_hosts(places_) + std::size_t{1}, 0);
+    for (Place& place : places_) {
+        place = forget_inside(place, place.known);
+        ++host_begin_[place.host + std::size_t{1}];
+    }
+    for (std::size_t host = 1; host < host_begin_.size(); ++host) {
+        ranks_per_host_max_ = std::max(ranks_per_host_max_, static_cast<Rank>(host_begin_[host]));
+        host_begin_[host] += host_begin_[host - 1];
+    }
+    by_host_.resize(places_.size());
+    index_on_host_.resize(places_.size());
+    std::vector<std::uint32_t> next(host_begin_.begin(), host_begin_.end() - 1);
+    for (Rank rank = 0; rank < rank_count(); ++rank) {
+        const std::uint32_t host = place(rank).host;
+        const std::uint32_t slot = next[host]++;
+        by_host_[slot] = rank;
+        index_on_host_[static_cast<std::size_t>(rank)] =
+            static_cast<Rank>(slot - host_begin_[host]);
+        // Hosts are numbered by first appearance, so without gaps the list by host is the identity.
+        contiguous_ = contiguous_ && slot == static_cast<std::uint32_t>(rank);
+        if (slot == host_begin_[host]) {
+            leaders_.push_back(rank);
+        } else { // Distances nest: no two ranks of a host are wider apart than from its leader.
+            widest_on_host_ = std::max(widest_on_host_, distance(leader(host), rank));
+        }
+    }
+}
+
+std::span<const Rank> Placement::ranks_on(std::uint32_t host) const {
+    UCG_DEBUG_ASSERT(host < host_count());
+    return std::span(by_host_).subspan(host_begin_[host],
+                                       host_begin_[host + 1] - host_begin_[host]);
+}
+
+Placement Placement::one_host(Rank rank_count) {
+    return regular(1, rank_count);
+}
+
+Placement Placement::regular(Rank hosts, Rank ranks_per_host) {
+    return map_ranks(Machine(), hosts, ranks_per_host, MapBy::core);
+}
+
+Placement Placement::packed(const Machine& machine, Rank hosts, Rank ranks_per_host) {
+    return map_ranks(machine, hosts, ranks_per_host, MapBy::core);
+}
+
+} // namespace ucg::topo

@@ -1,0 +1,113 @@
+// Where the ranks of a group are: a plain value, made once per group from facts that all ranks
+// agreed on, and the same on all of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::topo {
+
+class Machine;
+
+/// How far apart two ranks are: the innermost level that they share.
+enum class Distance : std::uint8_t { core, cache, numa, package, host, network };
+inline constexpr std::size_t kDistanceCount = 6;
+std::string_view name(Distance distance);
+
+/// One rank's place, from the outside in. Every index counts within its host, as hwloc's logical
+/// indexes do; a level that is not known, as the core of a rank that is not bound, has index 0.
+struct Place {
+    std::uint32_t host = 0;    ///< Which host of the group, from 0 in order of first appearance.
+    std::uint32_t package = 0; ///< Socket.
+    std::uint32_t numa = 0;    ///< NUMA domain.
+    std::uint32_t cache = 0;   ///< Last-level cache group.
+    std::uint32_t core = 0;
+    /// The innermost level that is known. Keeps a rank bound to all of host 0 apart from one bound
+    /// to its core 0: the former shares nothing closer than the host with anybody.
+    Distance known = Distance::core;
+
+    bool operator==(const Place&) const = default;
+};
+
+/// `place` with every level inside `known` forgotten. REQUIRES: known != Distance::network.
+Place forget_inside(Place place, Distance known);
+/// The innermost level that both share, as far as it is known.
+Distance distance(const Place& a, const Place& b);
+
+class Placement {
+  public:
+    Placement() = default;
+    /// `places[rank]`. Hosts are renumbered in order of first appearance; indexes of levels that
+    /// are not known are set to 0. REQUIRES: the count fits a Rank.
+    explicit Placement(std::vector<Place> places);
+
+    /// Every rank on one host, all else unknown.
+    static Placement one_host(Rank rank_count);
+    /// `hosts` hosts with `ranks_per_host` consecutive ranks each, all else unknown.
+    static Placement regular(Rank hosts, Rank ranks_per_host);
+    /// `hosts` times `machine`, ranks put on cores in order, filling a host before the next (as
+    /// --map-by core). Wraps around when ranks outnumber cores (oversubscription).
+    static Placement packed(const Machine& machine, Rank hosts, Rank ranks_per_host);
+
+    Rank rank_count() const { return static_cast<Rank>(places_.size()); }
+    std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_begin_.size()) - 1; }
+
+    /// REQUIRES: 0 <= rank < rank_count().
+    const Place& place(Rank rank) const { return places_[static_cast<std::size_t>(rank)]; }
+    /// The ranks of one host in rising order; the first is the host's leader.
+    std::span<const Rank> ranks_on(std::uint32_t host) const;
+    Rank leader(std::uint32_t host) const { return ranks_on(host).front(); }
+    /// The leaders of all hosts, by host.
+    std::span<const Rank> leaders() const { return leaders_; }
+    /// The position of `rank` among the ranks of its host.
+    Rank index_on_host(Rank rank) const { return index_on_host_[static_cast<std::size_t>(rank)]; }
+    bool same_host(Rank a, Rank b) const { return place(a).host == place(b).host; }
+    Distance distance(Rank a, Rank b) const { return topo::distance(place(a), place(b)); }
+    /// Do the ranks of each host follow one another without a gap?
+    bool hosts_are_contiguous() const { return contiguous_; }
+    /// The most ranks on any host.
+    Rank ranks_per_host_max() const { return ranks_per_host_max_; }
+    /// The widest distance between two ranks of one host; `core` where no host has two.
+    Distance widest_on_host() const { return widest_on_host_; }
+
+    bool operator==(const Placement& other) const { return places_ == other.places_; }
+
+  private:
+    std::vector<Place> places_;
+    std::vector<std::uint32_t> host_begin_ = {0}; // Into by_host_, host_count + 1 entries.
+    std::vector<Rank> by_host_;
+    std::vector<Rank> index_on_host_;
+    std::vector<Rank> leaders_;
+    Distance widest_on_host_ = Distance::core;
+    Rank ranks_per_host_max_ = 0;
+    bool contiguous_ = true;
+};
+
+/// One line per rank: "rank 3: host 0 package 0 numa 0 cache 0 core 1", cut off after the innermost
+/// known level ("rank 3: host 0"). Parsing gives an equal value.
+std::string to_text(const Placement& placement);
+/// Skips empty lines and what follows '#'. Fails with invalid_argument and "line L, column C:
+/// expected ..., found ...".
+Result<Placement> parse_placement(std::string_view text);
+
+/// What consecutive ranks of one host are spread over, as mpirun's --map-by.
+enum class MapBy : std::uint8_t {
+    core,    ///< Core after core.
+    cache,   ///< Round robin over the last-level caches, each time on the next core there.
+    numa,    ///< The same over NUMA domains.
+    package, ///< The same over packages.
+    host,    ///< Round robin over hosts, core after core on each.
+};
+std::string_view name(MapBy map_by);
+
+/// `hosts` times `machine` with `ranks_per_host` ranks each, one core per rank, wrapping around
+/// when ranks outnumber cores. A machine without cores gives places that know the host alone.
+/// REQUIRES: hosts >= 0, ranks_per_host >= 0, and the product fits a Rank.
+Placement map_ranks(const Machine& machine, Rank hosts, Rank ranks_per_host, MapBy map_by);
+
+} // namespace ucg::topo
