@@ -1,0 +1,5 @@
+// Facade of ucg_coll/cost: cost models as values. May include base and topo; never clocks or the
+// environment.
+#pragma once
+
+#include "ucg_coll/cost/profile.hpp"

@@ -1,0 +1,52 @@
+// What things cost, as plain values with units in their names. The planner compares algorithms with
+// them; `ucg_tune` will measure them, until then the built-in default holds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::cost {
+
+/// LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995) for one level of the machine.
+struct LogGp {
+    double latency_ns = 0;      ///< L: from the end of sending to the start of receiving.
+    double overhead_ns = 0;     ///< o: what sending or receiving a message costs the processor.
+    double gap_ns = 0;          ///< g: between two consecutive messages of one sender.
+    double gap_per_byte_ns = 0; ///< G: per byte of a long message.
+
+    bool operator==(const LogGp&) const = default;
+};
+
+/// From the start of sending `bytes` to the end of receiving them: o + (bytes - 1) G + L + o.
+double message_ns(const LogGp& model, std::uint64_t bytes);
+
+struct Profile {
+    /// Index: topo::Distance.
+    std::array<LogGp, topo::kDistanceCount> levels;
+    double copy_per_byte_ns = 0;   ///< Copying within one process, in cache.
+    double reduce_per_byte_ns = 0; ///< Per byte of one operand.
+    double reduce_fixed_ns = 0;    ///< Per reduction.
+
+    const LogGp& level(topo::Distance distance) const {
+        return levels[static_cast<std::size_t>(distance)];
+    }
+    bool operator==(const Profile&) const = default;
+};
+
+/// Typical of current x86 servers with Ethernet: used until the machine has been measured.
+const Profile& default_profile();
+
+/// TOML with one table per level ([levels.cache]) and one for [compute]. Parsing what was printed
+/// gives an equal value. REQUIRES: finite numbers.
+std::string to_toml(const Profile& profile);
+/// Every key must be there, none other may be. Fails with invalid_argument and "line L: key:
+/// expected
+/// ..., found ...".
+Result<Profile> parse_toml(std::string_view text);
+
+} // namespace ucg::cost
