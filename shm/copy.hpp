@@ -1,0 +1,46 @@
+// Copies into shared memory, chosen by what the destination's cache lines are doing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ucg::shm {
+
+/// Copies at most 48 bytes without a call: two moves that may overlap cover each size class.
+inline void copy_short(std::byte* target, const std::byte* source, std::size_t bytes) {
+    if (bytes >= 16) {
+        std::memcpy(target, source, 16);
+        if (bytes > 32) {
+            std::memcpy(target + 16, source + 16, 16);
+        }
+        std::byte last[16];
+        std::memcpy(last, source + bytes - 16, 16);
+        std::memcpy(target + bytes - 16, last, 16);
+    } else if (bytes >= 8) {
+        std::uint64_t first = 0;
+        std::uint64_t last = 0;
+        std::memcpy(&first, source, 8);
+        std::memcpy(&last, source + bytes - 8, 8);
+        std::memcpy(target, &first, 8);
+        std::memcpy(target + bytes - 8, &last, 8);
+    } else if (bytes >= 4) {
+        std::uint32_t first = 0;
+        std::uint32_t last = 0;
+        std::memcpy(&first, source, 4);
+        std::memcpy(&last, source + bytes - 4, 4);
+        std::memcpy(target, &first, 4);
+        std::memcpy(target + bytes - 4, &last, 4);
+    } else {
+        for (std::size_t i = 0; i < bytes; ++i) {
+            target[i] = source[i];
+        }
+    }
+}
+
+/// Copies past the caches (non-temporal stores) where the processor can, and orders the copy before
+/// every later store. For targets whose lines another core's cache holds: an ordinary store must
+/// first take each line away from there.
+void copy_streaming(std::byte* target, const std::byte* source, std::size_t bytes);
+
+} // namespace ucg::shm

@@ -1,0 +1,64 @@
+// How processes of one host pass one another their segments: descriptors (SCM_RIGHTS) over abstract
+// Unix sockets, which have no file and vanish with the process. Internal to shm; heap.hpp is the
+// way in.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "shm/descriptor.hpp"
+#include "shm/token.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::shm {
+
+class Heap;
+struct HeapAddress;
+
+/// The socket at which the heap named `token` is fetched. It takes connections from the moment that
+/// it exists, so whoever learned the token can connect even before the owner begins to answer.
+Result<Descriptor> listen_for_peers(const Token& token);
+
+/// One run of the exchange: fetches the missing peers' segments and serves the own one until
+/// nothing is missing. One loop over poll(2) does both, so no order of arrivals can deadlock.
+///
+/// Each connection swaps both descriptors: the caller sends its own in its greeting, the answer
+/// carries the other. A process has a peer's segment only after it has sent its own to that peer,
+/// so it may leave the loop as soon as it misses nothing. Of a pair the one with the lower token
+/// calls at once; the other one calls only after a while, which is needed when the first is here
+/// for another group and does not miss the second.
+class Exchange {
+  public:
+    Exchange(Heap& heap, std::span<const HeapAddress> peers);
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    using Clock = std::chrono::steady_clock;
+    Status run(Clock::time_point deadline);
+
+  private:
+    struct Wanted;
+    struct Letter;
+
+    Status call_missing();
+    Status call(Wanted& peer);
+    Status accept_callers();
+    Status hear_callers();
+    Status hear_answers();
+    Status take(Letter& letter, int socket);
+    bool greet(int socket) const;
+    void drop_finished();
+    void wait(Clock::time_point deadline) const;
+    Status late() const;
+
+    Heap& heap_;
+    Clock::time_point started_;
+    std::vector<Wanted> wanted_;      // Peers whose segment is missing.
+    std::vector<Descriptor> callers_; // Accepted connections whose greeting was not heard yet.
+};
+
+} // namespace ucg::shm

@@ -1,0 +1,169 @@
+#include "shm/heap.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <sys/resource.h>
+#include <utility>
+
+#include "shm/budget.hpp"
+#include "shm/exchange.hpp"
+
+namespace ucg::shm {
+namespace {
+
+constexpr std::uint64_t kCapacityMin = std::uint64_t{1} << 20;
+constexpr std::uint64_t kCapacityShare = 4; // Of the memory there is.
+constexpr std::uint64_t kLeaseShare = 2;    // Of the memory that is left.
+
+/// The wish, reduced to what this process may have. A file that grows beyond RLIMIT_FSIZE is not an
+/// error but the signal SIGXFSZ, so that limit is asked for and not tried.
+std::uint64_t allowed_capacity(std::uint64_t wish) {
+    std::uint64_t capacity = std::min(wish, memory_budget().total / kCapacityShare);
+    rlimit file_size = {};
+    if (::getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur != RLIM_INFINITY) {
+        capacity = std::min<std::uint64_t>(capacity, file_size.rlim_cur);
+    }
+    return capacity / page_bytes() * page_bytes();
+}
+
+/// Halves the wish until the address space (RLIMIT_AS) has room for it.
+Result<std::unique_ptr<Segment>> largest_segment(std::uint64_t capacity) {
+    auto segment = Segment::create(capacity);
+    while (!segment.ok() && segment.status().code() == Code::out_of_memory &&
+           capacity / 2 >= kCapacityMin) {
+        capacity = round_up(capacity / 2, page_bytes());
+        segment = Segment::create(capacity);
+    }
+    return segment;
+}
+
+} // namespace
+
+Lease::Lease(Lease&& other) noexcept
+    : heap_(std::exchange(other.heap_, nullptr)), data_(std::exchange(other.data_, nullptr)),
+      offset_(std::exchange(other.offset_, 0)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+    std::swap(heap_, other.heap_);
+    std::swap(data_, other.data_);
+    std::swap(offset_, other.offset_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+Lease::~Lease() {
+    if (heap_ != nullptr) {
+        heap_->give_back(offset_, bytes_);
+    }
+}
+
+Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
+    const std::uint64_t capacity = allowed_capacity(options.capacity_bytes);
+    if (capacity == 0) {
+        return failure(Code::out_of_memory,
+                       "the node heap was given {} bytes, less than a page: raise its capacity or "
+                       "the file size limit (ulimit -f)",
+                       options.capacity_bytes);
+    }
+    auto segment = largest_segment(capacity);
+    if (!segment) {
+        return segment.status();
+    }
+    auto token = random_token();
+    if (!token) {
+        return token.status();
+    }
+    auto listener = listen_for_peers(*token);
+    if (!listener) {
+        return listener.status();
+    }
+    return std::unique_ptr<Heap>(new Heap(std::move(*segment), *token, std::move(*listener)));
+}
+
+Heap::Heap(std::unique_ptr<Segment> segment, const Token& token, Descriptor listener)
+    : segment_(std::move(segment)), token_(token), listener_(std::move(listener)),
+      ranges_(segment_->bytes()) {}
+
+Heap::~Heap() {
+    UCG_ASSERT(ranges_.free_bytes() == segment_->bytes());
+}
+
+HeapAddress Heap::address() const {
+    return {token_, segment_->bytes()};
+}
+
+Result<Lease> Heap::lease(std::uint64_t bytes) {
+    if (bytes == 0) {
+        return Status(Code::invalid_argument, "a lease of the node heap must have bytes");
+    }
+    // Every rank of a host finds the same shortage, so the caller reports it, once per host.
+    if (bytes > segment_->bytes()) {
+        return failure(Code::out_of_memory,
+                       "the node heap has {} bytes per process, {} are wanted: raise its capacity",
+                       segment_->bytes(), bytes);
+    }
+    const std::uint64_t size = round_up(bytes, page_bytes());
+    const std::uint64_t available = memory_budget().available;
+    if (size > available / kLeaseShare) {
+        return failure(Code::out_of_memory,
+                       "a lease of {} bytes would take most of the {} bytes of memory that this "
+                       "host or control group has left",
+                       size, available);
+    }
+    const std::lock_guard lock(mutex_);
+    const auto offset = ranges_.take(size);
+    if (!offset) {
+        return failure(
+            Code::out_of_memory,
+            "the node heap has {} of {} bytes free, the largest piece {}, wanted {}: raise "
+            "its capacity or free communicators",
+            ranges_.free_bytes(), segment_->bytes(), ranges_.largest_free(), size);
+    }
+    if (Status status = segment_->reserve(*offset, size); !status.ok()) {
+        ranges_.give_back(*offset, size);
+        return status;
+    }
+    return Lease(*this, segment_->base() + *offset, *offset, size);
+}
+
+void Heap::give_back(std::uint64_t offset, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    segment_->discard(offset, bytes);
+    ranges_.give_back(offset, bytes);
+}
+
+std::uint64_t Heap::free_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return ranges_.free_bytes();
+}
+
+Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout) {
+    const std::lock_guard lock(attach_mutex_);
+    return Exchange(*this, peers).run(std::chrono::steady_clock::now() + timeout);
+}
+
+void Heap::add_peer(const Token& token, Peer peer) {
+    const std::lock_guard lock(mutex_);
+    peers_.emplace(token, std::move(peer));
+}
+
+std::byte* Heap::base_of(const Token& token) const {
+    if (token == token_) {
+        return segment_->base();
+    }
+    const std::lock_guard lock(mutex_);
+    const auto found = peers_.find(token);
+    return found == peers_.end() ? nullptr : found->second.base;
+}
+
+std::optional<HeapPlace> Heap::locate(const std::byte* data, std::uint64_t bytes) const {
+    const auto first = reinterpret_cast<std::uintptr_t>(data);
+    const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+    if (first < base || first - base > segment_->bytes() ||
+        bytes > segment_->bytes() - (first - base)) {
+        return std::nullopt;
+    }
+    return HeapPlace{token_, first - base};
+}
+
+} // namespace ucg::shm

@@ -1,0 +1,126 @@
+// The node heap, one process's share of it: memory that the process hands out in leases and that
+// its peers on the host map. Anonymous, of one user, gone with the last process that holds it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "shm/ranges.hpp"
+#include "shm/segment.hpp"
+#include "shm/token.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::shm {
+
+class Heap;
+
+/// Memory leased from a heap: zeroed, page-aligned, backed by pages, returned on destruction. The
+/// heap must outlive it.
+class Lease {
+  public:
+    Lease() = default;
+    Lease(Lease&& other) noexcept;
+    Lease& operator=(Lease&& other) noexcept;
+    ~Lease();
+
+    std::byte* data() const { return data_; }
+    std::uint64_t bytes() const { return bytes_; }   ///< Rounded up to pages.
+    std::uint64_t offset() const { return offset_; } ///< From the base of the heap's segment.
+
+  private:
+    friend class Heap;
+    Lease(Heap& heap, std::byte* data, std::uint64_t offset, std::uint64_t bytes)
+        : heap_(&heap), data_(data), offset_(offset), bytes_(bytes) {}
+
+    Heap* heap_ = nullptr;
+    std::byte* data_ = nullptr;
+    std::uint64_t offset_ = 0;
+    std::uint64_t bytes_ = 0;
+};
+
+struct HeapOptions {
+    /// Address space of the segment. Only what is leased uses memory. Reduced to a quarter of the
+    /// memory of the machine or control group, and to what the limits of the process allow.
+    std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
+};
+
+/// What another process needs in order to map a heap. Trivially copyable, without pointers: it is
+/// exchanged as bytes.
+struct HeapAddress {
+    Token token;
+    std::uint64_t capacity_bytes = 0;
+
+    bool operator==(const HeapAddress&) const = default;
+};
+
+/// Where in its owner's heap a byte is.
+struct HeapPlace {
+    Token token;
+    std::uint64_t offset = 0;
+
+    bool operator==(const HeapPlace&) const = default;
+};
+
+/// Thread-safe. Belongs to the process that made it: a forked child may not use it.
+class Heap {
+  public:
+    /// Makes the segment and the socket at which peers fetch it.
+    static Result<std::unique_ptr<Heap>> create(const HeapOptions& options);
+    ~Heap();
+    Heap(const Heap&) = delete;
+    Heap& operator=(const Heap&) = delete;
+
+    /// Fails with out_of_memory when the segment has no such range free, or when so much memory
+    /// would endanger the processes of this host: never later, by a signal, when it is written.
+    Result<Lease> lease(std::uint64_t bytes);
+
+    HeapAddress address() const;
+
+    /// Maps the heaps of `peers`, the own one and those already mapped excepted. Collective: each
+    /// of the peers must call it at about the same time with this heap among its own `peers`, since
+    /// everyone serves its segment while it fetches the others'. Returns when all are mapped, and
+    /// fails with timed_out when one has not come within `timeout`, with unreachable when one is
+    /// gone. What was mapped stays mapped as long as this heap lives.
+    Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
+
+    /// Where the segment of an attached heap, or the own one, starts in this process; null when it
+    /// is not attached.
+    std::byte* base_of(const Token& token) const;
+
+    /// Where `bytes` bytes from `data` on lie, if all of them lie in the own segment.
+    std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
+
+    std::uint64_t capacity_bytes() const { return segment_->bytes(); }
+    std::uint64_t free_bytes() const;
+
+  private:
+    friend class Lease;
+    friend class Exchange;
+
+    /// A mapped peer. `mapping` is null for a heap of this same process, whose own mapping serves.
+    struct Peer {
+        std::byte* base = nullptr;
+        std::unique_ptr<Segment> mapping;
+    };
+
+    Heap(std::unique_ptr<Segment> segment, const Token& token, Descriptor listener);
+    void give_back(std::uint64_t offset, std::uint64_t bytes);
+    bool attached(const Token& token) const { return base_of(token) != nullptr; }
+    void add_peer(const Token& token, Peer peer);
+
+    std::unique_ptr<Segment> segment_;
+    Token token_;
+    Descriptor listener_;
+    mutable std::mutex mutex_; ///< Guards ranges_ and peers_.
+    Ranges ranges_;
+    std::map<Token, Peer> peers_;
+    std::mutex attach_mutex_; ///< One exchange at a time; it serves the peers of all.
+};
+
+} // namespace ucg::shm

@@ -1,0 +1,58 @@
+#include "shm/ranges.hpp"
+
+#include <algorithm>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::shm {
+
+Ranges::Ranges(std::uint64_t size) : free_bytes_(size) {
+    if (size > 0) {
+        free_.emplace(0, size);
+    }
+}
+
+std::optional<std::uint64_t> Ranges::take(std::uint64_t size) {
+    UCG_ASSERT(size > 0);
+    const auto found = std::find_if(free_.begin(), free_.end(),
+                                    [size](const auto& range) { return range.second >= size; });
+    if (found == free_.end()) {
+        return std::nullopt;
+    }
+    const auto [offset, length] = *found;
+    free_.erase(found);
+    if (length > size) {
+        free_.emplace(offset + size, length - size);
+    }
+    free_bytes_ -= size;
+    return offset;
+}
+
+void Ranges::give_back(std::uint64_t offset, std::uint64_t size) {
+    free_bytes_ += size;
+    auto next = free_.upper_bound(offset);
+    UCG_ASSERT(next == free_.end() || offset + size <= next->first);
+    if (next != free_.end() && offset + size == next->first) {
+        size += next->second;
+        next = free_.erase(next);
+    }
+    if (next != free_.begin()) {
+        const auto before = std::prev(next);
+        UCG_ASSERT(before->first + before->second <= offset);
+        if (before->first + before->second == offset) {
+            before->second += size;
+            return;
+        }
+    }
+    free_.emplace_hint(next, offset, size);
+}
+
+std::uint64_t Ranges::largest_free() const {
+    std::uint64_t largest = 0;
+    for (const auto& [offset, size] : free_) {
+        largest = std::max(largest, size);
+    }
+    return largest;
+}
+
+} // namespace ucg::shm

@@ -1,0 +1,111 @@
+#include "shm/segment.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ucg::shm {
+namespace {
+
+constexpr unsigned kNoExecSeal = 0x0008; // MFD_NOEXEC_SEAL, newer than some headers.
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr std::uint64_t kReserveStep = std::uint64_t{8} << 20;
+
+Status system_failure(const char* what) {
+    const Code code = errno == ENOMEM || errno == ENOSPC ? Code::out_of_memory : Code::io_error;
+    return failure(code, "shared memory: {} failed: {}", what, std::strerror(errno));
+}
+
+Descriptor anonymous_file() {
+    constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    // Systems with vm.memfd_noexec=2 refuse executable files; kernels before 6.3 refuse the flag.
+    Descriptor file(::memfd_create("ucg", kFlags | kNoExecSeal));
+    return file.valid() || errno != EINVAL ? std::move(file)
+                                           : Descriptor(::memfd_create("ucg", kFlags));
+}
+
+} // namespace
+
+std::uint64_t page_bytes() {
+    static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
+    Descriptor file = anonymous_file();
+    if (!file.valid()) {
+        return system_failure("memfd_create");
+    }
+    if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
+        return system_failure("ftruncate");
+    }
+    if (::fcntl(file.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
+        return system_failure("sealing");
+    }
+    return map(std::move(file), bytes);
+}
+
+Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t bytes) {
+    struct stat info = {};
+    if (::fstat(file.get(), &info) != 0) {
+        return system_failure("fstat");
+    }
+    const int seals = ::fcntl(file.get(), F_GET_SEALS);
+    if (static_cast<std::uint64_t>(info.st_size) < bytes || seals < 0 ||
+        (seals & kSizeSeals) != kSizeSeals) {
+        return Status(Code::io_error, "shared memory: a peer passed a file that is not a segment");
+    }
+    auto segment = map(std::move(file), bytes);
+    if (segment) {
+        (*segment)
+            ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
+    }
+    return segment;
+}
+
+Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t bytes) {
+    void* base =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+    if (base == MAP_FAILED) {
+        return system_failure("mmap");
+    }
+    return std::unique_ptr<Segment>(
+        new Segment(std::move(file), static_cast<std::byte*>(base), bytes));
+}
+
+Segment::~Segment() {
+    ::munmap(base_, bytes_);
+}
+
+Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
+    // A process that was slow to let go of an earlier lease may have touched a page of it since, so
+    // the range is emptied again; then every page of it is new and zero.
+    discard(offset, bytes);
+    // In steps: a signal undoes the whole of a call, and a periodic one would undo a long call
+    // forever.
+    for (std::uint64_t done = 0; done < bytes;) {
+        const std::uint64_t step = std::min(kReserveStep, bytes - done);
+        if (::fallocate(file_.get(), 0, static_cast<off_t>(offset + done),
+                        static_cast<off_t>(step)) == 0) {
+            done += step;
+        } else if (errno != EINTR) {
+            Status status = system_failure("fallocate");
+            discard(offset, bytes);
+            return status;
+        }
+    }
+    return Status();
+}
+
+void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
+    // It can fail only for arguments that are wrong.
+    UCG_ASSERT(::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                           static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ||
+               errno == EINTR || errno == ENOMEM);
+}
+
+} // namespace ucg::shm

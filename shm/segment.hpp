@@ -1,0 +1,54 @@
+// One mapping of one memfd. The file has no name and is unlinked by birth: when the last process
+// that holds it is gone, by whatever signal, so is the memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "shm/descriptor.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::shm {
+
+class Segment {
+  public:
+    /// A new file of `bytes` zeros, none of them backed by a page yet, sealed against a change of
+    /// size, so that no process can make another one's access fail with SIGBUS by truncating it.
+    static Result<std::unique_ptr<Segment>> create(std::uint64_t bytes);
+
+    /// Maps a file that another process created. Refuses one that is shorter than `bytes` or that
+    /// could be shortened.
+    static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes);
+
+    Segment(const Segment&) = delete;
+    Segment& operator=(const Segment&) = delete;
+    ~Segment();
+
+    std::byte* base() const { return base_; }
+    std::uint64_t bytes() const { return bytes_; }
+    /// Of a created segment; an adopted one has none.
+    int descriptor() const { return file_.get(); }
+
+    /// Backs a range with zeroed pages, on the caller's NUMA node by the usual first-touch policy.
+    /// Exhaustion is out_of_memory here and never a signal later. REQUIRES: created here,
+    /// page-aligned.
+    Status reserve(std::uint64_t offset, std::uint64_t bytes);
+
+    /// Returns the pages of a range to the system. REQUIRES: created here, page-aligned.
+    void discard(std::uint64_t offset, std::uint64_t bytes);
+
+  private:
+    Segment(Descriptor file, std::byte* base, std::uint64_t bytes)
+        : file_(std::move(file)), base_(base), bytes_(bytes) {}
+    static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes);
+
+    Descriptor file_;
+    std::byte* base_;
+    std::uint64_t bytes_;
+};
+
+/// Bytes of a page of memory.
+std::uint64_t page_bytes();
+
+} // namespace ucg::shm
