@@ -1,0 +1,340 @@
+#include "ucg_coll/graph/builder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ucg::graph {
+namespace {
+
+bool intersect(const Slice& a, const Slice& b) {
+    return a.offset < b.end() && b.offset < a.end();
+}
+
+bool same_memory(const Slice& a, const Slice& b) {
+    return a.owner == b.owner && a.buffer == b.buffer;
+}
+
+} // namespace
+
+Builder::Builder(const Request& request, Rank rank, std::string_view algorithm) {
+    const BufferSizes sizes = buffer_sizes(request, rank);
+    schedule_.collective = request.collective;
+    schedule_.algorithm = algorithm;
+    schedule_.rank = rank;
+    schedule_.rank_count = request.rank_count;
+    schedule_.in_place = request.in_place;
+    schedule_.input_bytes = sizes.input;
+    schedule_.output_bytes = sizes.output;
+    schedule_.element_bytes = request.element_bytes;
+}
+
+Slice Builder::input(std::uint64_t offset, std::uint64_t length) const {
+    return {offset, length, rank(), BufferKind::input, Stride::fixed};
+}
+
+Slice Builder::output(std::uint64_t offset, std::uint64_t length) const {
+    return {offset, length, rank(), BufferKind::output, Stride::fixed};
+}
+
+Slice Builder::scratch(std::uint64_t length) {
+    const Slice slice{schedule_.scratch_bytes, length, rank(), BufferKind::scratch, Stride::fixed};
+    schedule_.scratch_bytes = round_up(checked_add(slice.end(), 0), kCacheLine);
+    return slice;
+}
+
+Slice Builder::rotating_scratch(std::uint64_t segment_bytes, std::uint32_t rotation) {
+    Slice slice = scratch(checked_multiply(segment_bytes, rotation));
+    slice.length = segment_bytes;
+    return rotate(slice);
+}
+
+OpId Builder::send(Rank peer, Slice source, After after) {
+    if (source.length == 0) {
+        return kNoOp;
+    }
+    Op op;
+    op.kind = OpKind::send;
+    op.peer = peer;
+    op.source = checked(source);
+    return add(op, {&op.source, 1}, nullptr, after);
+}
+
+OpId Builder::recv(Rank peer, Slice target, After after) {
+    if (target.length == 0) {
+        return kNoOp;
+    }
+    Op op;
+    op.kind = OpKind::recv;
+    op.peer = peer;
+    op.target = checked(target);
+    return add(op, {}, &op.target, after);
+}
+
+OpId Builder::copy(Slice source, Slice target, After after) {
+    UCG_ASSERT(source.length == target.length);
+    if (source.length == 0 || source == target) {
+        return kNoOp;
+    }
+    Op op;
+    op.kind = OpKind::copy;
+    op.source = checked(source);
+    op.target = checked(target);
+    return add(op, {&op.source, 1}, &op.target, after);
+}
+
+OpId Builder::reduce(std::span<const Slice> operands, Slice target, After after) {
+    UCG_ASSERT(!operands.empty() && operands.size() <= 0xffff);
+    if (operands.size() == 1) {
+        return copy(operands[0], target, after);
+    }
+    if (target.length == 0) {
+        return kNoOp;
+    }
+    Op op;
+    op.kind = OpKind::reduce;
+    op.target = checked(target);
+    op.first_operand = static_cast<std::uint32_t>(schedule_.operands.size());
+    op.operand_count = static_cast<std::uint16_t>(operands.size());
+    for (const Slice& operand : operands) {
+        UCG_ASSERT(operand.length == target.length);
+        schedule_.operands.push_back(checked(operand));
+    }
+    return add(op, operands, &op.target, after);
+}
+
+OpId Builder::signal(Rank peer, After after) {
+    Op op;
+    op.kind = OpKind::signal;
+    op.peer = peer;
+    return add(op, {}, nullptr, after);
+}
+
+OpId Builder::await(Rank peer, After after) {
+    Op op;
+    op.kind = OpKind::await;
+    op.peer = peer;
+    return add(op, {}, nullptr, after);
+}
+
+Builder::Segments Builder::begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
+                                        std::uint32_t rotation) {
+    UCG_ASSERT(!in_repeat_ && total_bytes > 0 && segment_bytes > 0);
+    UCG_ASSERT(rotation >= 1 && rotation <= 15);
+    const std::uint64_t count = divide_up(total_bytes, segment_bytes);
+    if (count > 1) {
+        in_repeat_ = true;
+        repeat_total_ = total_bytes;
+        repeat_ = {static_cast<std::uint32_t>(schedule_.ops.size()), 0,       count, segment_bytes,
+                   total_bytes - (count - 1) * segment_bytes,        rotation};
+    }
+    return {count, std::min(total_bytes, segment_bytes)};
+}
+
+void Builder::end_repeat() {
+    if (!in_repeat_) {
+        return; // A single segment: its ops stand as they are.
+    }
+    repeat_.op_count = static_cast<std::uint32_t>(schedule_.ops.size()) - repeat_.first_op;
+    depend_on_earlier_iterations();
+    for (std::uint32_t i = 0; i < repeat_.op_count; ++i) {
+        store(repeat_.first_op + i, body_dependencies_[i]);
+    }
+    for (Access access : body_) {
+        access.slice = covered(access.slice);
+        record(access);
+    }
+    if (repeat_.op_count > 0) {
+        schedule_.repeats.push_back(repeat_);
+    }
+    in_repeat_ = false;
+    body_.clear();
+    body_dependencies_.clear();
+}
+
+Schedule Builder::finish() {
+    UCG_ASSERT(!in_repeat_);
+    histories_.clear();
+    return std::exchange(schedule_, Schedule{});
+}
+
+/// What the caller handed in, fit to be stored: strides mean nothing outside a repeat.
+Slice Builder::checked(Slice slice) const {
+    if (!in_repeat_) {
+        slice.stride = Stride::fixed;
+    } else {
+        UCG_ASSERT(slice.length == repeat_.segment_bytes);
+    }
+    return slice;
+}
+
+OpId Builder::add(Op op, std::span<const Slice> reads, const Slice* write, After after) {
+    UCG_ASSERT(op.peer != rank());
+    const auto id = static_cast<OpId>(schedule_.ops.size());
+    UCG_ASSERT(id < (1U << 28));
+    schedule_.ops.push_back(op);
+
+    std::vector<Access> accesses;
+    accesses.reserve(reads.size() + 1);
+    for (const Slice& slice : reads) {
+        accesses.push_back({id, checked(slice), false});
+    }
+    if (write != nullptr) {
+        accesses.push_back({id, checked(*write), true});
+    }
+
+    std::vector<Dependency> list;
+    for (const OpId on : after) {
+        depend(list, on);
+    }
+    for (const Access& access : accesses) {
+        depend_on_history(list, access);
+        if (in_repeat_) {
+            depend_on_body(list, access);
+        }
+    }
+    if (in_repeat_) {
+        body_.insert(body_.end(), accesses.begin(), accesses.end());
+        body_dependencies_.push_back(std::move(list));
+        return id;
+    }
+    store(id, list);
+    for (const Access& access : accesses) {
+        record(access);
+    }
+    return id;
+}
+
+void Builder::store(std::uint32_t op, std::span<const Dependency> list) {
+    schedule_.ops[op].first_dependency = static_cast<std::uint32_t>(schedule_.dependencies.size());
+    schedule_.dependencies.insert(schedule_.dependencies.end(), list.begin(), list.end());
+}
+
+void Builder::depend(std::vector<Dependency>& list, OpId on, std::uint32_t distance) const {
+    if (on == kNoOp || (distance == 0 && on + 1 == schedule_.ops.size())) {
+        return; // The op itself may read what it writes.
+    }
+    const Dependency dependency{on & 0x0fffffffU, distance & 0xfU};
+    if (std::find(list.begin(), list.end(), dependency) == list.end()) {
+        list.push_back(dependency);
+    }
+}
+
+void Builder::depend_on_history(std::vector<Dependency>& list, const Access& access) {
+    const Slice slice = covered(access.slice);
+    History& past = history(slice);
+    auto stretch = past.upper_bound(slice.offset);
+    if (stretch != past.begin()) {
+        --stretch;
+    }
+    for (; stretch != past.end() && stretch->first < slice.end(); ++stretch) {
+        if (stretch->second.end <= slice.offset) {
+            continue;
+        }
+        // Readers come after the writer, so depending on them is enough.
+        if (!access.writes || stretch->second.readers.empty()) {
+            depend(list, stretch->second.writer);
+        }
+        if (access.writes) {
+            for (const OpId reader : stretch->second.readers) {
+                depend(list, reader);
+            }
+        }
+    }
+}
+
+void Builder::depend_on_body(std::vector<Dependency>& list, const Access& access) const {
+    for (const Access& earlier : body_) {
+        if (conflict(access, earlier, 0)) {
+            depend(list, earlier.op);
+        }
+    }
+}
+
+void Builder::depend_on_earlier_iterations() {
+    for (std::uint32_t distance = 1; distance <= repeat_.rotation; ++distance) {
+        for (const Access& later : body_) {
+            for (const Access& earlier : body_) {
+                if (conflict(later, earlier, distance)) {
+                    depend(body_dependencies_[later.op - repeat_.first_op], earlier.op, distance);
+                }
+            }
+        }
+    }
+}
+
+void Builder::record(const Access& access) {
+    const Slice& slice = access.slice;
+    History& past = history(slice);
+    split(past, slice.offset);
+    split(past, slice.end());
+    if (access.writes) {
+        past.erase(past.lower_bound(slice.offset), past.lower_bound(slice.end()));
+        past[slice.offset] = {slice.end(), access.op, {}};
+        return;
+    }
+    std::uint64_t offset = slice.offset;
+    while (offset < slice.end()) { // Every stretch in the slice, filling the gaps between them.
+        const auto next = past.lower_bound(offset);
+        if (next == past.end() || next->first > offset) {
+            const std::uint64_t end =
+                next == past.end() ? slice.end() : std::min(next->first, slice.end());
+            past[offset] = {end, kNoOp, {access.op}};
+            offset = end;
+        } else {
+            next->second.readers.push_back(access.op);
+            offset = next->second.end;
+        }
+    }
+}
+
+/// Makes `offset` the border of two stretches if it lies within one.
+void Builder::split(History& history, std::uint64_t offset) {
+    auto stretch = history.upper_bound(offset);
+    if (stretch == history.begin()) {
+        return;
+    }
+    --stretch;
+    if (stretch->first < offset && offset < stretch->second.end) {
+        Stretch upper = stretch->second;
+        stretch->second.end = offset;
+        history[offset] = std::move(upper);
+    }
+}
+
+/// All bytes that a slice of the open repeat's body touches over all iterations.
+Slice Builder::covered(Slice slice) const {
+    switch (slice.stride) {
+    case Stride::fixed: break;
+    case Stride::advance: slice.length = repeat_total_; break;
+    case Stride::rotate: slice.length = repeat_.segment_bytes * repeat_.rotation; break;
+    }
+    slice.stride = Stride::fixed;
+    return slice;
+}
+
+bool Builder::overlap(const Slice& later, const Slice& earlier, std::uint32_t distance) const {
+    if (later.stride != earlier.stride) {
+        return intersect(covered(later), covered(earlier));
+    }
+    switch (later.stride) {
+    case Stride::fixed: return intersect(later, earlier);
+    case Stride::advance: {
+        Slice moved = later;
+        moved.offset += distance * repeat_.segment_bytes;
+        return intersect(moved, earlier);
+    }
+    case Stride::rotate:
+        if (later.offset == earlier.offset) {
+            return distance % repeat_.rotation == 0;
+        }
+        return intersect(covered(later), covered(earlier));
+    }
+    return true;
+}
+
+bool Builder::conflict(const Access& later, const Access& earlier, std::uint32_t distance) const {
+    return (later.writes || earlier.writes) && same_memory(later.slice, earlier.slice) &&
+           overlap(later.slice, earlier.slice, distance);
+}
+
+} // namespace ucg::graph

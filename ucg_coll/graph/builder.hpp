@@ -1,0 +1,119 @@
+// Writes a Schedule op by op. Data dependencies are derived: an op depends on the earlier ops of
+// this rank that wrote what it reads, or touched what it writes. Only order that no slice shows
+// (around signal and await) is given by hand.
+//
+// Building takes time O(ops log ops) and memory O(ops). Not thread-safe; one builder, one schedule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ucg_coll/graph/schedule.hpp"
+
+namespace ucg::graph {
+
+/// An op's index in the schedule, or kNoOp for an op that was not needed (zero bytes).
+using OpId = std::uint32_t;
+inline constexpr OpId kNoOp = 0xffffffffU;
+
+class Builder {
+  public:
+    /// Starts the schedule of `rank` for `request`. REQUIRES: validate(request, rank).ok().
+    Builder(const Request& request, Rank rank, std::string_view algorithm);
+
+    Rank rank() const { return schedule_.rank; }
+    Rank rank_count() const { return schedule_.rank_count; }
+
+    /// Own slices.
+    Slice input(std::uint64_t offset, std::uint64_t length) const;
+    Slice output(std::uint64_t offset, std::uint64_t length) const;
+    /// A new piece of scratch, aligned to a cache line.
+    Slice scratch(std::uint64_t length);
+    /// `rotation` pieces of scratch, one after the other, to be used with Stride::rotate in a
+    /// repeat of segments of `segment_bytes`.
+    Slice rotating_scratch(std::uint64_t segment_bytes, std::uint32_t rotation);
+
+    /// Peers' schedules name slices of this rank's buffers.
+    void expose() { schedule_.exposed = true; }
+
+    /// Each adds one op; `after` names further ops that must complete first (kNoOp is skipped).
+    /// Slices of zero length add nothing and return kNoOp: both ends of a message know its length,
+    /// so both skip it.
+    using After = std::span<const OpId>;
+    OpId send(Rank peer, Slice source, After after = {});
+    OpId recv(Rank peer, Slice target, After after = {});
+    /// Copies unless source and target are the same bytes.
+    OpId copy(Slice source, Slice target, After after = {});
+    /// Operands in the order in which the operator combines them.
+    OpId reduce(std::span<const Slice> operands, Slice target, After after = {});
+    OpId signal(Rank peer, After after = {});
+    OpId await(Rank peer, After after = {});
+
+    /// Opens a segmented part that covers `total_bytes` in pieces of `segment_bytes`. Until
+    /// end_repeat, slices handed in must be `first_segment` long; mark them with advance() or
+    /// rotate(). With one segment no Repeat is written and the ops stand as they are.
+    /// REQUIRES: no repeat is open, total_bytes > 0, segment_bytes > 0.
+    struct Segments {
+        std::uint64_t count = 0;
+        std::uint64_t first_segment = 0; ///< min(segment_bytes, total_bytes)
+    };
+    Segments begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
+                          std::uint32_t rotation = 1);
+    void end_repeat();
+
+    /// The finished schedule; the builder is empty afterwards.
+    Schedule finish();
+
+  private:
+    struct Access {
+        OpId op = kNoOp;
+        Slice slice;
+        bool writes = false;
+    };
+    struct Stretch { // What happened last to one stretch of a buffer.
+        std::uint64_t end = 0;
+        OpId writer = kNoOp;
+        std::vector<OpId> readers;
+    };
+    using History = std::map<std::uint64_t, Stretch>; // By start offset; stretches are disjoint.
+
+    OpId add(Op op, std::span<const Slice> reads, const Slice* write, After after);
+    void depend(std::vector<Dependency>& list, OpId on, std::uint32_t distance = 0) const;
+    void depend_on_history(std::vector<Dependency>& list, const Access& access);
+    void depend_on_body(std::vector<Dependency>& list, const Access& access) const;
+    void depend_on_earlier_iterations();
+    void store(std::uint32_t op, std::span<const Dependency> list);
+    void record(const Access& access);
+    static void split(History& history, std::uint64_t offset);
+    History& history(const Slice& slice) { return histories_[{slice.owner, slice.buffer}]; }
+    Slice covered(Slice slice) const;
+    bool overlap(const Slice& later, const Slice& earlier, std::uint32_t distance) const;
+    bool conflict(const Access& later, const Access& earlier, std::uint32_t distance) const;
+    Slice checked(Slice slice) const;
+
+    Schedule schedule_;
+    std::map<std::pair<Rank, BufferKind>, History> histories_;
+    // The open repeat: its accesses, and its ops' dependencies until they are complete.
+    std::vector<Access> body_;
+    std::vector<std::vector<Dependency>> body_dependencies_;
+    Repeat repeat_;
+    std::uint64_t repeat_total_ = 0;
+    bool in_repeat_ = false;
+};
+
+/// The same slice, moving as Stride says.
+inline Slice advance(Slice slice) {
+    slice.stride = Stride::advance;
+    return slice;
+}
+inline Slice rotate(Slice slice) {
+    slice.stride = Stride::rotate;
+    return slice;
+}
+
+} // namespace ucg::graph

@@ -1,0 +1,143 @@
+#include "ucg_coll/graph/dot.hpp"
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ucg_coll/graph/print.hpp"
+
+namespace ucg::graph {
+
+namespace {
+
+std::string escaped(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+        }
+        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+    return result;
+}
+
+std::string_view colour(OpKind kind) {
+    switch (kind) {
+    case OpKind::send: return "#cfe2f3";
+    case OpKind::recv: return "#d9ead3";
+    case OpKind::copy: return "#eeeeee";
+    case OpKind::reduce: return "#fce5cd";
+    case OpKind::signal:
+    case OpKind::await: return "#ead1dc";
+    }
+    return "#ffffff";
+}
+
+std::string node_name(Rank rank, std::uint32_t op) {
+    return fmt::format("r{}_{}", rank, op);
+}
+
+/// Arrows follow time: from what completes first to what waits for it.
+std::string dependency_arrows(const Schedule& schedule, std::uint32_t index) {
+    std::string text;
+    const IndexRange range = dependency_range(schedule, index);
+    for (std::uint32_t d = range.first; d < range.last; ++d) {
+        const Dependency dependency = schedule.dependencies[d];
+        const std::uint32_t distance = dependency.distance;
+        text += fmt::format(
+            "    {} -> {}{};\n", node_name(schedule.rank, dependency.op),
+            node_name(schedule.rank, index),
+            distance == 0
+                ? ""
+                : fmt::format(" [style=dotted, constraint=false, label=\"-{}\"]", distance));
+    }
+    return text;
+}
+
+/// The repeat that begins at or before `op` and contains it.
+const Repeat* repeat_of(const Schedule& schedule, std::uint32_t op) {
+    for (const Repeat& repeat : schedule.repeats) {
+        if (op >= repeat.first_op && op - repeat.first_op < repeat.op_count) {
+            return &repeat;
+        }
+    }
+    return nullptr;
+}
+
+std::string node(const Schedule& schedule, std::uint32_t index) {
+    const Op& op = schedule.ops[index];
+    return fmt::format("    {} [label=\"{}: {}\", fillcolor=\"{}\"];\n",
+                       node_name(schedule.rank, index), index, escaped(op_text(schedule, op)),
+                       colour(op.kind));
+}
+
+std::string cluster(const Schedule& schedule) {
+    std::string text = fmt::format(
+        "  subgraph cluster_{} {{\n    label=\"rank {} of {}: {} {}\";\n", schedule.rank,
+        schedule.rank, schedule.rank_count, name(schedule.collective), escaped(schedule.algorithm));
+    std::string arrows;
+    const Repeat* open = nullptr;
+    for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
+        const Repeat* repeat = repeat_of(schedule, i);
+        if (repeat != open) {
+            text += open != nullptr ? "    }\n" : "";
+            open = repeat;
+            if (open != nullptr) {
+                text += fmt::format("    subgraph cluster_{}_{} {{\n    style=dashed; "
+                                    "label=\"{} times {} bytes\";\n",
+                                    schedule.rank, i, open->iterations, open->segment_bytes);
+            }
+        }
+        text += node(schedule, i);
+        arrows += dependency_arrows(schedule, i);
+    }
+    text += open != nullptr ? "    }\n" : "";
+    return text + arrows + "  }\n";
+}
+
+/// Ends of one (is signal, from, to), in order: which nodes the k-th one joins.
+struct Ends {
+    std::vector<std::string> out;
+    std::vector<std::string> in;
+};
+
+std::string message_arrows(std::span<const Schedule> schedules) {
+    std::map<std::tuple<bool, Rank, Rank>, Ends> lanes;
+    for (const Schedule& schedule : schedules) {
+        for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
+            const Op& op = schedule.ops[i];
+            const bool is_event = op.kind == OpKind::signal || op.kind == OpKind::await;
+            if (op.kind == OpKind::send || op.kind == OpKind::signal) {
+                lanes[{is_event, schedule.rank, op.peer}].out.push_back(
+                    node_name(schedule.rank, i));
+            } else if (op.kind == OpKind::recv || op.kind == OpKind::await) {
+                lanes[{is_event, op.peer, schedule.rank}].in.push_back(node_name(schedule.rank, i));
+            }
+        }
+    }
+    std::string text;
+    for (const auto& [lane, ends] : lanes) {
+        for (std::size_t k = 0; k < ends.out.size() && k < ends.in.size(); ++k) {
+            text += fmt::format("  {} -> {} [color={}, constraint=false];\n", ends.out[k],
+                                ends.in[k], std::get<0>(lane) ? "purple, style=dashed" : "blue");
+        }
+    }
+    return text;
+}
+
+} // namespace
+
+std::string to_dot(std::span<const Schedule> schedules) {
+    std::string text = "digraph schedule {\n"
+                       "  rankdir=TB;\n"
+                       "  node [shape=box, style=filled, fontname=\"monospace\", fontsize=10];\n"
+                       "  edge [arrowsize=0.6];\n";
+    for (const Schedule& schedule : schedules) {
+        text += cluster(schedule);
+    }
+    return text + message_arrows(schedules) + "}\n";
+}
+
+} // namespace ucg::graph

@@ -1,0 +1,17 @@
+// Internal to ucg_coll/graph: how slices and ops look in text, pictures and error messages.
+#pragma once
+
+#include <string>
+
+#include "ucg_coll/graph/schedule.hpp"
+
+namespace ucg::graph {
+
+/// "scratch[0:8]" (bytes 0 to 7), "output@3[0:8]" for rank 3's; a stride adds "+" (advance) or
+/// "%" (rotate).
+std::string slice_text(const Slice& slice, Rank self);
+
+/// One op without its number and dependencies: "send to 1 input[0:8]".
+std::string op_text(const Schedule& schedule, const Op& op);
+
+} // namespace ucg::graph

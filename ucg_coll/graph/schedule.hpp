@@ -1,0 +1,136 @@
+// The schedule graph: one rank's program for one collective, as a plain value. An algorithm returns
+// it; verify proves it, sim prices it, text/json/dot show it, the engine executes it.
+//
+// A schedule has no pointers and no handles. It is copyable, comparable, printable, parseable.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/collective.hpp"
+
+namespace ucg::graph {
+
+enum class BufferKind : std::uint8_t { input, output, scratch };
+
+/// How a slice moves from one iteration of a Repeat to the next.
+enum class Stride : std::uint8_t {
+    fixed,   ///< It does not: the same bytes in every iteration.
+    advance, ///< By the segment's length: iteration k has offset + k * segment_bytes.
+    rotate,  ///< Round robin: iteration k has offset + (k mod rotation) * segment_bytes.
+};
+
+/// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is; other than
+/// the schedule's own rank it is legal only where the two share memory.
+struct Slice {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    Rank owner = kNoRank;
+    BufferKind buffer = BufferKind::input;
+    Stride stride = Stride::fixed; ///< Only inside a Repeat other than `fixed`.
+
+    std::uint64_t end() const { return offset + length; }
+    bool operator==(const Slice&) const = default;
+};
+
+/// Bytes [from, from + length) of `slice`.
+Slice part(Slice slice, std::uint64_t from, std::uint64_t length);
+
+enum class OpKind : std::uint8_t {
+    send,   ///< A message: `source` to `peer`.
+    recv,   ///< A message: from `peer` into `target`.
+    copy,   ///< `source` to `target`; either may be a peer's slice.
+    reduce, ///< Combines the operands, in the order written and from the left, into `target`. The
+            ///< first operand may be `target` itself; no other may overlap it.
+    signal, ///< Order only: what precedes it here happens before what follows its await at `peer`.
+    await,  ///< The other end of a signal.
+};
+
+/// Messages and signals are matched by order: the k-th send from a to b meets the k-th recv at b
+/// from a; the k-th signal from a to b meets the k-th await at b of a. Signals and messages are
+/// counted apart.
+struct Op {
+    Slice source; ///< send, copy
+    Slice target; ///< recv, copy, reduce
+    OpKind kind = OpKind::copy;
+    std::uint16_t operand_count = 0;    ///< reduce
+    Rank peer = kNoRank;                ///< send, recv, signal, await
+    std::uint32_t first_operand = 0;    ///< reduce: index into Schedule::operands
+    std::uint32_t first_dependency = 0; ///< Index into Schedule::dependencies; ends where the
+                                        ///< next op's begin.
+
+    bool operator==(const Op&) const = default;
+};
+static_assert(sizeof(Op) <= 64);
+
+/// "May not start before `op` has completed." `distance` is 0, or, between two ops of one Repeat,
+/// how many iterations earlier the other one runs. On an op inside a Repeat, seen from outside, it
+/// means all iterations.
+struct Dependency {
+    std::uint32_t op : 28 = 0;
+    std::uint32_t distance : 4 = 0;
+
+    bool operator==(const Dependency&) const = default;
+};
+static_assert(sizeof(Dependency) == 4);
+
+/// Ops [first_op, first_op + op_count) run `iterations` times (strip mining, pipelining). In the
+/// last iteration every slice of the body is `last_bytes` long, else `segment_bytes`. Repeats are
+/// disjoint, in order, never nested.
+struct Repeat {
+    std::uint32_t first_op = 0;
+    std::uint32_t op_count = 0;
+    std::uint64_t iterations = 0; ///< At least 2.
+    std::uint64_t segment_bytes = 0;
+    std::uint64_t last_bytes = 0; ///< 1 .. segment_bytes
+    std::uint32_t rotation = 1;   ///< How many buffers `Stride::rotate` goes round, 1 .. 15.
+
+    bool operator==(const Repeat&) const = default;
+};
+
+/// One rank's program.
+///
+/// Order of ops is an issue order: an engine may issue them one by one in this order, waiting
+/// before each until its dependencies have completed, while messages already issued complete in the
+/// background. `verify` proves that no deadlock is possible that way.
+///
+/// Rules that verify proves for all ranks together: see verify.hpp.
+struct Schedule {
+    Collective collective = Collective::barrier;
+    std::string algorithm; ///< The name in the literature, as in the planner's table.
+    Rank rank = 0;
+    Rank rank_count = 1;
+    bool in_place = false;
+    bool exposed = false; ///< Peers name slices of this rank: it makes its buffers known first.
+    std::uint64_t input_bytes = 0;
+    std::uint64_t output_bytes = 0;
+    std::uint64_t scratch_bytes = 0;
+    std::uint64_t element_bytes = 1;
+    std::vector<Op> ops;
+    std::vector<Dependency> dependencies;
+    std::vector<Slice> operands;
+    std::vector<Repeat> repeats;
+
+    bool operator==(const Schedule&) const = default;
+};
+
+/// The dependencies of op `index`: [first, last) into Schedule::dependencies.
+struct IndexRange {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+};
+IndexRange dependency_range(const Schedule& schedule, std::uint32_t index);
+
+/// The slice that `slice` of the body of `repeat` names in iteration `k`.
+Slice at_iteration(const Slice& slice, const Repeat& repeat, std::uint64_t k);
+
+/// The same program with every Repeat written out. For verification and pictures of small cases;
+/// memory is proportional to the iterations.
+Schedule unroll(const Schedule& schedule);
+
+std::string_view name(OpKind kind);
+std::string_view name(BufferKind buffer);
+
+} // namespace ucg::graph

@@ -1,0 +1,143 @@
+#include "ucg_coll/graph/verify.hpp"
+
+#include <algorithm>
+
+#include "ucg_coll/graph/print.hpp"
+#include "ucg_coll/graph/verify_internal.hpp"
+
+namespace ucg::graph {
+
+namespace proof {
+
+std::span<const Dependency> World::dependencies(OpRef ref) const {
+    const Schedule& schedule = program_of(ref);
+    const IndexRange range = dependency_range(schedule, index(ref));
+    return std::span(schedule.dependencies).subspan(range.first, range.last - range.first);
+}
+
+std::span<const Slice> World::operands(OpRef ref) const {
+    const Op& reduce = op(ref);
+    return std::span(program_of(ref).operands).subspan(reduce.first_operand, reduce.operand_count);
+}
+
+std::string World::describe_op(OpRef ref) const {
+    const Schedule& original = originals[static_cast<std::size_t>(rank_of[ref])];
+    std::uint64_t at = index(ref);
+    std::string iteration;
+    for (const Repeat& repeat : original.repeats) {
+        const std::uint64_t copies = repeat.op_count * repeat.iterations;
+        if (at < repeat.first_op) {
+            break;
+        }
+        if (at < repeat.first_op + copies) {
+            const std::uint64_t within = at - repeat.first_op;
+            iteration = fmt::format(" iteration {}", within / repeat.op_count);
+            at = repeat.first_op + within % repeat.op_count;
+            break;
+        }
+        at -= copies - repeat.op_count;
+    }
+    return fmt::format("op {}{} ({})", at, iteration, op_text(program_of(ref), op(ref)));
+}
+
+std::string World::describe(OpRef ref) const {
+    return fmt::format("rank {}, {}", rank_of[ref], describe_op(ref));
+}
+
+std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer) {
+    switch (buffer) {
+    case BufferKind::input: return schedule.input_bytes;
+    case BufferKind::output: return schedule.output_bytes;
+    case BufferKind::scratch: return schedule.scratch_bytes;
+    }
+    return 0;
+}
+
+Status reject(const World& world, OpRef op, std::string_view reason) {
+    return failure(Code::invalid_argument, "{}: {}", world.describe(op), reason);
+}
+
+namespace {
+
+Status check_requests(std::span<const Schedule> schedules, std::span<const Request> requests) {
+    if (schedules.empty()) {
+        return Status(Code::invalid_argument, "no schedules");
+    }
+    if (requests.size() != 1 && requests.size() != schedules.size()) {
+        return failure(Code::invalid_argument, "{} requests for {} schedules", requests.size(),
+                       schedules.size());
+    }
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+        const Request& request = requests.size() == 1 ? requests[0] : requests[i];
+        const auto rank = static_cast<Rank>(i);
+        if (request.rank_count != static_cast<Rank>(schedules.size())) {
+            return failure(Code::invalid_argument,
+                           "rank {}: the request is for {} ranks, there are {} schedules", rank,
+                           request.rank_count, schedules.size());
+        }
+        const Status status = validate(request, rank);
+        if (!status.ok()) {
+            return failure(Code::invalid_argument, "rank {}, request {}", rank, status.message());
+        }
+    }
+    return Status();
+}
+
+/// Writes the repeats out and numbers the ops.
+Status lay_out(World& world) {
+    const std::size_t ranks = world.originals.size();
+    world.unrolled.reserve(ranks); // Pointers into it must hold.
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < ranks; ++i) {
+        const Schedule& original = world.originals[i];
+        if (original.repeats.empty()) {
+            world.programs.push_back(&original);
+        } else {
+            world.unrolled.push_back(unroll(original));
+            world.programs.push_back(&world.unrolled.back());
+        }
+        world.base.push_back(static_cast<OpRef>(total));
+        total += world.programs.back()->ops.size();
+        if (total >= kNone / 2) { // Two events per op are numbered with 32 bits.
+            return Status(Code::invalid_argument, "too many ops to verify together");
+        }
+        world.rank_of.resize(total, static_cast<Rank>(i));
+    }
+    world.base.push_back(static_cast<OpRef>(total));
+    return Status();
+}
+
+} // namespace
+} // namespace proof
+
+Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,
+              SharesMemory shares_memory, const void* context) {
+    Status status = proof::check_requests(schedules, requests);
+    proof::World world;
+    world.originals = schedules;
+    world.requests = requests;
+    world.shares_memory = shares_memory;
+    world.context = context;
+    if (status.ok()) {
+        status = proof::check_agreement(world);
+    }
+    for (Rank rank = 0; status.ok() && rank < world.rank_count(); ++rank) {
+        status = proof::check_structure(schedules[static_cast<std::size_t>(rank)],
+                                        world.request(rank), rank);
+    }
+    if (status.ok()) {
+        status = proof::lay_out(world);
+    }
+    if (status.ok()) {
+        status = proof::check_ops(world);
+    }
+    for (const auto step : {proof::match_messages, proof::order_events, proof::check_order,
+                            proof::check_lifetime, proof::check_meaning}) {
+        if (status.ok()) {
+            status = step(world);
+        }
+    }
+    return status;
+}
+
+} // namespace ucg::graph

@@ -1,0 +1,141 @@
+// Internal to ucg_coll/graph: the state that the steps of verify share.
+//
+// Ops of all ranks are numbered through (OpRef). Each op is two events, its start and its
+// completion; the steps after `order_events` go through the events in one topological order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ucg_coll/graph/interval_map.hpp"
+#include "ucg_coll/graph/verify.hpp"
+
+namespace ucg::graph::proof {
+
+using OpRef = std::uint32_t;
+inline constexpr OpRef kNone = 0xffffffffU;
+
+/// start(op) or complete(op).
+struct Event {
+    OpRef op = kNone;
+    bool completes = false;
+};
+
+/// What is known of the accesses to one stretch of a buffer: the last write, and the reads since,
+/// as a list in World::readers. Lists share their tails, so stretches can be cut without copying.
+struct Accesses {
+    OpRef writer = kNone;
+    std::uint32_t readers = kNone;
+
+    Accesses skip(std::uint64_t) const { return *this; }
+    bool continued_by(const Accesses& next, std::uint64_t) const {
+        return writer == next.writer && readers == next.readers;
+    }
+};
+struct Reader {
+    OpRef op = kNone;
+    std::uint32_t next = kNone;
+};
+
+struct World {
+    std::span<const Schedule> originals;
+    std::span<const Request> requests;
+    SharesMemory shares_memory = nullptr;
+    const void* context = nullptr;
+
+    std::vector<Schedule> unrolled;              ///< Storage for those that have repeats.
+    std::vector<const Schedule*> programs;       ///< By rank, without repeats.
+    std::vector<OpRef> base;                     ///< By rank: its first op; one more at the end.
+    std::vector<Rank> rank_of;                   ///< By op.
+    std::vector<OpRef> match;                    ///< By op: the other end of a message or signal.
+    std::vector<Event> events;                   ///< A topological order of all events.
+    std::vector<std::uint32_t> completed;        ///< By op: where in `events` it completes.
+    std::vector<IntervalMap<Accesses>> accesses; ///< By place().
+    std::vector<Reader> readers;
+
+    Rank rank_count() const { return static_cast<Rank>(originals.size()); }
+    std::uint32_t op_count() const { return base.back(); }
+    const Request& request(Rank rank) const {
+        return requests.size() == 1 ? requests[0] : requests[static_cast<std::size_t>(rank)];
+    }
+    const Schedule& program(Rank rank) const { return *programs[static_cast<std::size_t>(rank)]; }
+    const Schedule& program_of(OpRef op) const { return program(rank_of[op]); }
+    std::uint32_t index(OpRef op) const { return op - base[static_cast<std::size_t>(rank_of[op])]; }
+    const Op& op(OpRef ref) const { return program_of(ref).ops[index(ref)]; }
+    std::span<const Dependency> dependencies(OpRef ref) const;
+    std::span<const Slice> operands(OpRef ref) const;
+    /// The op of the same rank that a dependency names.
+    OpRef depended(OpRef ref, Dependency dependency) const {
+        return ref - index(ref) + dependency.op;
+    }
+
+    /// Index of a buffer among all ranks' buffers.
+    static std::size_t place(Rank rank, BufferKind buffer) {
+        return static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(buffer);
+    }
+    static std::size_t place(const Slice& slice) { return place(slice.owner, slice.buffer); }
+
+    /// "op 4 iteration 2 (recv from 1 scratch[0:8])", and the same after "rank 3, ".
+    std::string describe_op(OpRef ref) const;
+    std::string describe(OpRef ref) const;
+};
+
+inline bool is_message(OpKind kind) {
+    return kind == OpKind::send || kind == OpKind::recv;
+}
+inline bool is_event(OpKind kind) {
+    return kind == OpKind::signal || kind == OpKind::await;
+}
+inline bool receives(OpKind kind) {
+    return kind == OpKind::recv || kind == OpKind::await;
+}
+inline bool writes(OpKind kind) {
+    return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce;
+}
+inline bool has_source(OpKind kind) {
+    return kind == OpKind::send || kind == OpKind::copy;
+}
+
+std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer);
+
+/// "rank 3, op 4 (...): reason"
+Status reject(const World& world, OpRef op, std::string_view reason);
+
+/// The steps, in this order; each relies on those before.
+Status check_structure(const Schedule& schedule, const Request& request, Rank rank);
+Status check_ops(const World& world);
+Status match_messages(World& world);
+Status order_events(World& world);
+Status check_order(World& world);
+Status check_lifetime(World& world);
+Status check_meaning(World& world);
+Status check_barrier(const World& world); ///< Part of check_meaning.
+
+/// Bytes of a rank's output that the collective defines: the contributions of ranks [first, last),
+/// each from `position` on, combined in this order. One rank's: a plain copy.
+struct Expected {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    Rank first = 0;
+    Rank last = 0;
+    std::uint64_t position = 0;
+};
+
+/// Bytes of a buffer that hold a rank's contribution from the beginning.
+struct Given {
+    BufferKind buffer = BufferKind::input;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t position = 0;
+};
+
+/// Do the ranks' requests fit together?
+Status check_agreement(const World& world); ///< Needs validated requests only.
+
+/// The specification of each collective, in terms of positions in the ranks' contributions.
+std::vector<Given> given(const World& world, Rank rank);
+std::vector<Expected> expected(const World& world, Rank rank);
+
+} // namespace ucg::graph::proof

@@ -1,0 +1,200 @@
+// verify, order: no two unordered accesses to one byte of which one writes.
+//
+// An access lasts from the start of its op to the completion. X is ordered before Y if X's
+// completion happens before Y's start, over dependencies, messages and signals. A send's completion
+// is known only by itself: that its receive has started tells nothing to the sender (the send may
+// be buffered), so the edge from start(recv) to complete(send), which progress relies on, does not
+// count here.
+#include <utility>
+
+#include "ucg_coll/graph/print.hpp"
+#include "ucg_coll/graph/verify_internal.hpp"
+
+namespace ucg::graph::proof {
+namespace {
+
+/// Answers "is X ordered before Y" by a search backwards from Y, which looks at nothing that
+/// completed before X in the topological order. Mostly X is a dependency of Y and the search ends
+/// at once. Exact, unlike vector clocks, which would need a total order of each rank's ops.
+class HappensBefore {
+  public:
+    explicit HappensBefore(const World& world) : world_(world), seen_(world.op_count(), 0) {}
+
+    bool ordered(OpRef x, OpRef y) {
+        for (const Dependency dependency : world_.dependencies(y)) {
+            if (world_.depended(y, dependency) == x) {
+                return true;
+            }
+        }
+        return search(x, y);
+    }
+
+  private:
+    bool search(OpRef x, OpRef y) {
+        ++stamp_;
+        starts_.assign(1, y);
+        while (!starts_.empty()) {
+            const OpRef op = starts_.back();
+            starts_.pop_back();
+            for (const Dependency dependency : world_.dependencies(op)) {
+                const OpRef on = world_.depended(op, dependency);
+                if (on == x) {
+                    return true;
+                }
+                if (world_.completed[on] > world_.completed[x]) {
+                    visit(on);
+                }
+            }
+        }
+        return false;
+    }
+
+    /// `op` has completed: hence it has started, and so has the op that it received from.
+    void visit(OpRef op) {
+        push(op);
+        if (receives(world_.op(op).kind)) {
+            push(world_.match[op]);
+        }
+    }
+
+    void push(OpRef op) {
+        if (seen_[op] != stamp_) {
+            seen_[op] = stamp_;
+            starts_.push_back(op);
+        }
+    }
+
+    const World& world_;
+    std::vector<std::uint32_t> seen_;
+    std::uint32_t stamp_ = 0;
+    std::vector<OpRef> starts_;
+};
+
+class OrderCheck {
+  public:
+    explicit OrderCheck(World& world) : world_(world), before_(world) {
+        for (Rank rank = 0; rank < world.rank_count(); ++rank) {
+            const Schedule& program = world.program(rank);
+            for (const auto kind : {BufferKind::input, BufferKind::output, BufferKind::scratch}) {
+                world.accesses.emplace_back(buffer_bytes(program, kind));
+            }
+        }
+    }
+
+    Status run() {
+        Status status;
+        for (const Event event : world_.events) {
+            if (event.completes && status.ok()) {
+                status = check(event.op);
+            }
+        }
+        return status;
+    }
+
+  private:
+    using Map = IntervalMap<Accesses>;
+
+    Status check(OpRef ref) {
+        const Op& op = world_.op(ref);
+        Status status;
+        if (has_source(op.kind)) {
+            status = read(ref, op.source);
+        } else if (op.kind == OpKind::reduce) {
+            for (const Slice& operand : world_.operands(ref)) {
+                status = status.ok() ? read(ref, operand) : status;
+            }
+        }
+        return status.ok() && writes(op.kind) ? write(ref, op.target) : status;
+    }
+
+    bool ordered(OpRef x, OpRef y) { return x == kNone || x == y || before_.ordered(x, y); }
+
+    enum class Access { read, write };
+
+    /// Of two ops of one rank the later one in program order is named first, whichever ran first
+    /// here.
+    Status race(OpRef later, Access access, OpRef earlier, Access other, const Slice& slice,
+                const Map::Stretch& where) const {
+        if (world_.rank_of[later] == world_.rank_of[earlier] && later < earlier) {
+            std::swap(later, earlier);
+            std::swap(access, other);
+        }
+        const Rank self = world_.rank_of[later];
+        Slice common = slice;
+        common.offset = where.begin;
+        common.length = where.end - where.begin;
+        return reject(world_, later,
+                      fmt::format("race: {} {} while {} may still {} it",
+                                  access == Access::read ? "reads" : "writes",
+                                  slice_text(common, self),
+                                  self == world_.rank_of[earlier] ? world_.describe_op(earlier)
+                                                                  : world_.describe(earlier),
+                                  other == Access::read ? "read" : "write"));
+    }
+
+    Status read(OpRef ref, const Slice& slice) {
+        if (slice.buffer == BufferKind::input) {
+            return Status(); // Never written, see check_ops.
+        }
+        Status status;
+        parts_.clear();
+        Map& map = world_.accesses[World::place(slice)];
+        map.visit(slice.offset, slice.end(), [&](Map::Stretch part) {
+            if (!ordered(part.value.writer, ref) && status.ok()) {
+                status = race(ref, Access::read, part.value.writer, Access::write, slice, part);
+            }
+            world_.readers.push_back({ref, part.value.readers});
+            part.value.readers = static_cast<std::uint32_t>(world_.readers.size() - 1);
+            part.begin -= slice.offset;
+            part.end -= slice.offset;
+            parts_.push_back(part);
+        });
+        map.write(slice.offset, parts_);
+        return status;
+    }
+
+    Status write(OpRef ref, const Slice& slice) {
+        Status status;
+        Map& map = world_.accesses[World::place(slice)];
+        map.visit(slice.offset, slice.end(), [&](const Map::Stretch& part) {
+            if (status.ok()) {
+                status = check_write(ref, slice, part);
+            }
+        });
+        if (slice.length > 0) {
+            map.write(slice.offset, {{0, slice.length, Accesses{ref, kNone}}});
+        }
+        return status;
+    }
+
+    Status check_write(OpRef ref, const Slice& slice, const Map::Stretch& part) {
+        const Accesses& accesses = part.value;
+        if (!ordered(accesses.writer, ref)) {
+            return race(ref, Access::write, accesses.writer, Access::write, slice, part);
+        }
+        for (std::uint32_t i = accesses.readers; i != kNone; i = world_.readers[i].next) {
+            if (!ordered(world_.readers[i].op, ref)) {
+                return race(ref, Access::write, world_.readers[i].op, Access::read, slice, part);
+            }
+        }
+        if (slice.buffer == BufferKind::output && accesses.writer != kNone) {
+            return reject(world_, ref,
+                          fmt::format("writes {} a second time, after {}",
+                                      slice_text(slice, world_.rank_of[ref]),
+                                      world_.describe(accesses.writer)));
+        }
+        return Status();
+    }
+
+    World& world_;
+    HappensBefore before_;
+    std::vector<Map::Stretch> parts_;
+};
+
+} // namespace
+
+Status check_order(World& world) {
+    return OrderCheck(world).run();
+}
+
+} // namespace ucg::graph::proof

@@ -1,0 +1,289 @@
+// verify, shape: each rank's schedule for itself.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "ucg_coll/graph/print.hpp"
+#include "ucg_coll/graph/verify_internal.hpp"
+
+namespace ucg::graph::proof {
+namespace {
+
+constexpr std::uint32_t kNoRepeat = 0xffffffffU;
+constexpr std::uint64_t kOpLimit = 1U << 28; // Dependency::op has 28 bits.
+
+template <typename... Args>
+Status reject_op(const Schedule& schedule, std::size_t index, fmt::format_string<Args...> format,
+                 Args&&... args) {
+    return failure(Code::invalid_argument, "rank {}, op {} ({}): {}", schedule.rank, index,
+                   name(schedule.ops[index].kind),
+                   fmt::format(format, std::forward<Args>(args)...));
+}
+
+Status check_header(const Schedule& schedule, const Request& request, Rank rank) {
+    const auto differs = [&](std::string_view field, auto is, auto must) {
+        return failure(Code::invalid_argument, "rank {}: {} is {}, must be {}", rank, field, is,
+                       must);
+    };
+    if (schedule.rank != rank) {
+        return differs("rank", schedule.rank, rank);
+    }
+    if (schedule.rank_count != request.rank_count) {
+        return differs("rank_count", schedule.rank_count, request.rank_count);
+    }
+    if (schedule.collective != request.collective) {
+        return differs("collective", name(schedule.collective), name(request.collective));
+    }
+    const bool in_place_counts = !rooted(request.collective) || rank == request.root;
+    if (in_place_counts && schedule.in_place != request.in_place) {
+        return differs("in_place", schedule.in_place, request.in_place);
+    }
+    if (reduces(request.collective) && schedule.element_bytes != request.element_bytes) {
+        return differs("element_bytes", schedule.element_bytes, request.element_bytes);
+    }
+    const BufferSizes sizes = buffer_sizes(request, rank);
+    if (schedule.input_bytes != sizes.input) {
+        return differs("input_bytes", schedule.input_bytes, sizes.input);
+    }
+    if (schedule.output_bytes != sizes.output) {
+        return differs("output_bytes", schedule.output_bytes, sizes.output);
+    }
+    return Status();
+}
+
+/// Repeats are in order, disjoint, and small enough to write out. Fills the repeat of each op.
+Status check_repeats(const Schedule& schedule, std::vector<std::uint32_t>& repeat_of) {
+    std::uint64_t free_from = 0;
+    std::uint64_t total = schedule.ops.size();
+    for (std::uint32_t i = 0; i < schedule.repeats.size(); ++i) {
+        const Repeat& repeat = schedule.repeats[i];
+        const auto bad = [&](std::string_view reason) {
+            return failure(Code::invalid_argument, "rank {}, repeat {}: {}", schedule.rank, i,
+                           reason);
+        };
+        const std::uint64_t end = std::uint64_t{repeat.first_op} + repeat.op_count;
+        if (repeat.first_op < free_from || repeat.op_count == 0 || end > schedule.ops.size()) {
+            return bad("its ops are not a range of their own, in order");
+        }
+        if (repeat.iterations < 2 || repeat.iterations >= kOpLimit) {
+            return bad("iterations must be at least 2 and few enough to write out");
+        }
+        if (repeat.last_bytes == 0 || repeat.last_bytes > repeat.segment_bytes) {
+            return bad("last_bytes must be 1 .. segment_bytes");
+        }
+        if (repeat.rotation < 1 || repeat.rotation > 15) {
+            return bad("rotation must be 1 .. 15");
+        }
+        if (repeat.segment_bytes > std::numeric_limits<std::uint64_t>::max() / kOpLimit / 2) {
+            return bad("segment_bytes is beyond all buffers");
+        }
+        total += repeat.op_count * (repeat.iterations - 1);
+        if (total >= kOpLimit) {
+            return bad("too many ops when written out");
+        }
+        std::fill(repeat_of.begin() + repeat.first_op,
+                  repeat_of.begin() + static_cast<std::ptrdiff_t>(end), i);
+        free_from = end;
+    }
+    return Status();
+}
+
+Status check_dependencies(const Schedule& schedule, std::uint32_t index,
+                          const std::vector<std::uint32_t>& repeat_of) {
+    const IndexRange range = dependency_range(schedule, index);
+    if (range.first > range.last || range.last > schedule.dependencies.size() ||
+        (index == 0 && range.first != 0)) {
+        return reject_op(schedule, index, "its dependencies are not a range of the array");
+    }
+    for (std::uint32_t d = range.first; d < range.last; ++d) {
+        const std::uint32_t on = schedule.dependencies[d].op;
+        const std::uint32_t distance = schedule.dependencies[d].distance;
+        if (on >= schedule.ops.size()) {
+            return reject_op(schedule, index, "depends on op {}, there are {}", on,
+                             schedule.ops.size());
+        }
+        if (distance == 0 && on >= index) {
+            return reject_op(schedule, index, "depends on op {}, which does not come before it",
+                             on);
+        }
+        if (distance > 0 && (repeat_of[index] == kNoRepeat || repeat_of[on] != repeat_of[index])) {
+            return reject_op(schedule, index,
+                             "depends on op {} of an earlier iteration, which is not in its repeat",
+                             on);
+        }
+    }
+    return Status();
+}
+
+/// Slices of a body are a segment long; slices outside have no stride. Offsets stay in 64 bits.
+Status check_slice_form(const Schedule& schedule, std::uint32_t index, const Slice& slice,
+                        std::uint32_t repeat) {
+    std::uint64_t end = 0;
+    if (__builtin_add_overflow(slice.offset, slice.length, &end) ||
+        end > std::numeric_limits<std::uint64_t>::max() / 2) {
+        return reject_op(schedule, index, "a slice ends beyond all buffers");
+    }
+    if (repeat == kNoRepeat) {
+        return slice.stride == Stride::fixed
+                   ? Status()
+                   : reject_op(schedule, index, "a slice moves outside a repeat");
+    }
+    return slice.length == schedule.repeats[repeat].segment_bytes
+               ? Status()
+               : reject_op(schedule, index, "{} is not a segment, {} bytes, long",
+                           slice_text(slice, schedule.rank),
+                           schedule.repeats[repeat].segment_bytes);
+}
+
+Status check_op_form(const Schedule& schedule, std::uint32_t index, std::uint32_t repeat) {
+    const Op& op = schedule.ops[index];
+    Status status;
+    if (has_source(op.kind)) {
+        status = check_slice_form(schedule, index, op.source, repeat);
+    }
+    if (status.ok() && writes(op.kind)) {
+        status = check_slice_form(schedule, index, op.target, repeat);
+    }
+    if (op.kind != OpKind::reduce || !status.ok()) {
+        return status;
+    }
+    if (std::uint64_t{op.first_operand} + op.operand_count > schedule.operands.size()) {
+        return reject_op(schedule, index, "its operands are not a range of the array");
+    }
+    for (std::uint32_t i = 0; i < op.operand_count && status.ok(); ++i) {
+        status = check_slice_form(schedule, index, schedule.operands[op.first_operand + i], repeat);
+    }
+    return status;
+}
+
+bool overlap(const Slice& a, const Slice& b) {
+    return World::place(a) == World::place(b) && a.offset < b.end() && b.offset < a.end();
+}
+
+/// The slice lies in a buffer that this rank may touch.
+Status check_reach(const World& world, OpRef ref, const Slice& slice) {
+    const Rank self = world.rank_of[ref];
+    if (slice.owner < 0 || slice.owner >= world.rank_count()) {
+        return reject(world, ref, fmt::format("there is no rank {}", slice.owner));
+    }
+    if (slice.owner != self && (world.shares_memory == nullptr ||
+                                !world.shares_memory(self, slice.owner, world.context))) {
+        return reject(world, ref,
+                      fmt::format("{} is out of reach: ranks {} and {} share no memory",
+                                  slice_text(slice, self), self, slice.owner));
+    }
+    if (slice.owner != self && !world.program(slice.owner).exposed) {
+        return reject(world, ref,
+                      fmt::format("{} is out of reach: rank {} does not expose its buffers",
+                                  slice_text(slice, self), slice.owner));
+    }
+    const std::uint64_t bytes = buffer_bytes(world.program(slice.owner), slice.buffer);
+    if (slice.end() > bytes) {
+        return reject(world, ref,
+                      fmt::format("{} reaches beyond the buffer, which has {} bytes",
+                                  slice_text(slice, self), bytes));
+    }
+    return Status();
+}
+
+Status check_reduce(const World& world, OpRef ref) {
+    const Op& op = world.op(ref);
+    const Schedule& schedule = world.program_of(ref);
+    if (!reduces(schedule.collective)) {
+        return reject(world, ref, fmt::format("{} has no operator", name(schedule.collective)));
+    }
+    if (op.operand_count < 2) {
+        return reject(world, ref, "a reduction has at least two operands");
+    }
+    if (op.target.length % schedule.element_bytes != 0) {
+        return reject(world, ref,
+                      fmt::format("cuts inside an element: {} bytes, elements of {}",
+                                  op.target.length, schedule.element_bytes));
+    }
+    const std::span<const Slice> operands = world.operands(ref);
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        Status status = check_reach(world, ref, operands[i]);
+        if (!status.ok()) {
+            return status;
+        }
+        if (operands[i].length != op.target.length) {
+            return reject(world, ref, "operands and target differ in length");
+        }
+        const bool is_target = i == 0 && operands[i].offset == op.target.offset;
+        if (!is_target && overlap(operands[i], op.target)) {
+            return reject(world, ref,
+                          fmt::format("operand {} overlaps the target; only the first may be it",
+                                      slice_text(operands[i], schedule.rank)));
+        }
+    }
+    return Status();
+}
+
+Status check_op(const World& world, OpRef ref) {
+    const Op& op = world.op(ref);
+    if (is_message(op.kind) || is_event(op.kind)) {
+        if (op.peer < 0 || op.peer >= world.rank_count()) {
+            return reject(world, ref, fmt::format("there is no rank {}", op.peer));
+        }
+        if (op.peer == world.rank_of[ref]) {
+            return reject(world, ref, "its peer is the rank itself");
+        }
+    }
+    if (has_source(op.kind)) {
+        Status status = check_reach(world, ref, op.source);
+        if (!status.ok()) {
+            return status;
+        }
+    }
+    if (!writes(op.kind)) {
+        return Status();
+    }
+    Status status = check_reach(world, ref, op.target);
+    if (!status.ok()) {
+        return status;
+    }
+    if (op.target.buffer == BufferKind::input) {
+        return reject(world, ref, "writes to the input");
+    }
+    if (op.kind == OpKind::reduce) {
+        return check_reduce(world, ref);
+    }
+    if (op.kind == OpKind::copy && op.source.length != op.target.length) {
+        return reject(world, ref, "source and target differ in length");
+    }
+    if (op.kind == OpKind::copy && overlap(op.source, op.target)) {
+        return reject(world, ref, "source and target overlap");
+    }
+    return Status();
+}
+
+} // namespace
+
+Status check_structure(const Schedule& schedule, const Request& request, Rank rank) {
+    Status status = check_header(schedule, request, rank);
+    if (!status.ok()) {
+        return status;
+    }
+    if (schedule.ops.size() >= kOpLimit) {
+        return failure(Code::invalid_argument, "rank {}: too many ops", rank);
+    }
+    std::vector<std::uint32_t> repeat_of(schedule.ops.size(), kNoRepeat);
+    status = check_repeats(schedule, repeat_of);
+    for (std::uint32_t i = 0; status.ok() && i < schedule.ops.size(); ++i) {
+        status = check_dependencies(schedule, i, repeat_of);
+        if (status.ok()) {
+            status = check_op_form(schedule, i, repeat_of[i]);
+        }
+    }
+    return status;
+}
+
+Status check_ops(const World& world) {
+    Status status;
+    for (OpRef ref = 0; status.ok() && ref < world.op_count(); ++ref) {
+        status = check_op(world, ref);
+    }
+    return status;
+}
+
+} // namespace ucg::graph::proof
