@@ -1,0 +1,37 @@
+#include "ucg_coll/plan/algorithm.hpp"
+
+#include <numeric>
+
+namespace ucg::plan {
+
+std::uint64_t uniform_bytes(const graph::Request& request) {
+    switch (request.collective) {
+    case graph::Collective::allgatherv:
+    case graph::Collective::reduce_scatter:
+        return std::accumulate(request.receive.bytes.begin(), request.receive.bytes.end(),
+                               std::uint64_t{0});
+    case graph::Collective::alltoallv:
+    case graph::Collective::gatherv:
+    case graph::Collective::scatterv: return 0;
+    case graph::Collective::barrier:
+    case graph::Collective::bcast:
+    case graph::Collective::reduce:
+    case graph::Collective::allreduce:
+    case graph::Collective::allgather:
+    case graph::Collective::alltoall:
+    case graph::Collective::gather:
+    case graph::Collective::scatter:
+    case graph::Collective::reduce_scatter_block:
+    case graph::Collective::scan:
+    case graph::Collective::exscan: return request.bytes;
+    }
+    return 0;
+}
+
+bool serves_all(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(facts);
+    static_cast<void>(request);
+    return true;
+}
+
+} // namespace ucg::plan

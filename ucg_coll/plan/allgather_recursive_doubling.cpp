@@ -1,0 +1,74 @@
+// Recursive-doubling allgather: in round k members at distance 2^k exchange all they have, an
+// aligned run of 2^k blocks. Powers of two only. Thakur, Rabenseifner, Gropp, "Optimization of
+// collective communication operations in MPICH", 2005, section 3.1.
+#include <bit>
+
+#include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+bool eligible(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(facts);
+    return std::has_single_bit(static_cast<std::uint32_t>(request.rank_count));
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return allgather_recursive_doubling_ns(flat_link(facts, Traffic::dense), request.rank_count,
+                                           request.bytes);
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kAllgatherRecursiveDoubling.name);
+    allgather_recursive_doubling(builder, Team::whole(request.rank_count, rank),
+                                 own_contribution(builder, request),
+                                 output_blocks(builder, request));
+    return builder.finish();
+}
+
+} // namespace
+
+void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
+                                  const BlockMap& target) {
+    UCG_ASSERT(std::has_single_bit(static_cast<std::uint32_t>(team.size())));
+    if (team.size() == 1) {
+        builder.copy(own, target.block(0));
+    }
+    for (Rank distance = 1; distance < team.size(); distance *= 2) {
+        const Rank peer = team.index() ^ distance;
+        const std::vector<Slice> theirs = target.runs(peer & ~(distance - 1), distance);
+        const Slice landing = landing_place(builder, theirs);
+        builder.recv(team.rank(peer), landing);
+        const std::vector<Slice> ours = target.runs(team.index() & ~(distance - 1), distance);
+        builder.send(team.rank(peer), distance == 1 ? own : packed(builder, ours));
+        if (distance == 1) {
+            builder.copy(own, target.block(team.index()));
+        }
+        unpack(builder, landing, theirs);
+    }
+}
+
+double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    double ns = link.copy_ns(block_bytes);
+    for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
+        ns += link.message_ns(distance * block_bytes);
+    }
+    return ns;
+}
+
+const Algorithm kAllgatherRecursiveDoubling = {
+    .name = "recursive_doubling",
+    .collective = graph::Collective::allgather,
+    .summary = "exchanges at doubling distance (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "a number of ranks that is a power of two",
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,63 @@
+// Dissemination barrier: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
+// 1988; with several signals a round: Hoefler et al., "Fast barrier synchronization for
+// InfiniBand", 2006.
+#include "ucg_coll/plan/pieces.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Link link = flat_link(facts, Traffic::dense);
+    return barrier_dissemination_ns(link, request.rank_count,
+                                    barrier_dissemination_radix(link, request.rank_count));
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBarrierDissemination.name);
+    const unsigned radix =
+        barrier_dissemination_radix(flat_link(facts, Traffic::dense), request.rank_count);
+    OpIds last;
+    barrier_dissemination(builder, Team::whole(request.rank_count, rank), radix, last);
+    return builder.finish();
+}
+
+} // namespace
+
+void barrier_dissemination(Builder& builder, const Team& team, unsigned radix, OpIds& last) {
+    const std::int64_t count = team.size();
+    const std::int64_t index = team.index();
+    for (std::int64_t distance = 1; distance < count; distance *= radix) {
+        OpIds arrived;
+        for (std::int64_t hop = distance; hop < count && hop < radix * distance; hop += distance) {
+            builder.signal(team.rank(static_cast<Rank>((index + hop) % count)), last);
+        }
+        for (std::int64_t hop = distance; hop < count && hop < radix * distance; hop += distance) {
+            const auto from = static_cast<Rank>((index - hop + count) % count);
+            arrived.push_back(builder.await(team.rank(from), last));
+        }
+        last = std::move(arrived);
+    }
+}
+
+double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix) {
+    return tree_depth(count, radix) * (link.message_ns(0) + (radix - 2) * link.busy_ns(0));
+}
+
+unsigned barrier_dissemination_radix(const Link& link, Rank count) {
+    return cheapest_radix(
+        [&](unsigned radix) { return barrier_dissemination_ns(link, count, radix); });
+}
+
+const Algorithm kBarrierDissemination = {
+    .name = "dissemination",
+    .collective = graph::Collective::barrier,
+    .summary = "in each round every rank signals some at growing distances (Hensgen 1988)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,85 @@
+#include "ucg_coll/plan/block_best.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace ucg::plan {
+
+using graph::Builder;
+using graph::Slice;
+
+static bool is_power_of_two(Rank count) {
+    return std::has_single_bit(static_cast<std::uint32_t>(count));
+}
+
+void allgather_best(Builder& builder, const Team& team, const Link& link, Slice own,
+                    const BlockMap& target) {
+    const Rank count = team.size();
+    const std::uint64_t total = target.run_bytes(0, count);
+    const std::uint64_t longest = target.bytes_max();
+    if (allgather_ring_ns(link, count, longest) < allgather_bruck_ns(link, count, total, longest)) {
+        allgather_ring(builder, team, own, target);
+    } else if (is_power_of_two(count)) { // The same rounds, and nothing wraps around.
+        allgather_recursive_doubling(builder, team, own, target);
+    } else {
+        allgather_bruck(builder, team, own, target);
+    }
+}
+
+double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest) {
+    return std::min(allgather_ring_ns(link, count, longest),
+                    allgather_bruck_ns(link, count, total, longest));
+}
+
+void gather_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice own,
+                 const BlockMap& target, std::uint64_t block_bytes) {
+    if (gather_linear_ns(link, team.size(), block_bytes) <=
+        gather_binomial_ns(link, team.size(), block_bytes)) {
+        gather_linear(builder, team, root, own, target);
+    } else {
+        gather_binomial(builder, team, root, own, target);
+    }
+}
+
+double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    return std::min(gather_linear_ns(link, count, block_bytes),
+                    gather_binomial_ns(link, count, block_bytes));
+}
+
+void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
+                  const BlockMap& source, Slice own, std::uint64_t block_bytes) {
+    if (scatter_linear_ns(link, team.size(), block_bytes) <=
+        scatter_binomial_ns(link, team.size(), block_bytes)) {
+        scatter_linear(builder, team, root, source, own);
+    } else {
+        scatter_binomial(builder, team, root, source, own);
+    }
+}
+
+double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    return std::min(scatter_linear_ns(link, count, block_bytes),
+                    scatter_binomial_ns(link, count, block_bytes));
+}
+
+BlockMap blocks_on_host(const Facts& facts, std::uint32_t host, const BlockMap& blocks) {
+    std::vector<Slice> slices;
+    for (const Rank rank : facts.placement.ranks_on(host)) {
+        slices.push_back(blocks.block(rank));
+    }
+    return BlockMap::of(std::move(slices));
+}
+
+std::vector<std::uint64_t> bytes_by_host(const Facts& facts, std::uint64_t block_bytes) {
+    std::vector<std::uint64_t> bytes;
+    for (std::uint32_t host = 0; host < facts.placement.host_count(); ++host) {
+        bytes.push_back(checked_multiply(facts.placement.ranks_on(host).size(), block_bytes));
+    }
+    return bytes;
+}
+
+std::uint64_t bytes_by_host_max(const Facts& facts, std::uint64_t block_bytes) {
+    return checked_multiply(static_cast<std::uint64_t>(facts.placement.ranks_per_host_max()),
+                            block_bytes);
+}
+
+} // namespace ucg::plan

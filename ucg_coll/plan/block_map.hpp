@@ -1,0 +1,74 @@
+// Where the blocks of a team's members lie in one rank's buffer: the view through which the
+// algorithms that move blocks (allgather, alltoall, gather, scatter, reduce_scatter) see equal
+// blocks and block vectors alike.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/graph.hpp"
+
+namespace ucg::plan {
+
+class BlockMap {
+  public:
+    /// Block i is bytes [i * block_bytes, (i + 1) * block_bytes) of `buffer`.
+    /// REQUIRES: buffer.length == count * block_bytes.
+    static BlockMap equal(graph::Slice buffer, Rank count, std::uint64_t block_bytes);
+
+    /// Block i is bytes [offsets[i], offsets[i] + bytes[i]) from the start of `buffer`, whose
+    /// length is not looked at. Blocks may overlap if they are only read.
+    static BlockMap vectors(graph::Slice buffer, const graph::Blocks& blocks);
+
+    /// Blocks of the given lengths, end to end from the start of `buffer`.
+    static BlockMap end_to_end(graph::Slice buffer, std::span<const std::uint64_t> bytes);
+
+    /// The blocks listed, as they are.
+    static BlockMap of(std::vector<graph::Slice> blocks);
+
+    Rank count() const { return count_; }
+    graph::Slice block(Rank index) const;
+    std::uint64_t bytes(Rank index) const { return block(index).length; }
+    /// The longest block; 0 if there is none.
+    std::uint64_t bytes_max() const;
+
+    /// Blocks first, first + 1, ..., `count` of them, starting over after the last: in as few
+    /// slices as hold them in this order. Equal blocks take constant time, and at most two slices.
+    /// REQUIRES: 0 <= first < this->count(), 0 <= count <= this->count().
+    std::vector<graph::Slice> runs(Rank first, Rank count) const;
+
+    /// Length of the same blocks.
+    std::uint64_t run_bytes(Rank first, Rank count) const;
+
+  private:
+    BlockMap() = default;
+
+    graph::Slice buffer_;              // Equal blocks.
+    std::uint64_t block_bytes_ = 0;    // Equal blocks.
+    std::vector<graph::Slice> slices_; // Otherwise; empty for equal blocks.
+    Rank count_ = 0;
+};
+
+/// The length of all slices together.
+std::uint64_t total_bytes(std::span<const graph::Slice> slices);
+
+/// Appends `slice`, or lengthens the last slice if the two are adjacent. Drops empty ones.
+void append_slice(std::vector<graph::Slice>& slices, const graph::Slice& slice);
+
+/// Copies `sources`, one after the other, to `target`. REQUIRES: equal total length.
+void pack(graph::Builder& builder, std::span<const graph::Slice> sources, graph::Slice target);
+
+/// Where a message for `targets` is received: in the only one itself, else in new scratch, from
+/// which unpack() moves it on.
+graph::Slice landing_place(graph::Builder& builder, std::span<const graph::Slice> targets);
+
+/// Copies `source` to `targets`, filling one after the other; nothing if it landed there.
+/// REQUIRES: equal total length.
+void unpack(graph::Builder& builder, graph::Slice source, std::span<const graph::Slice> targets);
+
+/// The bytes of `sources` as one slice: the only one itself, else a packed copy in new scratch.
+graph::Slice packed(graph::Builder& builder, std::span<const graph::Slice> sources);
+
+} // namespace ucg::plan

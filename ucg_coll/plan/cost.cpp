@@ -1,0 +1,82 @@
+#include "ucg_coll/plan/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace ucg::plan {
+
+Link::Link(const cost::Profile& profile, topo::Distance distance, Rank sharers)
+    : model_(profile.level(distance)), copy_per_byte_ns_(profile.copy_per_byte_ns),
+      reduce_per_byte_ns_(profile.reduce_per_byte_ns), reduce_fixed_ns_(profile.reduce_fixed_ns) {
+    model_.gap_ns *= sharers;
+    model_.gap_per_byte_ns *= sharers;
+}
+
+double Link::message_ns(std::uint64_t bytes) const {
+    return cost::message_ns(model_, bytes);
+}
+
+double Link::busy_ns(std::uint64_t bytes) const {
+    return std::max(model_.overhead_ns, model_.gap_ns) +
+           static_cast<double>(bytes) * model_.gap_per_byte_ns;
+}
+
+double Link::relay_ns(std::uint64_t bytes) const {
+    return std::max(2 * model_.overhead_ns, model_.gap_ns) +
+           static_cast<double>(bytes) * model_.gap_per_byte_ns;
+}
+
+double Link::reduce_ns(unsigned operands, std::uint64_t bytes) const {
+    return reduce_fixed_ns_ + operands * static_cast<double>(bytes) * reduce_per_byte_ns_;
+}
+
+double Link::copy_ns(std::uint64_t bytes) const {
+    return static_cast<double>(bytes) * copy_per_byte_ns_;
+}
+
+Link flat_link(const Facts& facts, Traffic traffic) {
+    const topo::Placement& placement = facts.placement;
+    if (placement.host_count() <= 1) {
+        return host_link(facts);
+    }
+    const bool alone = traffic == Traffic::sparse && placement.hosts_are_contiguous();
+    return Link(facts.profile, topo::Distance::network, alone ? 1 : placement.ranks_per_host_max());
+}
+
+Link host_link(const Facts& facts) {
+    return Link(facts.profile, facts.placement.widest_on_host());
+}
+
+Link leader_link(const Facts& facts) {
+    return Link(facts.profile, topo::Distance::network);
+}
+
+bool has_two_levels(const Facts& facts) {
+    return facts.placement.host_count() > 1 && facts.placement.ranks_per_host_max() > 1;
+}
+
+unsigned tree_depth(Rank count, unsigned radix) {
+    unsigned depth = 0;
+    for (std::uint64_t reach = 1; reach < static_cast<std::uint64_t>(count); reach *= radix) {
+        ++depth;
+    }
+    return depth;
+}
+
+std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,
+                               std::uint64_t granularity) {
+    const double turns = std::max(1, hops - 1);
+    const double best =
+        per_byte_ns > 0 ? std::sqrt(static_cast<double>(total) * fixed_ns / (turns * per_byte_ns))
+                        : static_cast<double>(total);
+    const std::uint64_t unit = std::lcm(granularity, std::uint64_t{kCacheLine});
+    // The comparison in floating point keeps the conversion in range.
+    if (best >= static_cast<double>(total) || unit >= total) {
+        return std::max(round_up(total, granularity), granularity);
+    }
+    return std::min(round_up(std::max(static_cast<std::uint64_t>(best), unit), unit),
+                    round_up(total, granularity));
+}
+
+} // namespace ucg::plan

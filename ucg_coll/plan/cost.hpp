@@ -1,0 +1,83 @@
+// What messages and reductions cost among the ranks of a team: the arithmetic that the algorithms'
+// cost functions share. Nothing here allocates.
+//
+// All ranks must choose alike, also where their processors differ: only + - * / and sqrt are used,
+// which IEEE 754 rounds exactly. log and pow differ between versions of a C library.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/plan/algorithm.hpp"
+
+namespace ucg::plan {
+
+/// The links of one team: the profile's level of its widest distance.
+class Link {
+  public:
+    /// `sharers` ranks use the same way out at the same time, so that each gets a share.
+    Link(const cost::Profile& profile, topo::Distance distance, Rank sharers = 1);
+
+    /// From the start of sending to the end of receiving.
+    double message_ns(std::uint64_t bytes) const;
+    /// Between two messages of a rank that only sends or only receives.
+    double busy_ns(std::uint64_t bytes) const;
+    /// Between two messages that a rank receives and passes on.
+    double relay_ns(std::uint64_t bytes) const;
+    /// What one more byte of a long message costs.
+    double byte_ns() const { return model_.gap_per_byte_ns; }
+    /// One reduction of `operands` slices of `bytes` each.
+    double reduce_ns(unsigned operands, std::uint64_t bytes) const;
+    double copy_ns(std::uint64_t bytes) const;
+
+  private:
+    cost::LogGp model_;
+    double copy_per_byte_ns_;
+    double reduce_per_byte_ns_;
+    double reduce_fixed_ns_;
+};
+
+/// How many ranks of a host send to other hosts at a time.
+enum class Traffic {
+    sparse, ///< One, where the ranks of a host follow one another: trees, rings, chains.
+    dense,  ///< All of them: exchanges at a distance.
+};
+
+/// Among all ranks.
+Link flat_link(const Facts& facts, Traffic traffic);
+/// Among the ranks of one host.
+Link host_link(const Facts& facts);
+/// Among one rank of each host.
+Link leader_link(const Facts& facts);
+
+/// Are there two levels to tell apart: several hosts, one of them with several ranks?
+bool has_two_levels(const Facts& facts);
+
+/// How many levels a tree of this radix has: the smallest d with radix^d >= count.
+unsigned tree_depth(Rank count, unsigned radix);
+
+/// The length of the segments in which `total` bytes pass best through a chain of `hops` links, at
+/// `fixed_ns` + `per_byte_ns` for each segment and link: a multiple of `granularity`, at least one
+/// cache line long. Minimises (hops + segments - 1) (fixed + segment per_byte).
+/// REQUIRES: granularity > 0.
+std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,
+                               std::uint64_t granularity);
+
+/// Radixes that trees may have.
+inline constexpr unsigned kRadixMin = 2;
+inline constexpr unsigned kRadixMax = 8;
+
+/// The radix with the least cost_ns(radix); the smaller one of equals.
+template <typename CostOfRadix>
+unsigned cheapest_radix(CostOfRadix cost_ns) {
+    unsigned best = kRadixMin;
+    double best_ns = cost_ns(best);
+    for (unsigned radix = kRadixMin + 1; radix <= kRadixMax; ++radix) {
+        if (const double ns = cost_ns(radix); ns < best_ns) {
+            best = radix;
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,66 @@
+// Linear gather: the root receives every block from its owner, a window of messages at a time.
+#include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return gather_linear_ns(unshared_link(facts), request.rank_count, uniform_bytes(request));
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kGatherLinear.name);
+    const BlockMap target =
+        rank == request.root ? output_blocks(builder, request) : BlockMap::of({});
+    gather_linear(builder, Team::whole(request.rank_count, rank), request.root,
+                  gather_contribution(builder, request, target), target);
+    return builder.finish();
+}
+
+} // namespace
+
+void gather_linear(Builder& builder, const Team& team, Rank root, graph::Slice own,
+                   const BlockMap& target) {
+    if (team.index() != root) {
+        builder.send(team.rank(root), own);
+        return;
+    }
+    MessageWindow under_way(kWindow);
+    for (Rank step = 1; step < team.size(); ++step) {
+        const Rank from = neighbour_index(team, step);
+        under_way.push({builder.recv(team.rank(from), target.block(from), under_way.after())});
+    }
+    builder.copy(own, target.block(root));
+}
+
+double gather_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    if (count == 1) {
+        return link.copy_ns(block_bytes);
+    }
+    return link.copy_ns(block_bytes) + link.message_ns(block_bytes) +
+           (count - 2) * link.busy_ns(block_bytes);
+}
+
+const Algorithm kGatherLinear = {
+    .name = "linear",
+    .collective = graph::Collective::gather,
+    .summary = "every rank sends to the root, which has a window of receives under way",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+const Algorithm kGathervLinear = {
+    .name = "linear",
+    .collective = graph::Collective::gatherv,
+    .summary = "every rank sends to the root, which has a window of receives under way",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,148 @@
+#include "ucg_coll/plan/plan.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan {
+namespace {
+
+/// "dissemination, kary_tree": the algorithms that `collective` has.
+std::string names_of(graph::Collective collective) {
+    std::string names;
+    for (const Algorithm& row : algorithms()) {
+        if (row.collective == collective) {
+            names += names.empty() ? "" : ", ";
+            names += row.name;
+        }
+    }
+    return names;
+}
+
+Result<const Algorithm*> named(const Facts& facts, const graph::Request& request,
+                               std::string_view name) {
+    const Algorithm* algorithm = find_algorithm(request.collective, name);
+    if (algorithm == nullptr) {
+        return failure(Code::invalid_argument, "{} has no algorithm '{}'; it has: {}",
+                       graph::name(request.collective), name, names_of(request.collective));
+    }
+    if (!algorithm->eligible(facts, request)) {
+        return failure(Code::unsupported,
+                       "{} algorithm '{}' cannot serve this request ({} bytes, {} ranks on {} "
+                       "hosts, {}commutative): it needs {}",
+                       graph::name(request.collective), name, uniform_bytes(request),
+                       request.rank_count, facts.placement.host_count(),
+                       request.commutative ? "" : "not ", algorithm->needs);
+    }
+    return algorithm;
+}
+
+} // namespace
+
+std::span<const Algorithm> algorithms() {
+    // Copied on first use, since the rows live in other files; they are constants, so that no order
+    // of initialisation matters.
+    static const std::array kTable = {
+        kBarrierDissemination,
+        kBarrierKaryTree,
+        kBarrierTwoLevel,
+        kBcastKnomial,
+        kBcastChain,
+        kBcastScatterAllgather,
+        kBcastTwoLevel,
+        kReduceKnomial,
+        kReduceChain,
+        kReduceRabenseifner,
+        kReduceTwoLevel,
+        kAllreduceRecursiveDoubling,
+        kAllreduceRing,
+        kAllreduceRabenseifner,
+        kAllreduceTwoLevel,
+        kAllgatherRecursiveDoubling,
+        kAllgatherBruck,
+        kAllgatherRing,
+        kAllgatherTwoLevel,
+        kAllgathervBruck,
+        kAllgathervRing,
+        kAlltoallBruck,
+        kAlltoallLinear,
+        kAlltoallPairwise,
+        kAlltoallvLinear,
+        kAlltoallvPairwise,
+        kGatherBinomial,
+        kGatherLinear,
+        kGatherTwoLevel,
+        kGathervLinear,
+        kScatterBinomial,
+        kScatterLinear,
+        kScatterTwoLevel,
+        kScattervLinear,
+        kReduceScatterRecursiveHalving,
+        kReduceScatterRing,
+        kReduceScatterPairwise,
+        kReduceScatterBlockRecursiveHalving,
+        kReduceScatterBlockRing,
+        kReduceScatterBlockPairwise,
+        kScanRecursiveDoubling,
+        kExscanRecursiveDoubling,
+    };
+    return kTable;
+}
+
+const Algorithm* find_algorithm(graph::Collective collective, std::string_view name) {
+    for (const Algorithm& row : algorithms()) {
+        if (row.collective == collective && row.name == name) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<Candidate> candidates(const Facts& facts, const graph::Request& request) {
+    std::vector<Candidate> list;
+    for (const Algorithm& row : algorithms()) {
+        if (row.collective == request.collective && row.eligible(facts, request)) {
+            list.push_back({&row, row.cost_ns(facts, request)});
+        }
+    }
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.cost_ns < b.cost_ns; });
+    return list;
+}
+
+const Algorithm& choose(const Facts& facts, const graph::Request& request) {
+    Candidate best;
+    for (const Algorithm& row : algorithms()) {
+        if (row.collective != request.collective || !row.eligible(facts, request)) {
+            continue;
+        }
+        const double cost_ns = row.cost_ns(facts, request);
+        if (best.algorithm == nullptr || cost_ns < best.cost_ns) {
+            best = {&row, cost_ns};
+        }
+    }
+    UCG_ASSERT(best.algorithm != nullptr);
+    return *best.algorithm;
+}
+
+Result<graph::Schedule> plan(const Facts& facts, const graph::Request& request, Rank rank,
+                             std::string_view algorithm) {
+    if (Status status = graph::validate(request, rank); !status.ok()) {
+        return status;
+    }
+    if (facts.placement.rank_count() != request.rank_count) {
+        return failure(Code::invalid_argument, "the request is for {} ranks, the placement has {}",
+                       request.rank_count, facts.placement.rank_count());
+    }
+    if (algorithm.empty()) {
+        return choose(facts, request).build(facts, request, rank);
+    }
+    const Result<const Algorithm*> row = named(facts, request, algorithm);
+    if (!row.ok()) {
+        return row.status();
+    }
+    return (*row)->build(facts, request, rank);
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,64 @@
+// The rows of the planner's table, each defined in the file named after its algorithm. Only
+// plan.cpp (the table), the two-level compositions and tests need them by name.
+#pragma once
+
+#include "ucg_coll/plan/algorithm.hpp"
+
+namespace ucg::plan {
+
+extern const Algorithm kBarrierDissemination;
+extern const Algorithm kBarrierKaryTree;
+extern const Algorithm kBarrierTwoLevel;
+
+extern const Algorithm kBcastKnomial;
+extern const Algorithm kBcastChain;
+extern const Algorithm kBcastScatterAllgather;
+extern const Algorithm kBcastTwoLevel;
+
+extern const Algorithm kReduceKnomial;
+extern const Algorithm kReduceChain;
+extern const Algorithm kReduceRabenseifner;
+extern const Algorithm kReduceTwoLevel;
+
+extern const Algorithm kAllreduceRecursiveDoubling;
+extern const Algorithm kAllreduceRing;
+extern const Algorithm kAllreduceRabenseifner;
+extern const Algorithm kAllreduceTwoLevel;
+
+extern const Algorithm kAllgatherRecursiveDoubling;
+extern const Algorithm kAllgatherBruck;
+extern const Algorithm kAllgatherRing;
+extern const Algorithm kAllgatherTwoLevel;
+
+extern const Algorithm kAllgathervBruck;
+extern const Algorithm kAllgathervRing;
+
+extern const Algorithm kAlltoallBruck;
+extern const Algorithm kAlltoallPairwise;
+extern const Algorithm kAlltoallLinear;
+
+extern const Algorithm kAlltoallvPairwise;
+extern const Algorithm kAlltoallvLinear;
+
+extern const Algorithm kGatherBinomial;
+extern const Algorithm kGatherLinear;
+extern const Algorithm kGatherTwoLevel;
+extern const Algorithm kGathervLinear;
+
+extern const Algorithm kScatterBinomial;
+extern const Algorithm kScatterLinear;
+extern const Algorithm kScatterTwoLevel;
+extern const Algorithm kScattervLinear;
+
+extern const Algorithm kReduceScatterRecursiveHalving;
+extern const Algorithm kReduceScatterRing;
+extern const Algorithm kReduceScatterPairwise;
+
+extern const Algorithm kReduceScatterBlockRecursiveHalving;
+extern const Algorithm kReduceScatterBlockRing;
+extern const Algorithm kReduceScatterBlockPairwise;
+
+extern const Algorithm kScanRecursiveDoubling;
+extern const Algorithm kExscanRecursiveDoubling;
+
+} // namespace ucg::plan
