@@ -1,0 +1,102 @@
+#include "ucg_coll/engine/engine.hpp"
+
+namespace ucg::engine {
+
+void Engine::start(Execution& execution, const Binding& binding) {
+    UCG_ASSERT(!execution.in_progress());
+    execution.bases_[0] = binding.input;
+    execution.bases_[1] = binding.output;
+    execution.reduction_ = binding.reduction;
+    execution.sequence_ = next_sequence_++;
+    execution.cursor_ = 0;
+    execution.iteration_ = 0;
+    execution.repeat_ = 0;
+    execution.next_ = nullptr;
+    if (first_ != nullptr && execution.sequence_ - first_->sequence_ >= kOutstandingMax) {
+        execution.state_ = ExecutionState::queued;
+    } else {
+        begin(execution);
+    }
+    if (!execution.in_progress()) {
+        return;
+    }
+    if (last_ != nullptr) {
+        last_->next_ = &execution;
+    } else {
+        first_ = &execution;
+    }
+    last_ = &execution;
+}
+
+void Engine::begin(Execution& execution) {
+    execution.state_ = ExecutionState::running;
+    if (!execution.program_.exposes.empty()) {
+        if (Status status = expose(execution); !status.ok()) {
+            failure_ = status;
+            execution.state_ = ExecutionState::failed;
+            return;
+        }
+    }
+    execution.advance();
+}
+
+Status Engine::expose(Execution& execution) {
+    const transport::Buffers buffers{execution.bases_[0], execution.bases_[1], execution.bases_[2]};
+    for (transport::Transport* transport : execution.program_.exposes) {
+        if (Status status = transport->expose(execution.sequence_, buffers); !status.ok()) {
+            return status;
+        }
+    }
+    return {};
+}
+
+unsigned Engine::progress() {
+    unsigned events = 0;
+    for (transport::Transport* transport : transports_) {
+        events += transport->progress();
+    }
+    return first_ == nullptr ? events : events + advance_all();
+}
+
+unsigned Engine::advance_all() {
+    unsigned completed = 0;
+    Execution* previous = nullptr;
+    for (Execution* execution = first_; execution != nullptr;) {
+        Execution* next = execution->next_;
+        if (execution->state_ == ExecutionState::running) {
+            execution->advance();
+        } else if (execution->sequence_ - first_->sequence_ < kOutstandingMax) {
+            begin(*execution);
+        }
+        if (execution->in_progress()) {
+            previous = execution;
+        } else {
+            remove_finished(*execution, previous);
+            ++completed;
+        }
+        execution = next;
+    }
+    return completed;
+}
+
+void Engine::remove_finished(Execution& execution, Execution* previous) {
+    (previous != nullptr ? previous->next_ : first_) = execution.next_;
+    if (last_ == &execution) {
+        last_ = previous;
+    }
+    execution.next_ = nullptr;
+}
+
+Status Engine::status() const {
+    if (!failure_.ok()) {
+        return failure_;
+    }
+    for (const transport::Transport* transport : transports_) {
+        if (Status status = transport->status(); !status.ok()) {
+            return status;
+        }
+    }
+    return {};
+}
+
+} // namespace ucg::engine

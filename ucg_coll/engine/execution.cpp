@@ -1,0 +1,174 @@
+#include "ucg_coll/engine/execution.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace ucg::engine {
+
+using graph::Repeat;
+using graph::Stride;
+using transport::Message;
+using transport::MessageState;
+
+void Execution::FreeScratch::operator()(std::byte* memory) const {
+    ::operator delete(memory, std::align_val_t(kCacheLine));
+}
+
+Execution::Execution(const Program& program) : program_(program), slots_(program.slots) {
+    std::size_t operand_count = 0;
+    for (const Instruction& instruction : program.instructions) {
+        if (instruction.kind == InstructionKind::reduce) {
+            operand_count = std::max<std::size_t>(operand_count, instruction.count);
+        }
+    }
+    operands_.resize(operand_count);
+    if (program.scratch_bytes > 0) {
+        scratch_.reset(static_cast<std::byte*>(
+            ::operator new(program.scratch_bytes, std::align_val_t(kCacheLine))));
+        bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] = scratch_.get();
+    }
+    if (!program.exposes.empty()) {
+        peer_memory_ = program.exposes.front();
+    }
+}
+
+bool Execution::slot_ready(std::uint32_t slot) {
+    const MessageState state = slots_[slot].state;
+    if (__builtin_expect(state == MessageState::failed, 0)) {
+        state_ = ExecutionState::failed;
+    }
+    return state != MessageState::posted;
+}
+
+bool Execution::wait_over(const Wait& wait) {
+    if (wait.mask == 0) {
+        return slot_ready(wait.slot);
+    }
+    if (wait.every_slot) {
+        bool over = true;
+        for (std::uint32_t i = 0; i <= wait.mask; ++i) {
+            over = slot_ready(wait.slot + i) && over;
+        }
+        return over;
+    }
+    return iteration_ < wait.distance ||
+           slot_ready(wait.slot +
+                      static_cast<std::uint32_t>((iteration_ - wait.distance) & wait.mask));
+}
+
+bool Execution::ready(const Instruction& instruction) {
+    for (std::uint32_t i = 0; i < instruction.wait_count; ++i) {
+        if (!wait_over(program_.waits[instruction.first_wait + i])) {
+            return false;
+        }
+    }
+    return state_ != ExecutionState::failed;
+}
+
+std::byte* Execution::resolve(const Address& address) const {
+    std::byte* base = nullptr;
+    if (__builtin_expect(address.owner == kNoRank, 1)) {
+        base = bases_[static_cast<std::size_t>(address.buffer)];
+    } else {
+        UCG_ASSERT(peer_memory_ != nullptr);
+        base = peer_memory_->peer_buffer(address.owner, address.buffer, sequence_);
+        UCG_ASSERT(base != nullptr);
+    }
+    std::uint64_t offset = address.offset;
+    if (address.stride != Stride::fixed) {
+        const Repeat& repeat = program_.repeats[repeat_];
+        const std::uint64_t turn =
+            address.stride == Stride::advance ? iteration_ : iteration_ % repeat.rotation;
+        offset += turn * repeat.segment_bytes;
+    }
+    return base + offset;
+}
+
+/// REQUIRES: within a repeat. All slices of its body have the length of the iteration's segment.
+std::uint64_t Execution::length(const Address& address) const {
+    const Repeat& repeat = program_.repeats[repeat_];
+    return iteration_ + 1 == repeat.iterations ? repeat.last_bytes : address.length;
+}
+
+void Execution::post(const Instruction& instruction) {
+    const MessagePlan* plans = &program_.messages[instruction.first];
+    if (instruction.in_repeat) {
+        post_in_repeat(*plans);
+        return;
+    }
+    Message* messages = &slots_[plans->slot];
+    for (std::uint32_t i = 0; i < instruction.count; ++i) {
+        Message& message = messages[i];
+        const Address& address = plans[i].address;
+        message.data = address.owner == kNoRank
+                           ? bases_[static_cast<std::size_t>(address.buffer)] + address.offset
+                           : resolve(address);
+        message.sequence = sequence_;
+        message.moved = 0;
+    }
+    plans->transport->post({messages, instruction.count});
+}
+
+void Execution::post_in_repeat(const MessagePlan& plan) {
+    Message& message = slots_[plan.slot + static_cast<std::uint32_t>(iteration_ & plan.mask)];
+    message.data = resolve(plan.address);
+    if (plan.address.length > 0) { // Signals stay empty.
+        message.bytes = length(plan.address);
+    }
+    message.sequence = sequence_;
+    message.step =
+        static_cast<std::uint16_t>(plan.first_step + iteration_ * plan.steps_per_iteration);
+    message.moved = 0;
+    plan.transport->post({&message, 1});
+}
+
+void Execution::copy(const Instruction& instruction) const {
+    const std::uint64_t bytes =
+        instruction.in_repeat ? length(instruction.target) : instruction.target.length;
+    std::memcpy(resolve(instruction.target), resolve(instruction.source), bytes);
+}
+
+void Execution::reduce(const Instruction& instruction) {
+    const std::uint64_t bytes =
+        instruction.in_repeat ? length(instruction.target) : instruction.target.length;
+    for (std::uint32_t i = 0; i < instruction.count; ++i) {
+        operands_[i] = resolve(program_.operands[instruction.first + i]);
+    }
+    reduction_.combine(reduction_.context, operands_.data(), instruction.count,
+                       resolve(instruction.target), bytes);
+}
+
+/// Is there another iteration to run? Moves to it if so.
+bool Execution::next_iteration(const Instruction& instruction) {
+    if (++iteration_ < program_.repeats[repeat_].iterations) {
+        cursor_ = instruction.first;
+        return true;
+    }
+    iteration_ = 0;
+    ++repeat_;
+    return false;
+}
+
+void Execution::advance() {
+    for (;;) {
+        const Instruction& instruction = program_.instructions[cursor_];
+        if (!ready(instruction)) {
+            return;
+        }
+        switch (instruction.kind) {
+        case InstructionKind::post: post(instruction); break;
+        case InstructionKind::copy: copy(instruction); break;
+        case InstructionKind::reduce: reduce(instruction); break;
+        case InstructionKind::end_iteration:
+            if (next_iteration(instruction)) {
+                continue;
+            }
+            break;
+        case InstructionKind::finish: state_ = ExecutionState::done; return;
+        }
+        ++cursor_;
+    }
+}
+
+} // namespace ucg::engine

@@ -1,0 +1,78 @@
+// One run of a program: its messages, scratch memory and position. Made when a plan enters the
+// cache, started many times, never allocating again. A resource: messages in flight point into it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ucg_coll/engine/program.hpp"
+#include "ucg_coll/engine/reduction.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::engine {
+
+enum class ExecutionState : std::uint8_t {
+    idle,    ///< Never started.
+    queued,  ///< Started, but too many earlier collectives of the group are outstanding.
+    running, ///< Waits for messages.
+    done,    ///< Complete: the output may be used.
+    failed,  ///< A transport failed; the output is undefined.
+};
+
+/// What a start binds.
+struct Binding {
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    Reduction reduction;
+};
+
+class Execution {
+  public:
+    /// `program` must outlive the execution.
+    explicit Execution(const Program& program);
+    Execution(const Execution&) = delete;
+    Execution& operator=(const Execution&) = delete;
+
+    ExecutionState state() const { return state_; }
+    bool in_progress() const {
+        return state_ == ExecutionState::running || state_ == ExecutionState::queued;
+    }
+    const Program& program() const { return program_; }
+
+  private:
+    friend class Engine;
+
+    struct FreeScratch {
+        void operator()(std::byte* memory) const;
+    };
+
+    /// Issues instructions until one must wait, or the end.
+    void advance();
+    bool ready(const Instruction& instruction);
+    bool slot_ready(std::uint32_t slot);
+    bool wait_over(const Wait& wait);
+    std::byte* resolve(const Address& address) const;
+    std::uint64_t length(const Address& address) const;
+    void post(const Instruction& instruction);
+    void post_in_repeat(const MessagePlan& plan);
+    void copy(const Instruction& instruction) const;
+    void reduce(const Instruction& instruction);
+    bool next_iteration(const Instruction& instruction);
+
+    const Program& program_;
+    std::vector<transport::Message> slots_;
+    std::vector<const std::byte*> operands_; // Of the reduction being issued.
+    std::unique_ptr<std::byte, FreeScratch> scratch_;
+    Reduction reduction_;
+    std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind.
+    std::uint64_t iteration_ = 0;
+    std::uint32_t cursor_ = 0;
+    std::uint32_t sequence_ = 0;
+    std::uint32_t repeat_ = 0; // The repeat that iteration_ counts.
+    ExecutionState state_ = ExecutionState::idle;
+    transport::Transport* peer_memory_ = nullptr; // Resolves peers' slices; not owned.
+    Execution* next_ = nullptr;                   // The engine's list.
+};
+
+} // namespace ucg::engine

@@ -1,0 +1,34 @@
+// The vector kernels behind find_operator. They are compiled once for each instruction set that the
+// compiler can generate (Google Highway); the one to call is chosen when the program runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "ucg_coll/engine/operators.hpp"
+
+namespace ucg::engine {
+
+inline constexpr std::size_t kElementTypeCount = static_cast<std::size_t>(ElementType::float64) + 1;
+inline constexpr std::size_t kOperatorCount = static_cast<std::size_t>(Operator::bxor) + 1;
+
+/// One operator's kernels by ElementType; null where it is not defined.
+using KernelRow = std::array<CombineFn, kElementTypeCount>;
+
+/// By Operator, then by ElementType.
+using KernelTable = std::array<KernelRow, kOperatorCount>;
+
+inline KernelRow& row_of(KernelTable& table, Operator op) {
+    return table[static_cast<std::size_t>(op)];
+}
+
+/// The kernels for the best instruction set that Highway now finds: always the same in one process,
+/// unless a test tells Highway otherwise. Thread-safe.
+KernelTable best_kernels();
+
+/// The parts of best_kernels, each in a file of its own. They set the rows of their operators.
+void set_arithmetic_kernels(KernelTable& table); ///< sum, prod
+void set_extremum_kernels(KernelTable& table);   ///< min, max
+void set_boolean_kernels(KernelTable& table);    ///< land .. bxor
+
+} // namespace ucg::engine

@@ -1,0 +1,285 @@
+#include "ucg_coll/engine/program.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace ucg::engine {
+namespace {
+
+using graph::Op;
+using graph::OpKind;
+using graph::Repeat;
+using graph::Schedule;
+using graph::Slice;
+using transport::Direction;
+
+bool is_message(const Op& op) {
+    return op.kind != OpKind::copy && op.kind != OpKind::reduce;
+}
+
+bool is_outgoing(const Op& op) {
+    return op.kind == OpKind::send || op.kind == OpKind::signal;
+}
+
+std::uint8_t channel_of(const Op& op) {
+    return op.kind == OpKind::signal || op.kind == OpKind::await ? transport::kSignalChannel
+                                                                 : transport::kDataChannel;
+}
+
+/// Iterations of a repeat that may have messages in flight at once: more than its rotation, so that
+/// no wait looks at a slot that its own iteration uses again.
+std::uint8_t slots_per_message(const Repeat& repeat) {
+    return static_cast<std::uint8_t>(std::bit_ceil(std::max(4U, repeat.rotation + 1)));
+}
+
+class Lowering {
+  public:
+    Lowering(const Schedule& schedule, transport::Routes routes)
+        : schedule_(schedule), routes_(routes), message_of_op_(schedule.ops.size(), kNone) {}
+
+    Result<Program> run() {
+        if (Status status = check_routes(); !status.ok()) {
+            return status;
+        }
+        program_.scratch_bytes = schedule_.scratch_bytes;
+        program_.repeats = schedule_.repeats;
+        auto next_repeat = schedule_.repeats.begin();
+        for (std::uint32_t i = 0; i < schedule_.ops.size();) {
+            if (next_repeat != schedule_.repeats.end() && next_repeat->first_op == i) {
+                lower_repeat(*next_repeat);
+                i += next_repeat->op_count;
+                ++next_repeat;
+            } else {
+                lower_op(i);
+                ++i;
+            }
+        }
+        finish();
+        return std::move(program_);
+    }
+
+  private:
+    static constexpr std::uint32_t kNone = 0xffffffffU;
+
+    Status check_routes() const {
+        for (const Op& op : schedule_.ops) {
+            if (is_message(op) && routes_[static_cast<std::size_t>(op.peer)] == nullptr) {
+                return failure(Code::unreachable, "rank {} has no transport to rank {}",
+                               schedule_.rank, op.peer);
+            }
+        }
+        return {};
+    }
+
+    Address address(const Slice& slice) {
+        Address result{slice.offset, slice.length, kNoRank, slice.buffer, slice.stride};
+        if (slice.owner != schedule_.rank) {
+            result.owner = slice.owner;
+        }
+        return result;
+    }
+
+    void lower_repeat(const Repeat& repeat) {
+        repeat_ = &repeat;
+        count_messages_per_iteration(repeat);
+        known_done_.clear(); // What was waited for in one iteration says nothing of the next.
+        run_open_ = false;
+        const auto first = static_cast<std::uint32_t>(program_.instructions.size());
+        for (std::uint32_t i = 0; i < repeat.op_count; ++i) {
+            lower_op(repeat.first_op + i);
+        }
+        Instruction end;
+        end.kind = InstructionKind::end_iteration;
+        end.in_repeat = true;
+        end.first = first;
+        end.count = static_cast<std::uint16_t>(&repeat - schedule_.repeats.data());
+        program_.instructions.push_back(end);
+        for (auto& [key, per_iteration] : per_iteration_) {
+            // The body counted one iteration already.
+            steps_[key] =
+                static_cast<std::uint16_t>(steps_[key] + per_iteration * (repeat.iterations - 1));
+        }
+        per_iteration_.clear();
+        known_done_.clear();
+        run_open_ = false;
+        repeat_ = nullptr;
+    }
+
+    void count_messages_per_iteration(const Repeat& repeat) {
+        for (std::uint32_t i = 0; i < repeat.op_count; ++i) {
+            const Op& op = schedule_.ops[repeat.first_op + i];
+            if (is_message(op)) {
+                ++per_iteration_[step_key(op)];
+            }
+        }
+    }
+
+    void lower_op(std::uint32_t index) {
+        const Op& op = schedule_.ops[index];
+        std::vector<Wait> waits = waits_of(index);
+        if (is_message(op)) {
+            lower_message(index, waits);
+            return;
+        }
+        run_open_ = false;
+        Instruction instruction;
+        instruction.in_repeat = repeat_ != nullptr;
+        instruction.target = address(op.target);
+        if (op.kind == OpKind::copy) {
+            instruction.kind = InstructionKind::copy;
+            instruction.source = address(op.source);
+        } else {
+            instruction.kind = InstructionKind::reduce;
+            instruction.first = static_cast<std::uint32_t>(program_.operands.size());
+            instruction.count = op.operand_count;
+            for (std::uint32_t i = 0; i < op.operand_count; ++i) {
+                program_.operands.push_back(address(schedule_.operands[op.first_operand + i]));
+            }
+        }
+        append(instruction, waits);
+    }
+
+    void lower_message(std::uint32_t index, std::vector<Wait>& waits) {
+        const Op& op = schedule_.ops[index];
+        MessagePlan plan;
+        plan.transport = routes_[static_cast<std::size_t>(op.peer)];
+        plan.slot = static_cast<std::uint32_t>(program_.slots.size());
+        plan.mask =
+            repeat_ != nullptr ? static_cast<std::uint8_t>(slots_per_message(*repeat_) - 1) : 0;
+        const StepKey key = step_key(op);
+        plan.first_step = steps_[key]++;
+        plan.steps_per_iteration = per_iteration_.contains(key) ? per_iteration_[key] : 0;
+        if (op.kind == OpKind::send || op.kind == OpKind::recv) {
+            plan.address = address(op.kind == OpKind::send ? op.source : op.target);
+        }
+        add_slots(op, plan);
+
+        const auto number = static_cast<std::uint32_t>(program_.messages.size());
+        message_of_op_[index] = number;
+        program_.messages.push_back(plan);
+        if (repeat_ != nullptr) { // The slot's earlier user must have completed.
+            waits.push_back(
+                {plan.slot, plan.mask, static_cast<std::uint8_t>(plan.mask + 1), false});
+        }
+        if (run_open_ && waits.empty() && repeat_ == nullptr &&
+            program_.messages[number - 1].transport == plan.transport) {
+            ++program_.instructions.back().count;
+            return;
+        }
+        Instruction instruction;
+        instruction.kind = InstructionKind::post;
+        instruction.in_repeat = repeat_ != nullptr;
+        instruction.first = number;
+        instruction.count = 1;
+        append(instruction, waits);
+        run_open_ = true;
+    }
+
+    void add_slots(const Op& op, const MessagePlan& plan) {
+        transport::Message message;
+        message.bytes = plan.address.length;
+        message.peer = op.peer;
+        message.step = plan.first_step;
+        message.channel = channel_of(op);
+        message.direction = is_outgoing(op) ? Direction::send : Direction::recv;
+        program_.slots.insert(program_.slots.end(), plan.mask + 1U, message);
+    }
+
+    /// The messages that op `index` must wait for and that nothing before it has waited for.
+    std::vector<Wait> waits_of(std::uint32_t index) {
+        std::vector<Wait> waits;
+        const graph::IndexRange range = graph::dependency_range(schedule_, index);
+        for (std::uint32_t i = range.first; i < range.last; ++i) {
+            const graph::Dependency dependency = schedule_.dependencies[i];
+            const std::uint32_t number = message_of_op_[dependency.op];
+            const bool within = repeat_ != nullptr && dependency.op >= repeat_->first_op;
+            if (within && dependency.distance > 0 && number == kNone &&
+                is_message(schedule_.ops[dependency.op])) {
+                waits.push_back(wait_on_later_op(dependency)); // Not lowered yet in this body.
+                continue;
+            }
+            if (number == kNone) {
+                continue; // Local ops complete when issued.
+            }
+            const MessagePlan& plan = program_.messages[number];
+            const bool outside = !within && plan.mask > 0;
+            const Wait wait{plan.slot, plan.mask, static_cast<std::uint8_t>(dependency.distance),
+                            outside};
+            if (dependency.distance > 0 || known_done_.insert(plan.slot).second) {
+                waits.push_back(wait);
+            }
+        }
+        return waits;
+    }
+
+    /// A wait of an earlier op of the body on a later one of a previous iteration: its slots will
+    /// be the ones that come next, in order.
+    Wait wait_on_later_op(const graph::Dependency& dependency) const {
+        const std::uint8_t count = slots_per_message(*repeat_);
+        auto slot = static_cast<std::uint32_t>(program_.slots.size());
+        const auto lowered_until = static_cast<std::uint32_t>(
+            std::find(message_of_op_.begin() + repeat_->first_op, message_of_op_.end(), kNone) -
+            message_of_op_.begin());
+        for (std::uint32_t op = lowered_until; op < dependency.op; ++op) {
+            if (is_message(schedule_.ops[op]) && message_of_op_[op] == kNone) {
+                slot += count;
+            }
+        }
+        return {slot, static_cast<std::uint8_t>(count - 1),
+                static_cast<std::uint8_t>(dependency.distance), false};
+    }
+
+    void append(Instruction instruction, const std::vector<Wait>& waits) {
+        instruction.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+        instruction.wait_count = static_cast<std::uint32_t>(waits.size());
+        program_.waits.insert(program_.waits.end(), waits.begin(), waits.end());
+        program_.instructions.push_back(instruction);
+    }
+
+    /// The end waits for every message that nothing outside a repeat has waited for.
+    void finish() {
+        std::vector<Wait> waits;
+        for (const MessagePlan& plan : program_.messages) {
+            if (known_done_.insert(plan.slot).second) {
+                waits.push_back({plan.slot, plan.mask, 0, plan.mask > 0});
+            }
+        }
+        append(Instruction{}, waits);
+        collect_exposes();
+    }
+
+    /// Every transport through which a peer could reach our buffers learns where they are.
+    void collect_exposes() {
+        std::set<transport::Transport*> seen;
+        for (const Op& op : schedule_.ops) {
+            if (schedule_.exposed && is_message(op)) {
+                seen.insert(routes_[static_cast<std::size_t>(op.peer)]);
+            }
+        }
+        program_.exposes.assign(seen.begin(), seen.end());
+    }
+
+    using StepKey = std::tuple<Rank, bool, std::uint8_t>;
+    static StepKey step_key(const Op& op) { return {op.peer, is_outgoing(op), channel_of(op)}; }
+
+    const Schedule& schedule_;
+    transport::Routes routes_;
+    Program program_;
+    std::vector<std::uint32_t> message_of_op_;
+    std::map<StepKey, std::uint16_t> steps_;
+    std::map<StepKey, std::uint16_t> per_iteration_;
+    std::set<std::uint32_t> known_done_; // Slots that an earlier instruction has waited for.
+    const Repeat* repeat_ = nullptr;
+    bool run_open_ = false; // The last instruction is a post that may grow.
+};
+
+} // namespace
+
+Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes) {
+    return Lowering(schedule, routes).run();
+}
+
+} // namespace ucg::engine

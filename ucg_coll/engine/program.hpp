@@ -1,0 +1,82 @@
+// A schedule lowered to a form that runs in a straight line: done once, when a plan enters the
+// cache.
+//
+// Issue is in schedule order. Local ops (copy, reduce) complete when issued, so dependencies on
+// them vanish; what remains is "before this instruction, these messages must have completed". Runs
+// of messages to one transport become one post.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/schedule.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::engine {
+
+/// Where bytes are, relative to buffers that are known when the collective starts.
+struct Address {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+    Rank owner = kNoRank; ///< kNoRank: the own rank.
+    graph::BufferKind buffer = graph::BufferKind::input;
+    graph::Stride stride = graph::Stride::fixed;
+};
+
+/// "These message slots must have completed." A message op outside repeats has one slot; inside, it
+/// has `mask + 1` slots used round robin, so that iterations may overlap.
+struct Wait {
+    std::uint32_t slot = 0;
+    std::uint8_t mask = 0;     ///< Number of slots - 1; a power of two minus one.
+    std::uint8_t distance = 0; ///< Iterations back, for waits within a repeat.
+    bool every_slot = false;   ///< All of them: the wait of an op after the repeat.
+};
+
+enum class InstructionKind : std::uint8_t {
+    post,          ///< Post messages [first, first + count).
+    copy,          ///< source to target
+    reduce,        ///< operands [first, first + count) to target
+    end_iteration, ///< Back to instruction `first`, or on after the last iteration of repeat
+                   ///< `count`.
+    finish,        ///< The collective is complete.
+};
+
+struct Instruction {
+    InstructionKind kind = InstructionKind::finish;
+    bool in_repeat = false;
+    std::uint16_t count = 0;
+    std::uint32_t first = 0;
+    std::uint32_t first_wait = 0;
+    std::uint32_t wait_count = 0;
+    Address source; ///< copy
+    Address target; ///< copy, reduce
+};
+
+/// A message as the program knows it; the execution adds address and sequence.
+struct MessagePlan {
+    Address address;
+    transport::Transport* transport = nullptr; ///< Not owned.
+    std::uint32_t slot = 0;                    ///< First message slot.
+    std::uint8_t mask = 0;                     ///< Number of slots - 1.
+    std::uint16_t first_step = 0;
+    std::uint16_t steps_per_iteration = 0;
+};
+
+struct Program {
+    std::vector<Instruction> instructions; ///< Ends with `finish`.
+    std::vector<Wait> waits;
+    std::vector<MessagePlan> messages;
+    std::vector<Address> operands;
+    std::vector<graph::Repeat> repeats;
+    std::vector<transport::Message> slots; ///< Template of the execution's messages.
+    std::uint64_t scratch_bytes = 0;
+    std::vector<transport::Transport*>
+        exposes; ///< Transports that must know our buffers; not owned.
+};
+
+/// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
+/// names a peer without a route.
+Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes);
+
+} // namespace ucg::engine
