@@ -1,0 +1,140 @@
+#include "ucg_coll/transport/loopback/loopback.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ucg::transport {
+
+LoopbackFabric::LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed)
+    : delivery_(delivery), random_(seed) {
+    for (Rank rank = 0; rank < rank_count; ++rank) {
+        ports_.push_back(std::make_unique<LoopbackTransport>(*this, rank));
+    }
+}
+
+LoopbackFabric::~LoopbackFabric() = default;
+
+std::vector<Transport*> LoopbackFabric::routes(Rank rank) const {
+    std::vector<Transport*> result(ports_.size(), ports_[static_cast<std::size_t>(rank)].get());
+    result[static_cast<std::size_t>(rank)] = nullptr;
+    return result;
+}
+
+bool LoopbackFabric::quiet() const {
+    return std::all_of(ports_.begin(), ports_.end(), [](const auto& port) {
+        return port->arrivals_.empty() && port->posted_.empty();
+    });
+}
+
+void LoopbackTransport::post(std::span<Message> messages) {
+    for (Message& message : messages) {
+        UCG_ASSERT(message.peer != rank_ && message.peer >= 0 &&
+                   message.peer < fabric_.rank_count());
+        if (message.direction == Direction::send) {
+            post_send(message);
+        } else {
+            post_recv(message);
+        }
+    }
+}
+
+void LoopbackTransport::post_send(Message& message) {
+    LoopbackTransport& peer = fabric_.transport(message.peer);
+    Arrival arrival{rank_, message.sequence, message.step, message.channel, &message, {}};
+    message.state = MessageState::posted;
+    if (fabric_.delivery_ == Delivery::immediate) {
+        for (std::size_t i = 0; i < peer.posted_.size(); ++i) {
+            if (matches(arrival, *peer.posted_[i])) {
+                deliver(arrival, *peer.posted_[i]);
+                peer.posted_.erase(peer.posted_.begin() + static_cast<std::ptrdiff_t>(i));
+                return;
+            }
+        }
+    }
+    if (fabric_.delivery_ != Delivery::synchronous) {
+        arrival.bytes.assign(message.data, message.data + message.bytes);
+        arrival.origin = nullptr;
+        message.state = MessageState::done;
+    }
+    peer.arrivals_.push_back(std::move(arrival));
+}
+
+void LoopbackTransport::post_recv(Message& message) {
+    message.state = MessageState::posted;
+    posted_.push_back(&message);
+    if (fabric_.delivery_ == Delivery::immediate) {
+        deliver_one(posted_.size() - 1);
+    }
+}
+
+bool LoopbackTransport::matches(const Arrival& arrival, const Message& recv) {
+    return arrival.from == recv.peer && arrival.sequence == recv.sequence &&
+           arrival.step == recv.step && arrival.channel == recv.channel;
+}
+
+void LoopbackTransport::deliver(Arrival& arrival, Message& recv) {
+    if (arrival.origin != nullptr) {
+        UCG_ASSERT(arrival.origin->bytes == recv.bytes);
+        if (recv.bytes > 0) {
+            std::memcpy(recv.data, arrival.origin->data, recv.bytes);
+        }
+        arrival.origin->state = MessageState::done;
+    } else {
+        UCG_ASSERT(arrival.bytes.size() == recv.bytes);
+        std::copy(arrival.bytes.begin(), arrival.bytes.end(), recv.data);
+    }
+    recv.state = MessageState::done;
+}
+
+/// Completes the posted receive of that index if its message has arrived.
+bool LoopbackTransport::deliver_one(std::size_t recv_index) {
+    Message& recv = *posted_[recv_index];
+    const auto arrival =
+        std::find_if(arrivals_.begin(), arrivals_.end(),
+                     [&](const Arrival& candidate) { return matches(candidate, recv); });
+    if (arrival == arrivals_.end()) {
+        return false;
+    }
+    deliver(*arrival, recv);
+    arrivals_.erase(arrival);
+    posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(recv_index));
+    return true;
+}
+
+unsigned LoopbackTransport::progress() {
+    if (fabric_.delivery_ == Delivery::immediate) {
+        return 0; // Everything that could be delivered was, when it was posted.
+    }
+    std::shuffle(posted_.begin(), posted_.end(), fabric_.random_);
+    unsigned completed = 0;
+    for (std::size_t i = 0; i < posted_.size();) {
+        const bool delayed = fabric_.random_() % 2 == 0;
+        if (!delayed && deliver_one(i)) {
+            ++completed;
+        } else {
+            ++i;
+        }
+    }
+    return completed;
+}
+
+Status LoopbackTransport::expose(std::uint32_t sequence, const Buffers& buffers) {
+    exposed_[sequence % exposed_.size()] = {sequence, buffers};
+    return {};
+}
+
+std::byte* LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
+                                          std::uint32_t sequence) {
+    const Exposed& entry = fabric_.transport(owner).exposed_[sequence % exposed_.size()];
+    if (entry.sequence != sequence) {
+        return nullptr;
+    }
+    switch (buffer) {
+    case graph::BufferKind::input: return entry.buffers.input;
+    case graph::BufferKind::output: return entry.buffers.output;
+    case graph::BufferKind::scratch: return entry.buffers.scratch;
+    }
+    return nullptr;
+}
+
+} // namespace ucg::transport

@@ -1,0 +1,89 @@
+// N ranks in one process and one thread, for tests and benchmarks: no machine, no memory but the
+// program's own. Delivery order is seeded, so a seed reproduces a run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport {
+
+/// How messages travel.
+enum class Delivery : std::uint8_t {
+    immediate,   ///< A message is delivered as soon as both ends are posted, eagerly buffered.
+    reordered,   ///< Random order and delay, eagerly buffered.
+    synchronous, ///< Random order and delay; a send completes only when it was received.
+};
+
+class LoopbackTransport;
+
+/// What connects the ranks. Single-threaded.
+class LoopbackFabric {
+  public:
+    LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed = 1);
+    ~LoopbackFabric();
+    LoopbackFabric(const LoopbackFabric&) = delete;
+    LoopbackFabric& operator=(const LoopbackFabric&) = delete;
+
+    Rank rank_count() const { return static_cast<Rank>(ports_.size()); }
+    LoopbackTransport& transport(Rank rank) { return *ports_[static_cast<std::size_t>(rank)]; }
+
+    /// Every route of `rank` leads through its loopback transport.
+    std::vector<Transport*> routes(Rank rank) const;
+
+    /// Are there messages posted or buffered and not delivered?
+    bool quiet() const;
+
+  private:
+    friend class LoopbackTransport;
+    std::vector<std::unique_ptr<LoopbackTransport>> ports_;
+    Delivery delivery_;
+    std::mt19937_64 random_;
+};
+
+class LoopbackTransport final : public Transport {
+  public:
+    LoopbackTransport(LoopbackFabric& fabric, Rank rank) : fabric_(fabric), rank_(rank) {}
+
+    std::string_view name() const override { return "loopback"; }
+    void post(std::span<Message> messages) override;
+    unsigned progress() override;
+    Status status() const override { return {}; }
+    Status expose(std::uint32_t sequence, const Buffers& buffers) override;
+    std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
+
+  private:
+    friend class LoopbackFabric;
+
+    // A message on its way to this rank. `origin` is null once the sender was told "done".
+    struct Arrival {
+        Rank from = kNoRank;
+        std::uint32_t sequence = 0;
+        std::uint16_t step = 0;
+        std::uint8_t channel = 0;
+        Message* origin = nullptr;
+        std::vector<std::byte> bytes;
+    };
+
+    void post_send(Message& message);
+    void post_recv(Message& message);
+    static bool matches(const Arrival& arrival, const Message& recv);
+    static void deliver(Arrival& arrival, Message& recv);
+    bool deliver_one(std::size_t recv_index);
+
+    LoopbackFabric& fabric_;
+    Rank rank_;
+    std::vector<Arrival> arrivals_;
+    std::vector<Message*> posted_; // Receives.
+    struct Exposed {
+        std::uint32_t sequence = 0;
+        Buffers buffers;
+    };
+    std::array<Exposed, 64> exposed_; // By sequence, as many as may be outstanding.
+};
+
+} // namespace ucg::transport

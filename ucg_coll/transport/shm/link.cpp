@@ -1,0 +1,151 @@
+#include "ucg_coll/transport/shm/link.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace ucg::transport {
+
+/// At most one ring's worth at a time, so that a fast receiver cannot keep the caller here while
+/// its other peers wait.
+bool Outbox::push(Message& message) {
+    const std::uint64_t tag = tag_of(message);
+    const bool streaming = message.bytes >= streaming_bytes_min_;
+    for (std::uint32_t budget = depth_; budget > 0 && !ring_.full(); --budget) {
+        message.moved += ring_.send(tag, message.data, message.bytes, message.moved, streaming);
+        if (message.moved == message.bytes) {
+            message.state = MessageState::done;
+            return true;
+        }
+    }
+    return false;
+}
+
+unsigned Outbox::flush() {
+    unsigned completed = 0;
+    while (!queue_.empty() && push(queue_.front())) {
+        queue_.pop();
+        ++completed;
+    }
+    return completed;
+}
+
+unsigned Outbox::fail_all() {
+    unsigned failed = 0;
+    while (!queue_.empty()) {
+        queue_.pop().state = MessageState::failed;
+        ++failed;
+    }
+    return failed;
+}
+
+bool Inbox::post(Message& message) {
+    if (!early_.empty() && take_early(message)) {
+        return message.state == MessageState::done;
+    }
+    // Where something is awaited already, progress() is due to look at the ring, and counts what it
+    // completes there.
+    const bool first = idle();
+    posted_.push(message);
+    if (first) {
+        drain();
+    }
+    return message.state == MessageState::done;
+}
+
+unsigned Inbox::drain() {
+    unsigned completed = 0;
+    for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
+        if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
+            break;
+        }
+        current_->moved += ring_.receive(current_->data, current_->moved);
+        if (current_->moved == current_->bytes) {
+            completed += end_message();
+        }
+    }
+    return completed;
+}
+
+/// Finds where the message at the ring's head goes.
+bool Inbox::begin_message() {
+    const std::uint64_t bytes = ring_.message_bytes();
+    current_ = posted_.take(ring_.tag());
+    if (current_ == nullptr) {
+        current_ = begin_early(ring_.tag(), bytes);
+        return current_ != nullptr;
+    }
+    if (current_->bytes != bytes) {
+        broken_ = Code::disagreement;
+        return false;
+    }
+    return true;
+}
+
+unsigned Inbox::end_message() {
+    current_->state = MessageState::done;
+    current_ = nullptr;
+    return std::exchange(current_is_early_, false) ? 0 : 1;
+}
+
+Message* Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
+    auto early = std::make_unique<Early>();
+    early->tag = tag;
+    early->data.reset(new (std::nothrow) std::byte[bytes]);
+    if (early->data == nullptr) {
+        broken_ = Code::out_of_memory;
+        return nullptr;
+    }
+    early->message.data = early->data.get();
+    early->message.bytes = bytes;
+    early->message.state = MessageState::posted;
+    early_.push_back(std::move(early));
+    current_is_early_ = true;
+    return &early_.back()->message;
+}
+
+/// Gives an early arrival to the message that asks for it; one that is half received becomes the
+/// current message in the other's place.
+bool Inbox::take_early(Message& message) {
+    const auto found = std::find_if(
+        early_.begin(), early_.end(),
+        [tag = tag_of(message)](const std::unique_ptr<Early>& early) { return early->tag == tag; });
+    if (found == early_.end()) {
+        return false;
+    }
+    const Message& arrival = (*found)->message;
+    if (arrival.bytes != message.bytes) {
+        broken_ = Code::disagreement;
+        posted_.push(message); // To be failed with the others.
+        return true;
+    }
+    if (arrival.moved > 0) {
+        std::memcpy(message.data, arrival.data, arrival.moved);
+    }
+    message.moved = arrival.moved;
+    if (arrival.state == MessageState::done) {
+        message.state = MessageState::done;
+    } else {
+        current_ = &message;
+        current_is_early_ = false;
+    }
+    early_.erase(found);
+    return true;
+}
+
+unsigned Inbox::fail_all() {
+    unsigned failed = 0;
+    if (current_ != nullptr) {
+        current_->state = MessageState::failed;
+        failed += current_is_early_ ? 0 : 1;
+        current_ = nullptr;
+    }
+    while (!posted_.empty()) {
+        posted_.pop().state = MessageState::failed;
+        ++failed;
+    }
+    return failed;
+}
+
+} // namespace ucg::transport

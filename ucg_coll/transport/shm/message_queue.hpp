@@ -1,0 +1,52 @@
+// Messages in the order in which they were posted, linked through the messages themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport {
+
+/// A message's name within one ordered pair of ranks, as one word to compare.
+inline std::uint64_t tag_of(const Message& message) {
+    return (std::uint64_t{message.sequence} << 32) | (std::uint64_t{message.step} << 16) |
+           message.channel;
+}
+
+class MessageQueue {
+  public:
+    bool empty() const { return first_ == nullptr; }
+    Message& front() { return *first_; }
+
+    void push(Message& message) {
+        message.next = nullptr;
+        (first_ == nullptr ? first_ : last_->next) = &message;
+        last_ = &message;
+    }
+
+    /// REQUIRES: !empty().
+    Message& pop() {
+        Message& message = *first_;
+        first_ = message.next;
+        return message;
+    }
+
+    /// Unlinks the oldest message of that name, nearly always the first of all; null if none.
+    Message* take(std::uint64_t tag) {
+        Message* before = nullptr;
+        for (Message* at = first_; at != nullptr; before = at, at = at->next) {
+            if (tag_of(*at) == tag) {
+                (before == nullptr ? first_ : before->next) = at->next;
+                last_ = at == last_ ? before : last_;
+                return at;
+            }
+        }
+        return nullptr;
+    }
+
+  private:
+    Message* first_ = nullptr;
+    Message* last_ = nullptr; ///< Meaningless when empty.
+};
+
+} // namespace ucg::transport

@@ -1,0 +1,220 @@
+#include "ucg_coll/transport/shm/shm_transport.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace ucg::transport {
+namespace {
+
+constexpr std::uint32_t kDepthMin = 4;
+
+std::uint64_t table_bytes(const ShmOptions& options) {
+    return std::uint64_t{options.outstanding_max} * kCacheLine;
+}
+
+std::uint64_t region_bytes_for(std::size_t rank_count, const shm::RingShape& shape,
+                               const ShmOptions& options) {
+    return table_bytes(options) + (rank_count - 1) * shape.ring_bytes();
+}
+
+} // namespace
+
+shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
+    UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2);
+    const std::uint64_t rings = std::uint64_t{rank_count} * (rank_count - 1);
+    const std::uint64_t least = round_up(options.slot_bytes_min, kCacheLine);
+    const std::uint64_t most = std::max(least, round_up(options.slot_bytes_max, kCacheLine));
+    std::uint32_t depth = options.depth;
+    std::uint64_t room = most;
+    if (rings > 0) {
+        const auto room_per_slot = [&](std::uint32_t slots) {
+            const std::uint64_t slot = options.host_bytes_max / rings / slots;
+            return slot - std::min<std::uint64_t>(slot, sizeof(shm::RingSlot));
+        };
+        while (room_per_slot(depth) < least && depth > kDepthMin) {
+            depth /= 2;
+        }
+        room = room_per_slot(depth);
+    }
+    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, least, most);
+    return {depth, static_cast<std::uint32_t>(slot_bytes)};
+}
+
+Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
+                                                           std::span<const Rank> ranks_on_host,
+                                                           Rank self_index,
+                                                           const ShmOptions& options) {
+    UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
+    UCG_ASSERT(std::has_single_bit(options.outstanding_max));
+    const auto shape = ring_shape(static_cast<std::uint32_t>(ranks_on_host.size()), options);
+    auto region = heap.lease(region_bytes_for(ranks_on_host.size(), shape, options));
+    if (!region) {
+        return region.status();
+    }
+    return std::unique_ptr<ShmTransport>(
+        new ShmTransport(heap, ranks_on_host, self_index, options, std::move(*region)));
+}
+
+ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
+                           const ShmOptions& options, shm::Lease region)
+    : heap_(heap), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
+      self_(static_cast<std::uint32_t>(self_index)), options_(options),
+      shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
+      region_(std::move(region)), sending_(ranks_.size()), receiving_(ranks_.size()) {}
+
+ShmAddress ShmTransport::address() const {
+    return {heap_.address(), region_.offset(), shape_, ranks_[self_], options_.outstanding_max};
+}
+
+/// A region has a ring for each rank but its owner.
+std::uint64_t ShmTransport::ring_offset(std::size_t receiver, std::size_t sender) const {
+    return table_bytes(options_) + (sender - (sender > receiver ? 1 : 0)) * shape_.ring_bytes();
+}
+
+Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
+    UCG_ASSERT(addresses.size() == ranks_.size());
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        const ShmAddress& peer = addresses[i];
+        const std::uint64_t end = region_bytes_for(ranks_.size(), shape_, options_);
+        if (peer.rank != ranks_[i] || peer.shape != shape_ ||
+            peer.outstanding_max != options_.outstanding_max ||
+            peer.region_offset > peer.heap.capacity_bytes ||
+            end > peer.heap.capacity_bytes - peer.region_offset) {
+            return failure(
+                Code::disagreement,
+                "shared memory: rank {} has rings of {} slots of {} bytes, rank {} has {} "
+                "of {}: the settings must be the same on all ranks",
+                ranks_[self_], shape_.depth, shape_.slot_bytes, peer.rank, peer.shape.depth,
+                peer.shape.slot_bytes);
+        }
+    }
+    return Status();
+}
+
+Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
+    UCG_ASSERT(peers_.empty());
+    if (Status status = check(addresses); !status.ok()) {
+        return status;
+    }
+    std::vector<shm::HeapAddress> heaps;
+    for (const ShmAddress& peer : addresses) {
+        heaps.push_back(peer.heap);
+    }
+    if (Status status = heap_.attach(heaps, options_.attach_timeout); !status.ok()) {
+        return status;
+    }
+    peers_.resize(ranks_.size());
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+        if (i == self_) {
+            continue;
+        }
+        Peer& peer = peers_[i];
+        peer.segment = heap_.base_of(addresses[i].heap.token);
+        std::byte* region = peer.segment + addresses[i].region_offset;
+        peer.exposed = reinterpret_cast<const Exposed*>(region);
+        peer.outbox = Outbox(region + ring_offset(i, self_), shape_, options_.streaming_bytes_min);
+        peer.inbox = Inbox(region_.data() + ring_offset(self_, i), shape_);
+    }
+    return Status();
+}
+
+/// The ranks of a host usually follow one another; others are searched.
+std::uint32_t ShmTransport::index_of(Rank rank) const {
+    const auto guess = static_cast<std::size_t>(rank - ranks_.front());
+    if (guess < ranks_.size() && ranks_[guess] == rank) {
+        return static_cast<std::uint32_t>(guess);
+    }
+    const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
+    UCG_ASSERT(found != ranks_.end() && *found == rank);
+    return static_cast<std::uint32_t>(found - ranks_.begin());
+}
+
+void ShmTransport::post(std::span<Message> messages) {
+    for (Message& message : messages) {
+        message.moved = 0;
+        message.state = MessageState::posted;
+        if (!status_.ok()) {
+            message.state = MessageState::failed;
+            ++unreported_;
+            continue;
+        }
+        const std::uint32_t index = index_of(message.peer);
+        Peer& peer = peers_[index];
+        if (message.direction == Direction::send) {
+            if (!peer.outbox.post(message)) {
+                sending_.add(index);
+            }
+        } else if (!peer.inbox.post(message)) {
+            receiving_.add(index);
+        }
+    }
+}
+
+unsigned ShmTransport::progress() {
+    unsigned completed = std::exchange(unreported_, 0);
+    for (std::size_t i = receiving_.size(); i-- > 0;) {
+        const std::uint32_t index = receiving_[i];
+        Inbox& inbox = peers_[index].inbox;
+        completed += inbox.drain();
+        if (inbox.broken() != Code::ok) {
+            fail(inbox.broken(), index);
+            return completed + std::exchange(unreported_, 0);
+        }
+        if (inbox.idle()) {
+            receiving_.remove(index);
+        }
+    }
+    for (std::size_t i = sending_.size(); i-- > 0;) {
+        const std::uint32_t index = sending_[i];
+        completed += peers_[index].outbox.flush();
+        if (peers_[index].outbox.idle()) {
+            sending_.remove(index);
+        }
+    }
+    return completed;
+}
+
+/// After a broken message the ring cannot be followed any more; the group is lost.
+void ShmTransport::fail(Code code, std::uint32_t peer_index) {
+    status_ =
+        failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index], ranks_[self_],
+                code == Code::disagreement
+                    ? "a message of another length than was awaited: the ranks of the "
+                      "collective gave different counts or datatypes"
+                    : "a message ahead of time for which there is no memory");
+    log(LogLevel::error, "{}", status_.message());
+    for (Peer& peer : peers_) {
+        unreported_ += peer.outbox.fail_all() + peer.inbox.fail_all();
+    }
+    sending_.clear();
+    receiving_.clear();
+}
+
+Status ShmTransport::expose(std::uint32_t sequence, const Buffers& buffers) {
+    auto* table = reinterpret_cast<Exposed*>(region_.data());
+    Exposed& entry = table[sequence & (options_.outstanding_max - 1)];
+    const auto publish = [&](graph::BufferKind kind, const std::byte* data) {
+        const auto place = data == nullptr ? std::nullopt : heap_.locate(data, 1);
+        entry.offset_p1[static_cast<std::size_t>(kind)].store(place ? place->offset + 1 : 0,
+                                                              std::memory_order_relaxed);
+    };
+    publish(graph::BufferKind::input, buffers.input);
+    publish(graph::BufferKind::output, buffers.output);
+    publish(graph::BufferKind::scratch, buffers.scratch);
+    entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
+    return Status();
+}
+
+std::byte* ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) {
+    const Peer& peer = peers_[index_of(owner)];
+    const Exposed& entry = peer.exposed[sequence & (options_.outstanding_max - 1)];
+    if (entry.turn.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
+        return nullptr;
+    }
+    const std::uint64_t offset_p1 =
+        entry.offset_p1[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
+    return offset_p1 == 0 ? nullptr : peer.segment + (offset_p1 - 1);
+}
+
+} // namespace ucg::transport

@@ -1,0 +1,113 @@
+// Messages between the ranks of one group on one host, through rings in the node heap; and the
+// addresses of buffers that lie in that heap, for schedules that read peers' memory in place.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "shm/heap.hpp"
+#include "shm/ring.hpp"
+#include "ucg_coll/transport/shm/active_set.hpp"
+#include "ucg_coll/transport/shm/link.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport {
+
+/// The same on all ranks of a group.
+struct ShmOptions {
+    std::uint32_t depth = 16;                ///< Slots of a ring; a power of two, at least 2.
+    std::uint32_t slot_bytes_max = 16 << 10; ///< The longest fragment, where there is room.
+    std::uint32_t slot_bytes_min = 512;
+    /// What the rings of one group may take of one host. With many ranks the slots become shorter,
+    /// then fewer; below the least of both the bound is exceeded and the lease may fail.
+    std::uint64_t host_bytes_max = std::uint64_t{64} << 20;
+    /// Messages of at least so many bytes are copied in past the caches. Off: since fragments
+    /// overlap with their copying out, that was never faster by more than the noise, and up to
+    /// twice as slow.
+    std::uint64_t streaming_bytes_min = ~std::uint64_t{0};
+    /// Collectives of the group that may be outstanding at once; a power of two.
+    std::uint32_t outstanding_max = 64;
+    std::chrono::milliseconds attach_timeout{30000};
+};
+
+/// The rings of a group with so many ranks on the host. REQUIRES: rank_count >= 1.
+shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options);
+
+/// What a rank's peers need to know. Exchanged as bytes by the caller.
+struct ShmAddress {
+    shm::HeapAddress heap;
+    std::uint64_t region_offset = 0; ///< Of the rank's rings, within its heap's segment.
+    shm::RingShape shape;
+    Rank rank = kNoRank;
+    std::uint32_t outstanding_max = 0;
+};
+static_assert(std::is_trivially_copyable_v<ShmAddress>);
+
+class ShmTransport final : public Transport {
+  public:
+    /// Leases the rings that receive. `ranks_on_host`: the group's ranks on this host, rising;
+    /// `self_index`: the own position among them. The heap must outlive the transport.
+    /// Fails with out_of_memory when the heap has no room.
+    static Result<std::unique_ptr<ShmTransport>> create(shm::Heap& heap,
+                                                        std::span<const Rank> ranks_on_host,
+                                                        Rank self_index, const ShmOptions& options);
+
+    ShmAddress address() const;
+
+    /// Maps the peers. Called once, by all the ranks of the host at about the same time, with their
+    /// addresses in the order of `ranks_on_host`. It may fail on some ranks only: the caller agrees
+    /// on the outcome, and if one failed, all destroy their transport and take another way.
+    Status connect(std::span<const ShmAddress> addresses);
+
+    std::string_view name() const override { return "shm"; }
+    void post(std::span<Message> messages) override;
+    unsigned progress() override;
+    Status status() const override { return status_; }
+    Status expose(std::uint32_t sequence, const Buffers& buffers) override;
+    std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
+
+    const shm::RingShape& shape() const { return shape_; }
+    std::uint64_t region_bytes() const { return region_.bytes(); }
+
+  private:
+    /// One collective's buffers, as offsets in the segment of their owner, who alone writes it.
+    /// Readers are ordered after the writer by the message that told them to read.
+    struct alignas(kCacheLine) Exposed {
+        std::atomic<std::uint64_t> turn;                     ///< sequence + 1
+        std::array<std::atomic<std::uint64_t>, 3> offset_p1; ///< By BufferKind; 0: not in the heap.
+    };
+
+    struct Peer {
+        Outbox outbox;
+        Inbox inbox;
+        const Exposed* exposed = nullptr;
+        std::byte* segment = nullptr;
+    };
+
+    ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
+                 const ShmOptions& options, shm::Lease region);
+    std::uint64_t ring_offset(std::size_t receiver, std::size_t sender) const;
+    Status check(std::span<const ShmAddress> addresses) const;
+    std::uint32_t index_of(Rank rank) const;
+    void fail(Code code, std::uint32_t peer_index);
+
+    shm::Heap& heap_;
+    std::vector<Rank> ranks_;
+    std::uint32_t self_;
+    ShmOptions options_;
+    shm::RingShape shape_;
+    shm::Lease region_;       ///< The table of exposed buffers, then a ring for each peer.
+    std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
+    ActiveSet sending_;
+    ActiveSet receiving_;
+    unsigned unreported_ = 0; ///< Messages that failed outside progress().
+    Status status_;
+};
+
+} // namespace ucg::transport

@@ -1,0 +1,98 @@
+// The narrow edge between the engine and what moves bytes. A Transport belongs to one group and one
+// process; the engine owns the messages, the transport borrows them while they are in flight.
+//
+// Threading: a transport is used by one thread at a time (the group's lock is the caller's matter).
+// Nothing here calls back into the engine: a transport only changes the state of a message.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/schedule.hpp"
+
+namespace ucg::transport {
+
+enum class Direction : std::uint8_t { send, recv };
+
+enum class MessageState : std::uint8_t {
+    idle,   ///< Not in flight: never posted, or completed and taken.
+    posted, ///< In flight: the transport holds a pointer to it; data must stay valid.
+    done,   ///< Complete. send: data may be changed. recv: data is there.
+    failed, ///< The transport failed; Transport::status() tells why.
+};
+
+/// One message. It is matched by (group, peer, sequence, channel, step): the transport knows the
+/// group; `sequence` numbers the group's collectives; `channel` tells data from signals; `step`
+/// counts the messages of the collective from one rank to another on that channel. Within one
+/// (peer, sequence, channel) both sides post in the order of `step`.
+struct Message {
+    std::byte* data = nullptr; ///< May be null when bytes is 0.
+    std::uint64_t bytes = 0;   ///< Equal on both sides.
+    Rank peer = kNoRank;       ///< A rank of the group, never the own one.
+    std::uint32_t sequence = 0;
+    std::uint16_t step = 0;   ///< Modulo 2^16.
+    std::uint8_t channel = 0; ///< kDataChannel or kSignalChannel
+    Direction direction = Direction::send;
+    MessageState state = MessageState::idle; ///< Written by the transport once posted.
+    std::uint64_t moved = 0;                 ///< Transport's own: bytes already moved.
+    Message* next = nullptr;                 ///< Transport's own: queue link.
+};
+inline constexpr std::uint8_t kDataChannel = 0;
+inline constexpr std::uint8_t kSignalChannel = 1;
+
+/// The buffers of one running collective of one rank, for peers that share memory with it.
+struct Buffers {
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* scratch = nullptr;
+};
+
+class Transport {
+  public:
+    virtual ~Transport() = default;
+    Transport() = default;
+    Transport(const Transport&) = delete;
+    Transport& operator=(const Transport&) = delete;
+
+    /// For logs and ucg_info: "shm", "ucx", "loopback".
+    virtual std::string_view name() const = 0;
+
+    /// Starts the messages, in order. One that can finish at once (a short send that fits, a recv
+    /// whose data is there) is `done` on return; the others are `posted`. Never blocks, never
+    /// allocates after a peer's first use except to hold early arrivals.
+    virtual void post(std::span<Message> messages) = 0;
+
+    /// Moves what can be moved; returns how many messages completed or failed. Never blocks.
+    virtual unsigned progress() = 0;
+
+    /// Why messages failed; ok while none has.
+    virtual Status status() const = 0;
+
+    /// Peers' memory, for schedules that name peers' slices: makes the own buffers of a collective
+    /// known before anything else of it is posted; a transport without shared memory returns
+    /// unsupported.
+    virtual Status expose(std::uint32_t sequence, const Buffers& buffers) {
+        static_cast<void>(sequence);
+        static_cast<void>(buffers);
+        return Status(Code::unsupported, "this transport does not reach peers' memory");
+    }
+
+    /// Where a peer's buffer of a collective is mapped here. Valid once the peer has exposed it,
+    /// which a signal or message received from it in that collective implies; null where it cannot
+    /// be reached.
+    virtual std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) {
+        static_cast<void>(owner);
+        static_cast<void>(buffer);
+        static_cast<void>(sequence);
+        return nullptr;
+    }
+};
+
+/// Which transport carries what to and from each rank of a group: agreed when the group was made,
+/// the same on both sides of every pair. Index: rank; the own entry is null. Not owned.
+using Routes = std::span<Transport* const>;
+
+} // namespace ucg::transport

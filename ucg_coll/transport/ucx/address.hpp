@@ -1,0 +1,49 @@
+// The address of a process as peers exchange it: who it is, where it runs, its UCP address and the
+// addresses of its short-lane interfaces, in one block of bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::transport::ucx {
+
+/// Where a process runs, as far as it decides who can reach whom. Equal values: the same place.
+struct Place {
+    std::uint64_t network = 0; ///< Kernel and network namespace: a loopback device is shared.
+    std::uint64_t memory = 0;  ///< Kernel, PID and IPC namespaces: memory can be shared.
+
+    bool operator==(const Place&) const = default;
+};
+
+/// One interface of the short lane. The addresses are UCT's, opaque.
+struct LaneAddress {
+    std::string transport;
+    std::string device;
+    std::string device_address;
+    std::string interface_address;
+
+    bool operator==(const LaneAddress&) const = default;
+};
+
+struct ProcessAddress {
+    std::uint64_t process = 0; ///< Random, so unique; 0 is nobody.
+    Place place;
+    std::string ucp;
+    std::vector<LaneAddress> lanes;
+
+    bool operator==(const ProcessAddress&) const = default;
+};
+
+/// The place of the calling process.
+Place this_place();
+
+std::string pack(const ProcessAddress& address);
+
+/// The inverse; invalid_argument for bytes that pack() did not make.
+Result<ProcessAddress> unpack(std::string_view bytes);
+
+} // namespace ucg::transport::ucx

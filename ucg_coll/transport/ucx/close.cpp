@@ -1,0 +1,106 @@
+// Parting from the peers. Whoever ends says bye and waits for the answer, which means that the peer
+// has taken everything out of buffers that go with this process (shared-memory transports) or with
+// its sockets. Then endpoints are flushed and closed. All of it is bounded in time.
+#include "ucg_coll/transport/ucx/core.hpp"
+
+namespace ucg::transport::ucx {
+
+void Core::begin_close() {
+    if (phase_ != Phase::running) {
+        return;
+    }
+    phase_ = Phase::parting;
+    close_deadline_ = Clock::now() + options_.close_timeout;
+    for (auto& [process, peer] : peers_) {
+        if (peer->endpoint == nullptr || !peer->failure.ok()) {
+            continue;
+        }
+        peer->lane_bye_due = peer->lane_state == LaneState::open;
+        send_control(*peer, Control::bye, peer->lane_bye_due ? 1 : 0, self_.ucp);
+    }
+    send_lane_byes();
+}
+
+void Core::send_lane_byes() {
+    LaneNotice bye;
+    bye.source = self_.process;
+    bye.what = LaneNotice::What::bye;
+    for (auto& [process, peer] : peers_) {
+        bye.target = process;
+        if (peer->lane_bye_due && peer->lane) {
+            peer->lane_bye_due = ShortLane::send(peer->lane.get(), bye) == UCS_ERR_NO_RESOURCE;
+        }
+    }
+}
+
+bool Core::all_parted() const {
+    for (const auto& [process, peer] : peers_) {
+        if (peer->endpoint != nullptr && peer->failure.ok() && !peer->bye_answered) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool Core::close_progress() {
+    begin_close();
+    progress();
+    const bool late = Clock::now() >= close_deadline_;
+    switch (phase_) {
+    case Phase::parting:
+        send_lane_byes();
+        if (all_parted() || late) {
+            start_closing();
+        }
+        return false;
+    case Phase::closing:
+        if (closing_.empty() || late) {
+            phase_ = Phase::closed;
+        }
+        return phase_ == Phase::closed;
+    case Phase::running:
+    case Phase::closed: break;
+    }
+    return true;
+}
+
+void Core::start_closing() {
+    phase_ = Phase::closing;
+    close_deadline_ = Clock::now() + options_.close_timeout;
+    for (auto& [process, peer] : peers_) {
+        drop_lane(*peer);
+        close_endpoint(*peer, false);
+    }
+}
+
+void Core::close_endpoint(Peer& peer, bool failed) {
+    if (peer.endpoint == nullptr) {
+        return;
+    }
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    parameters.flags = failed && detects_failures_ ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    const ucs_status_ptr_t request = ucp_ep_close_nbx(peer.endpoint, &parameters);
+    endpoint_owners_.erase(peer.endpoint);
+    peer.endpoint = nullptr;
+    if (UCS_PTR_IS_PTR(request)) {
+        closing_.push_back({request, &peer, failed});
+    } else if (failed) {
+        give_up_all(peer);
+    }
+}
+
+void Core::reap_closing() {
+    std::erase_if(closing_, [&](const Closing& closing) {
+        if (ucp_request_check_status(closing.request) == UCS_INPROGRESS) {
+            return false;
+        }
+        ucp_request_free(closing.request);
+        if (closing.failed) {
+            give_up_all(*closing.peer);
+        }
+        return true;
+    });
+}
+
+} // namespace ucg::transport::ucx

@@ -1,0 +1,277 @@
+// Peers: endpoints made on first use, the short lane's greeting, good-byes and failures.
+#include <cstring>
+
+#include "ucg_coll/transport/ucx/core.hpp"
+
+namespace ucg::transport::ucx {
+
+Peer* Core::find_peer(std::uint64_t process) {
+    const auto found = peers_.find(process);
+    return found == peers_.end() ? nullptr : found->second.get();
+}
+
+Peer& Core::intern_peer(ProcessAddress address) {
+    std::unique_ptr<Peer>& slot = peers_[address.process];
+    if (!slot) {
+        slot = std::make_unique<Peer>();
+    }
+    if (slot->address.lanes.empty()) { // A bye's sender is known by its UCP address alone.
+        slot->address = std::move(address);
+    }
+    if (const auto greeted = strangers_.find(slot->address.process); greeted != strangers_.end()) {
+        LaneNotice notice;
+        notice.source = greeted->first;
+        notice.attempt = greeted->second;
+        notices_.push_back(notice);
+        strangers_.erase(greeted);
+    }
+    return *slot;
+}
+
+void Core::forget_if_unused(Peer& peer) {
+    if (peer.groups == 0 && !peer.connected) {
+        peers_.erase(peer.address.process);
+    }
+}
+
+bool Core::connect(Peer& peer) {
+    if (peer.endpoint != nullptr) {
+        return true;
+    }
+    ucp_ep_params_t parameters{};
+    parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    parameters.address = reinterpret_cast<const ucp_address_t*>(peer.address.ucp.data());
+    parameters.err_mode =
+        detects_failures_ ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
+    parameters.err_handler.cb = on_endpoint_error;
+    parameters.err_handler.arg = this;
+    const ucs_status_t status = ucp_ep_create(ucp_.worker.get(), &parameters, &peer.endpoint);
+    if (status != UCS_OK) {
+        peer.endpoint = nullptr;
+        const Status why = ucx_failure(status, "connecting to a peer");
+        log(LogLevel::warn, "ucx: {}; ucg_info shows the transports that were found",
+            why.message());
+        fail(peer, why);
+        return false;
+    }
+    peer.connected = true;
+    endpoint_owners_[peer.endpoint] = &peer;
+    start_lane(peer);
+    return true;
+}
+
+/// Returns how many messages failed with the peer.
+unsigned Core::fail(Peer& peer, const Status& why) {
+    if (peer.failure.ok()) {
+        peer.failure = why;
+    }
+    unsigned failed = 0;
+    for (Link* link : peer.links) {
+        while (Message* message = link->posted.pop()) {
+            link->group.complete(*message, peer.failure);
+            ++failed;
+        }
+    }
+    return failed;
+}
+
+void Core::on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status) {
+    static_cast<Core*>(argument)->endpoint_errors_.emplace_back(endpoint, status);
+}
+
+void Core::handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status) {
+    const auto owner = endpoint_owners_.find(endpoint);
+    if (owner != endpoint_owners_.end()) { // Otherwise it is being closed already.
+        fail_connection(*owner->second, status);
+    }
+}
+
+void Core::fail_connection(Peer& peer, ucs_status_t status) {
+    const Status why = failure(Code::io_error, "the connection to a peer process broke: {}",
+                               ucs_status_string(status));
+    if (fail(peer, why) > 0) {
+        log(LogLevel::warn, "ucx: {}", why.message());
+    }
+    drop_lane(peer);
+    close_endpoint(peer, true);
+}
+
+void Core::start_lane(Peer& peer) {
+    if (short_lane_ != nullptr && peer.lane_state == LaneState::untried) {
+        peer.routes = short_lane_->routes(self_.place, peer.address);
+        greet(peer);
+    }
+}
+
+/// Tries the routes from the current one on until one takes the greeting, or could later.
+void Core::greet(Peer& peer) {
+    for (; peer.attempt < peer.routes.size(); ++peer.attempt, peer.lane.reset()) {
+        if (!peer.lane) {
+            peer.lane = short_lane_->connect(peer.routes[peer.attempt], peer.address);
+        }
+        if (!peer.lane) {
+            continue;
+        }
+        LaneNotice notice;
+        notice.source = self_.process;
+        notice.target = peer.address.process;
+        notice.attempt = peer.attempt;
+        const ucs_status_t status = ShortLane::send(peer.lane.get(), notice);
+        if (status == UCS_OK) {
+            peer.lane_state = LaneState::greeted;
+            return;
+        }
+        if (status == UCS_ERR_NO_RESOURCE) {
+            peer.lane_state = LaneState::greeting;
+            to_greet_.push_back(&peer);
+            return;
+        }
+    }
+    peer.lane_state = LaneState::none;
+}
+
+void Core::drop_lane(Peer& peer) {
+    peer.lane.reset();
+    peer.lane_state = LaneState::none;
+}
+
+void Core::answer_greeting(std::uint64_t process, std::uint32_t attempt) {
+    Peer* peer = find_peer(process);
+    if (peer == nullptr) {
+        strangers_[process] = attempt;
+    } else if (peer->failure.ok() && phase_ == Phase::running && connect(*peer)) {
+        send_control(*peer, Control::lane_answer, attempt, {});
+    }
+}
+
+/// REQUIRES: a payload outlives the worker. A failed endpoint reports itself.
+void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
+    Operation& operation = take_operation();
+    operation.control = {what, detail, self_.process, peer.address.process};
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.flags = UCP_AM_SEND_FLAG_EAGER;
+    parameters.cb.send = on_sent;
+    parameters.user_data = &operation;
+    const ucs_status_ptr_t request =
+        ucp_am_send_nbx(peer.endpoint, kUcpControl, &operation.control, sizeof(ControlHeader),
+                        payload.data(), payload.size(), &parameters);
+    if (!UCS_PTR_IS_PTR(request)) {
+        release_operation(operation);
+    }
+}
+
+ucs_status_t Core::on_control(void* argument, const void* header, std::size_t header_bytes,
+                              void* data, std::size_t bytes,
+                              const ucp_am_recv_param_t* /*parameters*/) {
+    Core& core = *static_cast<Core*>(argument);
+    ControlArrival arrival;
+    if (header_bytes == sizeof(arrival.header)) {
+        std::memcpy(&arrival.header, header, sizeof(arrival.header));
+        arrival.payload.assign(static_cast<const char*>(data), bytes);
+        core.controls_.push_back(std::move(arrival));
+    }
+    return UCS_OK;
+}
+
+void Core::handle_control(const ControlHeader& header, const std::string& payload) {
+    if (header.target != self_.process) {
+        return;
+    }
+    Peer* peer = find_peer(header.source);
+    if (header.what == Control::bye && peer == nullptr) {
+        ProcessAddress address;
+        address.process = header.source;
+        address.ucp = payload;
+        peer = &intern_peer(std::move(address));
+    }
+    if (peer == nullptr) {
+        return;
+    }
+    switch (header.what) {
+    case Control::lane_answer:
+        if (peer->lane_state == LaneState::greeted && header.detail == peer->attempt) {
+            peer->lane_state = LaneState::open;
+            peer->lane_bytes_max = short_lane_->message_bytes_max(peer->routes[peer->attempt]);
+        }
+        break;
+    case Control::bye:
+        peer->ucp_bye_came = true;
+        peer->lane_bye_expected = header.detail != 0;
+        handle_bye(*peer);
+        break;
+    case Control::bye_answer: peer->bye_answered = true; break;
+    }
+}
+
+/// Once the bye has come by all ways, everything that the peer sent is here.
+void Core::handle_bye(Peer& peer) {
+    if (peer.left || !peer.ucp_bye_came || (peer.lane_bye_expected && !peer.lane_bye_came)) {
+        return;
+    }
+    const bool was_well = peer.failure.ok();
+    peer.left = true;
+    if (fail(peer, Status(Code::io_error, "the peer process has closed its connections")) > 0) {
+        log(LogLevel::warn, "ucx: a peer process closed while messages were expected from it");
+    }
+    // While closing, an endpoint that is gone is answer enough.
+    const bool may_connect = peer.endpoint != nullptr || !peer.connected;
+    // Before the answer, after which the peer stops listening: UCT would go on trying to connect.
+    drop_lane(peer);
+    if (was_well && may_connect && connect(peer)) {
+        send_control(peer, Control::bye_answer, 0, {});
+    }
+}
+
+void Core::lane_notice(const LaneNotice& notice) {
+    if (notice.target == self_.process) {
+        notices_.push_back(notice);
+    }
+}
+
+void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
+    lane_errors_.emplace_back(endpoint, status);
+}
+
+void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {
+    for (auto& [process, peer] : peers_) {
+        if (!peer->lane || peer->lane.get() != endpoint) {
+            continue;
+        }
+        const bool was_open = peer->lane_state == LaneState::open;
+        drop_lane(*peer);
+        if (!was_open && phase_ == Phase::running) {
+            ++peer->attempt;
+            greet(*peer);
+        } else if (was_open && phase_ == Phase::running && !peer->left) {
+            // What was on the way is lost, so the peer is, whatever UCP thinks of it.
+            fail_connection(*peer, status);
+        }
+        return;
+    }
+}
+
+/// What came by the callbacks, in the order that keeps good-byes behind data.
+void Core::handle_arrivals() {
+    for (const auto& [endpoint, status] : std::exchange(endpoint_errors_, {})) {
+        handle_endpoint_error(endpoint, status);
+    }
+    for (const LaneNotice& notice : std::exchange(notices_, {})) {
+        if (notice.what == LaneNotice::What::greeting) {
+            answer_greeting(notice.source, notice.attempt);
+        } else if (Peer* peer = find_peer(notice.source)) {
+            peer->lane_bye_came = true;
+            handle_bye(*peer);
+        }
+    }
+    for (const ControlArrival& arrival : std::exchange(controls_, {})) {
+        handle_control(arrival.header, arrival.payload);
+    }
+    for (const auto& [endpoint, status] : std::exchange(lane_errors_, {})) {
+        handle_lane_error(endpoint, status);
+    }
+}
+
+} // namespace ucg::transport::ucx

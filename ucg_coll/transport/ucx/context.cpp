@@ -1,0 +1,141 @@
+#include "ucg_coll/transport/ucx/context.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace ucg::transport::ucx {
+
+namespace {
+
+/// What ucp_context_print_info() writes.
+std::string context_info(ucp_context_h context) {
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    FILE* stream = open_memstream(&text, &bytes);
+    if (stream == nullptr) {
+        return {};
+    }
+    ucp_context_print_info(context, stream);
+    std::fclose(stream);
+    std::string info(text, bytes);
+    std::free(text);
+    return info;
+}
+
+Status open_context(const UcxOptions& options, UcpContext& context) {
+    ucp_config_t* raw = nullptr;
+    ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw);
+    if (status != UCS_OK) {
+        return ucx_failure(status, "reading UCX's configuration");
+    }
+    const UcpConfig config(raw);
+    for (const auto& [name, value] : options.config) {
+        status = ucp_config_modify(config.get(), name.c_str(), value.c_str());
+        if (status != UCS_OK) {
+            return ucx_failure(status, fmt::format("setting UCX's {} to '{}'", name, value));
+        }
+    }
+    ucp_params_t parameters{};
+    parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    parameters.features = UCP_FEATURE_AM;
+    parameters.name = "ucg";
+    ucp_context_h opened = nullptr;
+    status = ucp_init(&parameters, config.get(), &opened);
+    if (status != UCS_OK) {
+        return ucx_failure(status, "opening a UCX context (does UCX_TLS name a transport that "
+                                   "this machine has?)");
+    }
+    context.reset(opened);
+    return {};
+}
+
+Status open_worker(Ucp& ucp) {
+    ucp_worker_params_t parameters{};
+    parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    ucp_worker_h worker = nullptr;
+    ucs_status_t status = ucp_worker_create(ucp.context.get(), &parameters, &worker);
+    if (status != UCS_OK) {
+        return ucx_failure(status, "creating a UCX worker");
+    }
+    ucp.worker.reset(worker);
+    ucp_address_t* address = nullptr;
+    std::size_t bytes = 0;
+    status = ucp_worker_get_address(worker, &address, &bytes);
+    if (status != UCS_OK) {
+        return ucx_failure(status, "asking UCX for the worker's address");
+    }
+    ucp.address.assign(reinterpret_cast<const char*>(address), bytes);
+    ucp_worker_release_address(worker, address);
+    return {};
+}
+
+/// "#  resource 1  :  md 1  dev 1  flags -- tcp/lo" gives tcp and lo.
+void parse_resource(const std::string& last_word, UcpInventory& inventory) {
+    const std::size_t slash = last_word.find('/');
+    if (slash != std::string::npos) {
+        inventory.resources.push_back({last_word.substr(0, slash), last_word.substr(slash + 1)});
+    }
+}
+
+} // namespace
+
+bool UcpInventory::contains(std::string_view transport, std::string_view device) const {
+    return std::any_of(resources.begin(), resources.end(), [&](const Resource& resource) {
+        return resource.transport == transport && resource.device == device;
+    });
+}
+
+bool UcpInventory::has_network() const {
+    constexpr std::array<std::string_view, 6> kMemory = {"self",  "sysv", "posix",
+                                                         "xpmem", "cma",  "knem"};
+    return std::any_of(resources.begin(), resources.end(), [&](const Resource& resource) {
+        return std::find(kMemory.begin(), kMemory.end(), resource.transport) == kMemory.end();
+    });
+}
+
+UcpInventory parse_inventory(std::string_view text) {
+    UcpInventory inventory;
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string hash;
+        std::string what;
+        words >> hash >> what;
+        std::string last;
+        for (std::string word; words >> word;) {
+            last = word;
+        }
+        if (what == "md" && !last.empty()) {
+            inventory.domains.push_back(last);
+        } else if (what == "resource") {
+            parse_resource(last, inventory);
+        }
+    }
+    return inventory;
+}
+
+Result<Ucp> open_ucp(const UcxOptions& options) {
+    Ucp ucp;
+    Status status = open_context(options, ucp.context);
+    if (status.ok()) {
+        status = open_worker(ucp);
+    }
+    if (!status.ok()) {
+        return status;
+    }
+    ucp.inventory = parse_inventory(context_info(ucp.context.get()));
+    return ucp;
+}
+
+Status ucx_failure(ucs_status_t status, std::string_view what) {
+    const Code code = status == UCS_ERR_UNREACHABLE ? Code::unreachable
+                      : status == UCS_ERR_NO_MEMORY ? Code::out_of_memory
+                                                    : Code::io_error;
+    return failure(code, "{}: {}", what, ucs_status_string(status));
+}
+
+} // namespace ucg::transport::ucx

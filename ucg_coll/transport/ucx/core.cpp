@@ -1,0 +1,176 @@
+#include "ucg_coll/transport/ucx/core.hpp"
+
+#include <iterator>
+#include <random>
+
+namespace ucg::transport::ucx {
+
+namespace {
+
+constexpr unsigned kUcpBusyTurns = 256;
+constexpr unsigned kUcpQuietPeriod = 4;
+
+/// A process id that no other process has, but for a chance of 2^-64 per pair.
+std::uint64_t random_process_id() {
+    std::random_device source;
+    std::uint64_t id = 0;
+    while (id == 0) {
+        id = (std::uint64_t{source()} << 32) | source();
+    }
+    return id;
+}
+
+const char* text(LaneState state) {
+    switch (state) {
+    case LaneState::untried: return "not tried";
+    case LaneState::greeting: return "connecting";
+    case LaneState::greeted: return "greeted, no answer yet";
+    case LaneState::open: return "open";
+    case LaneState::none: return "none";
+    }
+    return "";
+}
+
+} // namespace
+
+Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
+    std::unique_ptr<Core> core(new Core(options));
+    const Status status = core->open();
+    if (!status.ok()) {
+        return status;
+    }
+    return core;
+}
+
+Status Core::open() {
+    Result<Ucp> ucp = open_ucp(options_);
+    if (!ucp) {
+        return ucp.status();
+    }
+    ucp_ = std::move(*ucp);
+    detects_failures_ = options_.detect_failures && ucp_.inventory.has_network();
+    for (const unsigned id : {kUcpData, kUcpControl}) {
+        ucp_am_handler_param_t parameters{};
+        parameters.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                                UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+        parameters.id = id;
+        parameters.flags = UCP_AM_FLAG_WHOLE_MSG;
+        parameters.cb = id == kUcpData ? on_data : on_control;
+        parameters.arg = this;
+        const ucs_status_t status = ucp_worker_set_am_recv_handler(ucp_.worker.get(), &parameters);
+        if (status != UCS_OK) {
+            return ucx_failure(status, "setting UCX's handler of active messages");
+        }
+    }
+    if (options_.short_lane) {
+        short_lane_ = ShortLane::create(ucp_.inventory, *this, interfaces_);
+    }
+    self_.process = random_process_id();
+    self_.place = this_place();
+    self_.ucp = ucp_.address;
+    self_.lanes = short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
+    packed_address_ = pack(self_);
+    return {};
+}
+
+Core::~Core() {
+    UCG_ASSERT(groups_.empty());
+    if (!ucp_.worker) {
+        return;
+    }
+    while (!close_progress()) {
+    }
+    for (auto& [group, early] : orphans_) {
+        discard(early);
+    }
+}
+
+/// Polling UCP costs as much as the whole short path. While only the short lane has work, UCP gets
+/// one turn in kUcpQuietPeriod; once it has moved something it gets every turn for a while.
+bool Core::ucp_is_due(unsigned by_lane) {
+    if (!short_lane_ || phase_ != Phase::running) {
+        return true;
+    }
+    ++turn_;
+    if (ucp_busy_turns_ > 0 && by_lane == 0) {
+        --ucp_busy_turns_;
+        return true;
+    }
+    return turn_ % kUcpQuietPeriod == 0;
+}
+
+unsigned Core::progress() {
+    if (in_progress_) {
+        return 0;
+    }
+    in_progress_ = true;
+    const unsigned by_lane = short_lane_ ? short_lane_->progress() : 0;
+    const unsigned by_ucp = ucp_is_due(by_lane) ? ucp_worker_progress(ucp_.worker.get()) : 0;
+    if (by_ucp > 0 || active_operations_ > 0) {
+        ucp_busy_turns_ = kUcpBusyTurns;
+    }
+    in_progress_ = false;
+    run_deferred();
+    return by_lane + by_ucp;
+}
+
+void Core::run_deferred() {
+    if (!pulls_.empty()) {
+        for (const Pull& pull : std::exchange(pulls_, {})) {
+            pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
+            early_pool_.release(pull.early);
+        }
+    }
+    if (!credits_due_.empty()) {
+        for (Link* link : std::exchange(credits_due_, {})) {
+            send_credit(*link);
+        }
+    }
+    discard(refused_);
+    handle_arrivals();
+    if (!to_greet_.empty()) {
+        for (Peer* peer : std::exchange(to_greet_, {})) {
+            if (peer->lane_state == LaneState::greeting && phase_ == Phase::running) {
+                greet(*peer);
+            }
+        }
+    }
+    if (!closing_.empty()) {
+        reap_closing();
+    }
+}
+
+std::string Core::describe() const {
+    std::string out = "UCX resources:";
+    for (const UcpInventory::Resource& resource : ucp_.inventory.resources) {
+        out += fmt::format(" {}/{}", resource.transport, resource.device);
+    }
+    out += fmt::format("\nfailure detection: {}\n", detects_failures_ ? "on"
+                                                    : options_.detect_failures
+                                                        ? "off (only shared memory, which cannot)"
+                                                        : "off (not asked for)");
+    if (!short_lane_) {
+        out += "short lane: off (not asked for)\n";
+    } else if (self_.lanes.empty()) {
+        out += "short lane: off (no interface is able)\n";
+    }
+    for (const InterfaceInfo& info : interfaces_) {
+        out += fmt::format("short lane {}/{}: {}", info.transport, info.device,
+                           info.usable ? "usable" : info.reason);
+        out += info.usable
+                   ? fmt::format(", up to {} bytes, {:.2f} us\n", info.short_bytes, info.latency_us)
+                   : "\n";
+    }
+    for (const auto& [process, peer] : peers_) {
+        const bool routed = peer->attempt < peer->routes.size();
+        out += fmt::format("peer {:016x}: {}, short lane {}{}\n", process,
+                           !peer->failure.ok()         ? peer->failure.message()
+                           : peer->endpoint != nullptr ? "connected"
+                                                       : "not connected",
+                           routed ? short_lane_->name(peer->routes[peer->attempt]) + " " : "",
+                           text(peer->lane_state));
+    }
+    return out;
+}
+
+} // namespace ucg::transport::ucx

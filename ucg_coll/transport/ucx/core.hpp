@@ -1,0 +1,196 @@
+// The inside of UcxWorker: owns the UCX objects, the peers and the operations that UCX holds, and
+// turns arrivals into message states.
+//
+// UCX's callbacks run inside ucp_worker_progress() and uct_worker_progress(). They change states
+// and append to the lists under "what callbacks leave behind"; they never call UCX. run_deferred()
+// then does the work from outside.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/ucx/address.hpp"
+#include "ucg_coll/transport/ucx/context.hpp"
+#include "ucg_coll/transport/ucx/matching.hpp"
+#include "ucg_coll/transport/ucx/peer.hpp"
+#include "ucg_coll/transport/ucx/short_lane.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+#include "ucg_coll/transport/ucx/wire.hpp"
+
+namespace ucg::transport::ucx {
+
+/// Something that UCP holds. UCX 1.13 reads a header until the operation completes, so it lives
+/// here.
+struct Operation {
+    explicit Operation(Core& owner) : core(owner) {}
+
+    Core& core;
+    Envelope envelope;
+    ControlHeader control;
+    Link* link = nullptr;       ///< Null for control messages and for what was given up.
+    std::byte nothing{};        ///< The byte that an empty rendezvous moves.
+    Message* message = nullptr; ///< Null for credits and control messages.
+    bool active = false;
+    Operation* next = nullptr;
+};
+
+class Core final : private LaneSink {
+  public:
+    static Result<std::unique_ptr<Core>> create(const UcxOptions& options);
+    ~Core();
+
+    std::string_view address() const { return packed_address_; }
+    unsigned progress();
+    void begin_close();
+    bool close_progress();
+    const std::vector<InterfaceInfo>& interfaces() const { return interfaces_; }
+    std::string describe() const;
+
+    // Groups: groups.cpp.
+    Status attach(Group& group, const std::vector<PeerAddress>& peers);
+    void detach(Group& group);
+
+    // Messages: messages.cpp.
+    void send(Group& group, Message& message);
+    void receive(Group& group, Message& message);
+    /// To be called after a batch of send() and receive().
+    void run_deferred();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    /// An endpoint that UCP is closing.
+    struct Closing {
+        void* request;
+        Peer* peer;
+        bool failed;
+    };
+    enum class Phase { running, parting, closing, closed };
+
+    explicit Core(const UcxOptions& options) : options_(options) {}
+    Status open();
+    bool ucp_is_due(unsigned by_lane);
+
+    // Operations.
+    Operation& take_operation();
+    void release_operation(Operation& operation);
+    void finish(Operation& operation, ucs_status_t status);
+    template <typename Condition>
+    void give_up_if(Condition condition);
+    void give_up_all(const Peer& peer);
+
+    // Messages.
+    Link& link(Group& group, Rank rank);
+    static bool send_short(Link& to, const Message& message, const Envelope& envelope);
+    void send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
+    void send_credit(Link& to);
+    void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
+    void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
+    Group* find_group(std::uint32_t id);
+    Link* receiver_of(Group& group, const Envelope& envelope);
+    Status copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes);
+    void pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes);
+    void discard(Fifo<Early>& early);
+
+    // Groups.
+    void release_peers(Group& group);
+    void adopt_orphans(Group& group);
+
+    // Connections: connections.cpp.
+    Peer* find_peer(std::uint64_t process);
+    Peer& intern_peer(ProcessAddress address);
+    void forget_if_unused(Peer& peer);
+    bool connect(Peer& peer);
+    unsigned fail(Peer& peer, const Status& why);
+    void start_lane(Peer& peer);
+    void greet(Peer& peer);
+    static void drop_lane(Peer& peer);
+    void fail_connection(Peer& peer, ucs_status_t status);
+    void answer_greeting(std::uint64_t process, std::uint32_t attempt);
+    void send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload);
+    void handle_control(const ControlHeader& header, const std::string& payload);
+    void handle_bye(Peer& peer);
+    void handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status);
+    void handle_lane_error(uct_ep_h endpoint, ucs_status_t status);
+    void handle_arrivals();
+
+    // Shutdown: close.cpp.
+    void close_endpoint(Peer& peer, bool failed);
+    bool all_parted() const;
+    void start_closing();
+    void reap_closing();
+    void send_lane_byes();
+
+    // LaneSink.
+    void lane_data(const Envelope& envelope, const void* data, std::size_t bytes) override;
+    void lane_notice(const LaneNotice& notice) override;
+    void lane_error(uct_ep_h endpoint, ucs_status_t status) override;
+
+    // UCP's callbacks.
+    static ucs_status_t on_data(void* argument, const void* header, std::size_t header_bytes,
+                                void* data, std::size_t bytes,
+                                const ucp_am_recv_param_t* parameters);
+    static ucs_status_t on_control(void* argument, const void* header, std::size_t header_bytes,
+                                   void* data, std::size_t bytes,
+                                   const ucp_am_recv_param_t* parameters);
+    static void on_sent(void* request, ucs_status_t status, void* operation);
+    static void on_pulled(void* request, ucs_status_t status, std::size_t bytes, void* operation);
+    static void on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
+
+    const UcxOptions options_;
+    ProcessAddress self_;
+    std::string packed_address_;
+    bool detects_failures_ = false;
+    std::vector<InterfaceInfo> interfaces_;
+
+    // Operations outlive the worker, which may still complete some while it is destroyed.
+    std::deque<Operation> operations_;
+    Operation* free_operations_ = nullptr;
+    EarlyPool early_pool_;
+
+    Ucp ucp_;
+    std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off.
+    std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
+    std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_; ///< Not those being closed.
+    std::unordered_map<std::uint32_t, Group*> groups_;
+    Group* last_group_ = nullptr; ///< Most arrivals are for the group of the one before.
+    /// What came for groups that do not exist here yet.
+    std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
+    /// Greetings (process, attempt) from processes that no group here has named yet.
+    std::unordered_map<std::uint64_t, std::uint32_t> strangers_;
+
+    // What callbacks leave behind.
+    struct Pull {
+        Link* from;
+        Message* message;
+        Early* early;
+    };
+    struct ControlArrival {
+        ControlHeader header;
+        std::string payload;
+    };
+    std::vector<Pull> pulls_; ///< Rendezvous that met their receives.
+    std::vector<Link*> credits_due_;
+    Fifo<Early> refused_;
+    std::vector<LaneNotice> notices_;
+    std::vector<ControlArrival> controls_;
+    std::vector<std::pair<ucp_ep_h, ucs_status_t>> endpoint_errors_;
+    std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
+
+    std::vector<Peer*> to_greet_; ///< Their greeting found no room yet.
+    std::vector<Closing> closing_;
+    Clock::time_point close_deadline_;
+    Phase phase_ = Phase::running;
+    std::uint64_t active_operations_ = 0;
+    unsigned ucp_busy_turns_ = 0;
+    unsigned turn_ = 0;
+    bool in_progress_ = false;
+};
+
+} // namespace ucg::transport::ucx

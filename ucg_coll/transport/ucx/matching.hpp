@@ -1,0 +1,167 @@
+// Matching within a group: which arrival belongs to which posted receive. Nothing here knows UCX,
+// so that it can be tested without it.
+//
+// Invariant of a Link: no posted receive has the key of an early arrival.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/transport.hpp"
+#include "ucg_coll/transport/ucx/wire.hpp"
+
+namespace ucg::transport::ucx {
+
+struct Peer;
+
+/// Names a message between two ranks of a group.
+struct Key {
+    std::uint32_t sequence = 0;
+    std::uint16_t step = 0;
+    std::uint8_t channel = 0;
+
+    bool operator==(const Key&) const = default;
+};
+
+inline Key key_of(const Message& message) {
+    return {message.sequence, message.step, message.channel};
+}
+inline Key key_of(const Envelope& envelope) {
+    return {envelope.sequence, envelope.step, envelope.channel};
+}
+
+/// An intrusive list in order of arrival. T has `T* next`, and key_of(const T&).
+template <typename T>
+class Fifo {
+  public:
+    bool empty() const { return head_ == nullptr; }
+
+    void push(T& item) {
+        item.next = nullptr;
+        (head_ == nullptr ? head_ : tail_->next) = &item;
+        tail_ = &item;
+    }
+
+    T* pop() {
+        T* item = head_;
+        if (item != nullptr) {
+            head_ = item->next;
+            item->next = nullptr;
+        }
+        return item;
+    }
+
+    /// Takes out the item with this key, or returns null. In most programs it is the first.
+    T* take(const Key& key) {
+        T* before = nullptr;
+        for (T* item = head_; item != nullptr; before = item, item = item->next) {
+            if (key_of(*item) == key) {
+                (before == nullptr ? head_ : before->next) = item->next;
+                tail_ = tail_ == item ? before : tail_;
+                item->next = nullptr;
+                return item;
+            }
+        }
+        return nullptr;
+    }
+
+  private:
+    T* head_ = nullptr;
+    T* tail_ = nullptr;
+};
+
+/// Something that came before its receive was posted: eager data (a copy), or a rendezvous that
+/// waits for our answer.
+struct Early {
+    Early* next = nullptr;
+    Envelope envelope;
+    std::uint64_t bytes = 0;
+    void* rendezvous = nullptr;         ///< UCP's handle of the data; null for eager data.
+    std::unique_ptr<std::byte[]> large; ///< Eager data that does not fit into `small`.
+    std::array<std::byte, 128> small;
+
+    std::span<const std::byte> data() const {
+        return {large ? large.get() : small.data(), static_cast<std::size_t>(bytes)};
+    }
+};
+inline Key key_of(const Early& early) {
+    return key_of(early.envelope);
+}
+
+/// Recycles early arrivals, so that a program whose ranks drift allocates only at first.
+class EarlyPool {
+  public:
+    /// A copy of eager data.
+    Early* hold(const Envelope& envelope, const void* data, std::size_t bytes);
+    /// A rendezvous to be answered later.
+    Early* hold_rendezvous(const Envelope& envelope, void* rendezvous, std::size_t bytes);
+    void release(Early* early);
+
+  private:
+    Early* take();
+    std::vector<std::unique_ptr<Early>> all_;
+    Fifo<Early> free_;
+};
+
+struct Group;
+
+/// One group's relation to one peer rank; made at its first use.
+///
+/// Credits count eager messages (credit_cost) from the beginning, modulo 2^32: `sent` and
+/// `acknowledged` for ours to the peer, `consumed` and `reported` for the peer's to us. A count
+/// that comes late or twice changes nothing.
+struct Link {
+    Link(Group& owner, Rank peer_rank, Peer& the_peer)
+        : group(owner), rank(peer_rank), peer(the_peer) {}
+
+    /// Whether an eager message of this cost may go now.
+    bool has_credit(std::uint32_t cost, std::uint32_t window) const {
+        return sent - acknowledged + cost <= window;
+    }
+
+    void acknowledge(std::uint32_t released) {
+        const bool newer = static_cast<std::int32_t>(released - acknowledged) > 0;
+        const bool possible = static_cast<std::int32_t>(sent - released) >= 0;
+        if (newer && possible) {
+            acknowledged = released;
+        }
+    }
+
+    Group& group;
+    const Rank rank;
+    Peer& peer;
+    Fifo<Message> posted; ///< Receives without their data.
+    Fifo<Early> early;    ///< Data without their receives.
+    std::uint32_t sent = 0;
+    std::uint32_t acknowledged = 0;
+    std::uint32_t consumed = 0;
+    std::uint32_t reported = 0;
+    bool credit_due = false; ///< It is in the list of links that owe a credit message.
+};
+
+/// One group's state in this process.
+struct Group {
+    std::uint32_t id = 0;
+    Rank self = kNoRank;
+    std::vector<Peer*> peers;                 ///< Index: rank; null where not served.
+    std::vector<std::unique_ptr<Link>> links; ///< Index: rank; null until used.
+    std::uint64_t in_flight = 0;              ///< Messages that UCP holds.
+    unsigned completed = 0;                   ///< Since the last progress().
+    Status status;
+
+    /// Ends a message that was posted, and counts it.
+    void complete(Message& message, const Status& outcome) {
+        message.state = outcome.ok() ? MessageState::done : MessageState::failed;
+        ++completed;
+        if (!outcome.ok() && status.ok()) {
+            status = outcome;
+        }
+    }
+};
+
+} // namespace ucg::transport::ucx

@@ -1,0 +1,337 @@
+// Sending, receiving and matching.
+#include <cstring>
+
+#include "ucg_coll/transport/ucx/core.hpp"
+
+namespace ucg::transport::ucx {
+
+namespace {
+
+Envelope envelope_of(const Link& link, const Message& message) {
+    Envelope envelope;
+    envelope.group = link.group.id;
+    envelope.source = link.group.self;
+    envelope.sequence = message.sequence;
+    envelope.released = link.consumed;
+    envelope.step = message.step;
+    envelope.channel = message.channel;
+    return envelope;
+}
+
+/// Says what it found, too: of the failure itself, an MPI program gets to see a code only.
+Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes) {
+    Status status =
+        failure(Code::disagreement,
+                "rank {} sent {} bytes where rank {} expected {} (collective {} of group {}, "
+                "step {}): do all ranks call it with equal arguments?",
+                link.rank, bytes, link.group.self, message.bytes, message.sequence, link.group.id,
+                message.step);
+    log(LogLevel::error, "ucx: {}", status.message());
+    return status;
+}
+
+/// Ends a message within post(): its state tells, progress() does not count it.
+void end_at_once(Group& group, Message& message, const Status& outcome) {
+    message.state = outcome.ok() ? MessageState::done : MessageState::failed;
+    if (!outcome.ok() && group.status.ok()) {
+        group.status = outcome;
+    }
+}
+
+} // namespace
+
+Operation& Core::take_operation() {
+    if (free_operations_ == nullptr) {
+        free_operations_ = &operations_.emplace_back(*this);
+    }
+    Operation& operation = *free_operations_;
+    free_operations_ = operation.next;
+    operation.active = true;
+    ++active_operations_;
+    return operation;
+}
+
+void Core::release_operation(Operation& operation) {
+    operation.active = false;
+    --active_operations_;
+    operation.link = nullptr;
+    operation.message = nullptr;
+    operation.next = free_operations_;
+    free_operations_ = &operation;
+}
+
+void Core::finish(Operation& operation, ucs_status_t status) {
+    if (operation.message != nullptr) {
+        Group& group = operation.link->group;
+        --group.in_flight;
+        const Status& known = operation.link->peer.failure;
+        group.complete(*operation.message,
+                       status == UCS_OK ? Status()
+                       : known.ok()
+                           ? ucx_failure(status, fmt::format("a message to or from "
+                                                             "rank {} of group {}",
+                                                             operation.link->rank, group.id))
+                           : known);
+    }
+    release_operation(operation);
+}
+
+void Core::send(Group& group, Message& message) {
+    Link& to = link(group, message.peer);
+    if (!to.peer.failure.ok() || !connect(to.peer)) {
+        end_at_once(group, message, to.peer.failure);
+        return;
+    }
+    message.state = MessageState::posted;
+    const std::uint32_t cost = credit_cost(message.bytes);
+    const bool credit =
+        message.bytes <= options_.eager_bytes && to.has_credit(cost, options_.window);
+    const Envelope envelope = envelope_of(to, message);
+    if (credit && send_short(to, message, envelope)) {
+        message.state = MessageState::done;
+    } else {
+        send_ucp(to, message, envelope, credit);
+    }
+    if (credit) {
+        to.sent += cost;
+    }
+    to.reported = envelope.released;
+}
+
+/// False when the short lane cannot take the message now.
+bool Core::send_short(Link& to, const Message& message, const Envelope& envelope) {
+    return to.peer.lane_state == LaneState::open && message.bytes <= to.peer.lane_bytes_max &&
+           ShortLane::send(to.peer.lane.get(), envelope, message.data, message.bytes) == UCS_OK;
+}
+
+/// Without credit the message goes by rendezvous, whatever its size: the receiver then holds a
+/// handle instead of data, and nobody waits for anybody who does not wait for this very message. (A
+/// queue of messages waiting for credit could block the one that the receiver needs first.)
+void Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
+    Operation& operation = take_operation();
+    operation.envelope = envelope;
+    operation.link = &to;
+    operation.message = &message;
+    const bool empty = !credit && message.bytes == 0;
+    operation.envelope.kind = empty ? Kind::empty : Kind::data;
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.flags = credit ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
+    parameters.cb.send = on_sent;
+    parameters.user_data = &operation;
+    const ucs_status_ptr_t request = ucp_am_send_nbx(
+        to.peer.endpoint, kUcpData, &operation.envelope, sizeof(Envelope),
+        empty ? &operation.nothing : message.data, empty ? 1 : message.bytes, &parameters);
+    if (UCS_PTR_IS_PTR(request)) {
+        ++to.group.in_flight;
+        return;
+    }
+    release_operation(operation);
+    end_at_once(to.group, message,
+                request == nullptr ? Status()
+                                   : ucx_failure(UCS_PTR_STATUS(request),
+                                                 fmt::format("sending to rank {} of group {}",
+                                                             to.rank, to.group.id)));
+}
+
+void Core::on_sent(void* request, ucs_status_t status, void* operation) {
+    Operation& ended = *static_cast<Operation*>(operation);
+    ended.core.finish(ended, status);
+    ucp_request_free(request);
+}
+
+void Core::receive(Group& group, Message& message) {
+    Link& from = link(group, message.peer);
+    if (Early* early = from.early.take(key_of(message))) {
+        if (early->rendezvous != nullptr) {
+            message.state = MessageState::posted;
+            pull_into(from, message, early->rendezvous, early->bytes);
+            early->rendezvous = nullptr;
+        } else {
+            const Status outcome = copy_in(from, message, early->data().data(), early->bytes);
+            end_at_once(group, message, outcome);
+        }
+        early_pool_.release(early);
+        return;
+    }
+    // A connection even for a receive: only so does one hear of the peer's death.
+    if (!from.peer.failure.ok() || !connect(from.peer)) {
+        end_at_once(group, message, from.peer.failure);
+        return;
+    }
+    message.state = MessageState::posted;
+    from.posted.push(message);
+}
+
+/// Takes eager data, and counts what may be given back to the sender.
+Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
+    from.consumed += credit_cost(bytes);
+    if (!from.credit_due && from.consumed - from.reported >= options_.window / 2) {
+        from.credit_due = true;
+        credits_due_.push_back(&from);
+    }
+    if (bytes != message.bytes) {
+        return length_mismatch(from, message, bytes);
+    }
+    if (bytes > 0) {
+        std::memcpy(message.data, data, bytes);
+    }
+    return {};
+}
+
+Group* Core::find_group(std::uint32_t id) {
+    if (last_group_ == nullptr || last_group_->id != id) {
+        const auto found = groups_.find(id);
+        last_group_ = found == groups_.end() ? nullptr : found->second;
+    }
+    return last_group_;
+}
+
+/// Null when the envelope fits no link of the group; that is a peer's mistake, not ours.
+Link* Core::receiver_of(Group& group, const Envelope& envelope) {
+    const auto source = static_cast<std::size_t>(envelope.source);
+    if (source >= group.peers.size() || group.peers[source] == nullptr) {
+        log(LogLevel::warn, "ucx: a message for group {} from rank {}, which it does not serve",
+            group.id, envelope.source);
+        return nullptr;
+    }
+    return &link(group, envelope.source);
+}
+
+void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes) {
+    Group* group = find_group(envelope.group);
+    if (group == nullptr) {
+        // A credit for a group that has ended is of no more use.
+        if (envelope.kind == Kind::data) {
+            orphans_[envelope.group].push(*early_pool_.hold(envelope, data, bytes));
+        }
+        return;
+    }
+    Link* from = receiver_of(*group, envelope);
+    if (from == nullptr) {
+        return;
+    }
+    from->acknowledge(envelope.released);
+    if (envelope.kind == Kind::credit) {
+        return;
+    }
+    if (Message* message = from->posted.take(key_of(envelope))) {
+        group->complete(*message, copy_in(*from, *message, data, bytes));
+    } else {
+        from->early.push(*early_pool_.hold(envelope, data, bytes));
+    }
+}
+
+void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
+    Early* early =
+        early_pool_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
+    Group* group = find_group(envelope.group);
+    if (group == nullptr) {
+        orphans_[envelope.group].push(*early);
+        return;
+    }
+    Link* from = receiver_of(*group, envelope);
+    if (from == nullptr) {
+        refused_.push(*early);
+        return;
+    }
+    from->acknowledge(envelope.released);
+    Message* message = from->posted.take(key_of(envelope));
+    if (message == nullptr) {
+        from->early.push(*early);
+        return;
+    }
+    pulls_.push_back({from, message, early});
+}
+
+void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
+    if (bytes != message.bytes) {
+        ucp_am_data_release(ucp_.worker.get(), handle);
+        from.group.complete(message, length_mismatch(from, message, bytes));
+        return;
+    }
+    Operation& operation = take_operation();
+    operation.link = &from;
+    operation.message = &message;
+    ++from.group.in_flight;
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.cb.recv_am = on_pulled;
+    parameters.user_data = &operation;
+    const ucs_status_ptr_t request = ucp_am_recv_data_nbx(
+        ucp_.worker.get(), handle, bytes == 0 ? &operation.nothing : message.data,
+        bytes == 0 ? 1 : bytes, &parameters);
+    if (!UCS_PTR_IS_PTR(request)) {
+        finish(operation, UCS_PTR_RAW_STATUS(request));
+    }
+}
+
+void Core::on_pulled(void* request, ucs_status_t status, std::size_t /*bytes*/, void* operation) {
+    Operation& ended = *static_cast<Operation*>(operation);
+    ended.core.finish(ended, status);
+    ucp_request_free(request);
+}
+
+ucs_status_t Core::on_data(void* argument, const void* header, std::size_t header_bytes, void* data,
+                           std::size_t bytes, const ucp_am_recv_param_t* parameters) {
+    Core& core = *static_cast<Core*>(argument);
+    Envelope envelope;
+    if (header_bytes != sizeof(envelope)) {
+        return UCS_OK;
+    }
+    std::memcpy(&envelope, header, sizeof(envelope));
+    if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        core.arrive_rendezvous(envelope, data, bytes);
+        return UCS_INPROGRESS; // The data stays ours until it is pulled or released.
+    }
+    core.arrive(envelope, data, bytes);
+    return UCS_OK;
+}
+
+void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
+    arrive(envelope, data, bytes);
+}
+
+/// Gives credits back when no message of ours has carried them.
+void Core::send_credit(Link& to) {
+    to.credit_due = false;
+    if (to.consumed == to.reported || !to.peer.failure.ok() || !connect(to.peer)) {
+        return;
+    }
+    Operation& operation = take_operation();
+    operation.envelope = Envelope{};
+    operation.envelope.group = to.group.id;
+    operation.envelope.source = to.group.self;
+    operation.envelope.released = to.consumed;
+    operation.envelope.kind = Kind::credit;
+    to.reported = to.consumed;
+    if (to.peer.lane_state == LaneState::open &&
+        ShortLane::send(to.peer.lane.get(), operation.envelope, nullptr, 0) == UCS_OK) {
+        release_operation(operation);
+        return;
+    }
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.flags = UCP_AM_SEND_FLAG_EAGER;
+    parameters.cb.send = on_sent;
+    parameters.user_data = &operation;
+    const ucs_status_ptr_t request = ucp_am_send_nbx(
+        to.peer.endpoint, kUcpData, &operation.envelope, sizeof(Envelope), nullptr, 0, &parameters);
+    if (!UCS_PTR_IS_PTR(request)) {
+        release_operation(operation); // A failed endpoint reports itself.
+    }
+}
+
+/// Early arrivals that nobody will receive.
+void Core::discard(Fifo<Early>& early) {
+    while (Early* item = early.pop()) {
+        if (item->rendezvous != nullptr) {
+            ucp_am_data_release(ucp_.worker.get(), item->rendezvous);
+        }
+        early_pool_.release(item);
+    }
+}
+
+} // namespace ucg::transport::ucx

@@ -1,0 +1,46 @@
+// A process that this one has to do with: its address, the connection to it, and how far the short
+// lane to it has come. Shared by all groups that contain it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/ucx/address.hpp"
+#include "ucg_coll/transport/ucx/handles.hpp"
+#include "ucg_coll/transport/ucx/matching.hpp"
+#include "ucg_coll/transport/ucx/short_lane.hpp"
+
+namespace ucg::transport::ucx {
+
+enum class LaneState : std::uint8_t {
+    untried,
+    greeting, ///< The greeting could not be sent yet.
+    greeted,  ///< Sent, not answered: UCP carries everything.
+    open,
+    none, ///< No route, or none that worked.
+};
+
+struct Peer {
+    ProcessAddress address;
+    unsigned groups = 0;         ///< Groups that list it.
+    std::vector<Link*> links;    ///< Those in use.
+    ucp_ep_h endpoint = nullptr; ///< Made at first use; null again once it is being closed.
+    bool connected = false;      ///< It has had an endpoint.
+    Status failure;              ///< Why nothing more comes or goes; that it left is one reason.
+
+    LaneState lane_state = LaneState::untried;
+    UctEndpoint lane;
+    std::size_t lane_bytes_max = 0;
+    std::vector<ShortLane::Route> routes; ///< Best first.
+    std::uint32_t attempt = 0;            ///< Index of the route in use.
+
+    bool left = false; ///< It has said good-bye by all ways that it used.
+    bool ucp_bye_came = false;
+    bool lane_bye_came = false;
+    bool lane_bye_expected = false;
+    bool bye_answered = false; ///< It has answered ours.
+    bool lane_bye_due = false; ///< Ours found no room on the lane yet.
+};
+
+} // namespace ucg::transport::ucx

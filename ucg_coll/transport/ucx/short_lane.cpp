@@ -1,0 +1,314 @@
+#include "ucg_coll/transport/ucx/short_lane.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <net/if.h>
+
+namespace ucg::transport::ucx {
+
+namespace {
+
+/// Longer messages gain nothing over UCP, and this much is copied on the stack.
+constexpr std::size_t kFrameBytes = 512;
+constexpr std::size_t kEnvelopeTail = sizeof(Envelope) - sizeof(std::uint64_t);
+
+/// Copies the envelope out of a UCT message, whose first eight bytes are the header word.
+ucs_status_t on_data(void* argument, void* data, std::size_t length, unsigned /*flags*/) {
+    Envelope envelope;
+    if (length >= sizeof(envelope)) {
+        std::memcpy(&envelope, data, sizeof(envelope));
+        static_cast<LaneSink*>(argument)->lane_data(
+            envelope, static_cast<const std::byte*>(data) + sizeof(envelope),
+            length - sizeof(envelope));
+    }
+    return UCS_OK;
+}
+
+ucs_status_t on_notice(void* argument, void* data, std::size_t length, unsigned /*flags*/) {
+    LaneNotice notice;
+    if (length == sizeof(notice)) {
+        std::memcpy(&notice, data, sizeof(notice));
+        static_cast<LaneSink*>(argument)->lane_notice(notice);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t on_error(void* argument, uct_ep_h endpoint, ucs_status_t status) {
+    static_cast<LaneSink*>(argument)->lane_error(endpoint, status);
+    return UCS_OK;
+}
+
+bool is_loopback(const std::string& device) {
+    std::ifstream file("/sys/class/net/" + device + "/flags");
+    unsigned flags = 0;
+    file >> std::hex >> flags;
+    return device == "lo" || (file && (flags & IFF_LOOPBACK) != 0);
+}
+
+const uct_device_addr_t* device_address(const LaneAddress& lane) {
+    return reinterpret_cast<const uct_device_addr_t*>(lane.device_address.data());
+}
+const uct_iface_addr_t* interface_address(const LaneAddress& lane) {
+    return reinterpret_cast<const uct_iface_addr_t*>(lane.interface_address.data());
+}
+
+} // namespace
+
+std::unique_ptr<ShortLane> ShortLane::create(const UcpInventory& inventory, LaneSink& sink,
+                                             std::vector<InterfaceInfo>& report) {
+    std::unique_ptr<ShortLane> lane(new ShortLane(sink));
+    const Status status = lane->open_worker();
+    uct_component_h* components = nullptr;
+    unsigned count = 0;
+    if (status.ok() && uct_query_components(&components, &count) == UCS_OK) {
+        for (unsigned i = 0; i < count; ++i) {
+            lane->open_component(components[i], inventory, report);
+        }
+        uct_release_component_list(components);
+    }
+    return lane;
+}
+
+ShortLane::~ShortLane() = default;
+
+Status ShortLane::open_worker() {
+    ucs_async_context_t* async = nullptr;
+    ucs_status_t status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async);
+    if (status != UCS_OK) {
+        return ucx_failure(status, "creating UCX's asynchronous context");
+    }
+    async_.reset(async);
+    uct_worker_h worker = nullptr;
+    status = uct_worker_create(async, UCS_THREAD_MODE_SERIALIZED, &worker);
+    if (status != UCS_OK) {
+        return ucx_failure(status, "creating a UCT worker");
+    }
+    worker_.reset(worker);
+    return {};
+}
+
+void ShortLane::open_component(uct_component_h component, const UcpInventory& inventory,
+                               std::vector<InterfaceInfo>& report) {
+    uct_component_attr_t attributes{};
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+    if (uct_component_query(component, &attributes) != UCS_OK) {
+        return;
+    }
+    std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+    attributes.md_resources = domains.data();
+    if (domains.empty() || uct_component_query(component, &attributes) != UCS_OK) {
+        return;
+    }
+    for (const uct_md_resource_desc_t& domain : domains) {
+        const auto& used = inventory.domains;
+        if (std::find(used.begin(), used.end(), domain.md_name) != used.end()) {
+            open_domain(component, domain.md_name, inventory, report);
+        }
+    }
+}
+
+void ShortLane::open_domain(uct_component_h component, const char* name,
+                            const UcpInventory& inventory, std::vector<InterfaceInfo>& report) {
+    uct_md_config_t* config = nullptr;
+    if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) {
+        return;
+    }
+    uct_md_h domain = nullptr;
+    const ucs_status_t status = uct_md_open(component, name, config, &domain);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        return;
+    }
+    domains_.emplace_back(domain);
+    uct_tl_resource_desc_t* resources = nullptr;
+    unsigned count = 0;
+    if (uct_md_query_tl_resources(domain, &resources, &count) != UCS_OK) {
+        return;
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        if (!inventory.contains(resources[i].tl_name, resources[i].dev_name)) {
+            continue;
+        }
+        Interface opened{};
+        InterfaceInfo& info = report.emplace_back();
+        info.transport = resources[i].tl_name;
+        info.device = resources[i].dev_name;
+        info.reason = open_interface(domain, resources[i], opened);
+        info.usable = info.reason.empty();
+        if (opened.handle) {
+            info.short_bytes = opened.attributes.cap.am.max_short;
+            info.latency_us = opened.attributes.latency.c * 1e6;
+        }
+        if (info.usable) {
+            interfaces_.push_back(std::move(opened));
+        }
+    }
+    uct_release_tl_resource_list(resources);
+}
+
+/// Returns why the interface cannot be used; empty when it can.
+std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_desc_t& resource,
+                                      Interface& opened) {
+    if (resource.dev_type == UCT_DEVICE_TYPE_SELF) {
+        return "reaches only this process";
+    }
+    uct_iface_config_t* config = nullptr;
+    if (uct_md_iface_config_read(domain, resource.tl_name, nullptr, nullptr, &config) != UCS_OK) {
+        return "UCX does not give its configuration";
+    }
+    uct_iface_params_t parameters{};
+    parameters.field_mask =
+        UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+        UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
+        UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS | UCT_IFACE_PARAM_FIELD_FEATURES;
+    parameters.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+    parameters.mode.device.tl_name = resource.tl_name;
+    parameters.mode.device.dev_name = resource.dev_name;
+    parameters.err_handler = on_error;
+    parameters.err_handler_arg = &sink_;
+    parameters.features = UCT_IFACE_FEATURE_AM;
+    uct_iface_h handle = nullptr;
+    const ucs_status_t status = uct_iface_open(domain, worker_.get(), &parameters, config, &handle);
+    uct_config_release(config);
+    if (status != UCS_OK) {
+        return fmt::format("UCT does not open it: {}", ucs_status_string(status));
+    }
+    opened.handle.reset(handle);
+    opened.address.transport = resource.tl_name;
+    opened.address.device = resource.dev_name;
+    opened.shared_memory = resource.dev_type == UCT_DEVICE_TYPE_SHM;
+    opened.loopback = resource.dev_type == UCT_DEVICE_TYPE_NET && is_loopback(resource.dev_name);
+    return prepare(opened);
+}
+
+std::string ShortLane::prepare(Interface& opened) {
+    uct_iface_h handle = opened.handle.get();
+    uct_iface_attr_t& attributes = opened.attributes;
+    if (uct_iface_query(handle, &attributes) != UCS_OK) {
+        return "UCT does not tell its capabilities";
+    }
+    const std::uint64_t flags = attributes.cap.flags;
+    if ((flags & UCT_IFACE_FLAG_AM_SHORT) == 0 ||
+        attributes.cap.am.max_short < std::max(sizeof(Envelope), sizeof(LaneNotice))) {
+        return "no short active messages";
+    }
+    if ((flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) == 0) {
+        return "connects only endpoint to endpoint";
+    }
+    if ((flags & UCT_IFACE_FLAG_CB_SYNC) == 0) {
+        return "calls back outside of progress";
+    }
+    std::string device(attributes.device_addr_len, '\0');
+    std::string address(attributes.iface_addr_len, '\0');
+    if (uct_iface_get_device_address(handle, reinterpret_cast<uct_device_addr_t*>(device.data())) !=
+            UCS_OK ||
+        uct_iface_get_address(handle, reinterpret_cast<uct_iface_addr_t*>(address.data())) !=
+            UCS_OK) {
+        return "UCT does not give its address";
+    }
+    opened.address.device_address = std::move(device);
+    opened.address.interface_address = std::move(address);
+    if (uct_iface_set_am_handler(handle, kLaneData, on_data, &sink_, 0) != UCS_OK ||
+        uct_iface_set_am_handler(handle, kLaneNotice, on_notice, &sink_, 0) != UCS_OK) {
+        return "UCT takes no handler";
+    }
+    uct_iface_progress_enable(handle, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    return {};
+}
+
+std::vector<LaneAddress> ShortLane::addresses() const {
+    std::vector<LaneAddress> all;
+    for (const Interface& own : interfaces_) {
+        all.push_back(own.address);
+    }
+    return all;
+}
+
+bool ShortLane::reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
+                        const LaneAddress& theirs) const {
+    if (own.address.transport != theirs.transport ||
+        own.address.device_address.size() != theirs.device_address.size() ||
+        own.address.interface_address.size() != theirs.interface_address.size()) {
+        return false;
+    }
+    if (own.shared_memory && here.memory != peer.place.memory) {
+        return false;
+    }
+    if (own.loopback &&
+        (here.network != peer.place.network || own.address.device != theirs.device)) {
+        return false;
+    }
+    return uct_iface_is_reachable(own.handle.get(), device_address(theirs),
+                                  interface_address(theirs)) != 0;
+}
+
+std::vector<ShortLane::Route> ShortLane::routes(const Place& here,
+                                                const ProcessAddress& peer) const {
+    std::vector<Route> found;
+    for (std::size_t i = 0; i < interfaces_.size(); ++i) {
+        for (std::size_t k = 0; k < peer.lanes.size(); ++k) {
+            if (reaches(interfaces_[i], here, peer, peer.lanes[k])) {
+                found.push_back({i, k});
+            }
+        }
+    }
+    // Among equals, devices of one name are more likely to share a network.
+    const auto cost = [&](const Route& route) {
+        const Interface& own = interfaces_[route.own];
+        const bool same_name = own.address.device == peer.lanes[route.peer].device;
+        return std::pair(own.attributes.latency.c + own.attributes.overhead, same_name ? 0 : 1);
+    };
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Route& a, const Route& b) { return cost(a) < cost(b); });
+    return found;
+}
+
+UctEndpoint ShortLane::connect(const Route& route, const ProcessAddress& peer) const {
+    const LaneAddress& theirs = peer.lanes[route.peer];
+    uct_ep_params_t parameters{};
+    parameters.field_mask =
+        UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+    parameters.iface = interfaces_[route.own].handle.get();
+    parameters.dev_addr = device_address(theirs);
+    parameters.iface_addr = interface_address(theirs);
+    uct_ep_h endpoint = nullptr;
+    if (uct_ep_create(&parameters, &endpoint) != UCS_OK) {
+        return nullptr;
+    }
+    return UctEndpoint(endpoint);
+}
+
+std::size_t ShortLane::message_bytes_max(const Route& route) const {
+    const std::size_t frame =
+        std::min<std::size_t>(interfaces_[route.own].attributes.cap.am.max_short, kFrameBytes);
+    return frame - sizeof(Envelope);
+}
+
+std::string ShortLane::name(const Route& route) const {
+    const LaneAddress& own = interfaces_[route.own].address;
+    return own.transport + "/" + own.device;
+}
+
+ucs_status_t ShortLane::send(uct_ep_h endpoint, const Envelope& envelope, const void* data,
+                             std::size_t bytes) {
+    std::uint64_t header = 0;
+    std::array<std::byte, kFrameBytes> frame;
+    std::memcpy(&header, &envelope, sizeof(header));
+    std::memcpy(frame.data(), reinterpret_cast<const std::byte*>(&envelope) + sizeof(header),
+                kEnvelopeTail);
+    if (bytes > 0) {
+        std::memcpy(frame.data() + kEnvelopeTail, data, bytes);
+    }
+    return uct_ep_am_short(endpoint, kLaneData, header, frame.data(),
+                           static_cast<unsigned>(kEnvelopeTail + bytes));
+}
+
+ucs_status_t ShortLane::send(uct_ep_h endpoint, const LaneNotice& notice) {
+    return uct_ep_am_short(endpoint, kLaneNotice, notice.source, &notice.target,
+                           sizeof(notice) - sizeof(notice.source));
+}
+
+} // namespace ucg::transport::ucx

@@ -1,0 +1,102 @@
+// The short lane: UCT interfaces of our own, opened through the public uct.h beside UCP's, for
+// messages that fit into one uct_ep_am_short. It saves what UCP spends on choosing a protocol, on a
+// request and on its own header; "breaking-band-breakdown", section 5, shows what that is.
+//
+// A lane is usable only towards peers that have answered a greeting sent over it, so that a wrong
+// guess about who reaches whom costs nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/ucx/address.hpp"
+#include "ucg_coll/transport/ucx/context.hpp"
+#include "ucg_coll/transport/ucx/handles.hpp"
+#include "ucg_coll/transport/ucx/wire.hpp"
+
+namespace ucg::transport::ucx {
+
+/// Who hears of arrivals. Called from within ShortLane::progress() only; it must not call UCX.
+class LaneSink {
+  public:
+    virtual void lane_data(const Envelope& envelope, const void* data, std::size_t bytes) = 0;
+    virtual void lane_notice(const LaneNotice& notice) = 0;
+    virtual void lane_error(uct_ep_h endpoint, ucs_status_t status) = 0;
+
+  protected:
+    ~LaneSink() = default;
+};
+
+class ShortLane {
+  public:
+    /// A way to a peer: one of our interfaces and one of its.
+    struct Route {
+        std::size_t own = 0;
+        std::size_t peer = 0;
+    };
+
+    /// Opens the interfaces that UCP uses too and that are able; says in `report` what became of
+    /// each. Without any, addresses() is empty.
+    static std::unique_ptr<ShortLane> create(const UcpInventory& inventory, LaneSink& sink,
+                                             std::vector<InterfaceInfo>& report);
+    ~ShortLane();
+    ShortLane(const ShortLane&) = delete;
+    ShortLane& operator=(const ShortLane&) = delete;
+
+    std::vector<LaneAddress> addresses() const;
+
+    /// The ways that UCT says exist, fastest first. Loopback and shared-memory interfaces serve
+    /// only peers in the same place.
+    std::vector<Route> routes(const Place& here, const ProcessAddress& peer) const;
+
+    /// Does not wait for the peer. Null when UCT refuses.
+    UctEndpoint connect(const Route& route, const ProcessAddress& peer) const;
+
+    /// The longest message that goes over a route.
+    std::size_t message_bytes_max(const Route& route) const;
+
+    /// "tcp/eth0", for people.
+    std::string name(const Route& route) const;
+
+    unsigned progress() { return uct_worker_progress(worker_.get()); }
+
+    /// UCS_ERR_NO_RESOURCE: not now. REQUIRES: bytes <= message_bytes_max() of its route.
+    static ucs_status_t send(uct_ep_h endpoint, const Envelope& envelope, const void* data,
+                             std::size_t bytes);
+
+    /// UCS_ERR_NO_RESOURCE: not now.
+    static ucs_status_t send(uct_ep_h endpoint, const LaneNotice& notice);
+
+  private:
+    struct Interface {
+        UctInterface handle;
+        uct_iface_attr_t attributes;
+        LaneAddress address;
+        bool loopback = false;
+        bool shared_memory = false;
+    };
+
+    explicit ShortLane(LaneSink& sink) : sink_(sink) {}
+    Status open_worker();
+    void open_component(uct_component_h component, const UcpInventory& inventory,
+                        std::vector<InterfaceInfo>& report);
+    void open_domain(uct_component_h component, const char* name, const UcpInventory& inventory,
+                     std::vector<InterfaceInfo>& report);
+    std::string open_interface(uct_md_h domain, const uct_tl_resource_desc_t& resource,
+                               Interface& opened);
+    std::string prepare(Interface& opened);
+    bool reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
+                 const LaneAddress& theirs) const;
+
+    LaneSink& sink_;
+    AsyncContext async_;
+    UctWorker worker_;
+    std::vector<UctDomain> domains_;
+    std::vector<Interface> interfaces_; ///< Closed before the domains, worker and async context.
+};
+
+} // namespace ucg::transport::ucx

@@ -1,0 +1,88 @@
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+#include <ucp/api/ucp.h>
+
+#include "ucg_coll/transport/ucx/core.hpp"
+
+namespace ucg::transport::ucx {
+
+UcxVersions versions() {
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return {fmt::format("{}.{}", UCP_API_MAJOR, UCP_API_MINOR),
+            fmt::format("{}.{}.{}", major, minor, release)};
+}
+
+Result<std::unique_ptr<UcxWorker>> UcxWorker::create(const UcxOptions& options) {
+    Result<std::unique_ptr<Core>> core = Core::create(options);
+    if (!core) {
+        return core.status();
+    }
+    return std::unique_ptr<UcxWorker>(new UcxWorker(std::move(*core)));
+}
+
+UcxWorker::UcxWorker(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+UcxWorker::~UcxWorker() = default;
+
+std::string_view UcxWorker::address() const {
+    return core_->address();
+}
+unsigned UcxWorker::progress() {
+    return core_->progress();
+}
+void UcxWorker::begin_close() {
+    core_->begin_close();
+}
+bool UcxWorker::close_progress() {
+    return core_->close_progress();
+}
+const std::vector<InterfaceInfo>& UcxWorker::interfaces() const {
+    return core_->interfaces();
+}
+std::string UcxWorker::describe() const {
+    return core_->describe();
+}
+
+Result<std::unique_ptr<UcxTransport>> UcxTransport::create(UcxWorker& worker,
+                                                           std::uint32_t group_id, Rank self,
+                                                           const std::vector<PeerAddress>& peers) {
+    auto group = std::make_unique<Group>();
+    group->id = group_id;
+    group->self = self;
+    const Status status = worker.core_->attach(*group, peers);
+    if (!status.ok()) {
+        return status;
+    }
+    return std::unique_ptr<UcxTransport>(new UcxTransport(*worker.core_, std::move(group)));
+}
+
+UcxTransport::UcxTransport(Core& core, std::unique_ptr<Group> group)
+    : core_(core), group_(std::move(group)) {}
+
+UcxTransport::~UcxTransport() {
+    core_.detach(*group_);
+}
+
+void UcxTransport::post(std::span<Message> messages) {
+    for (Message& message : messages) {
+        if (message.direction == Direction::send) {
+            core_.send(*group_, message);
+        } else {
+            core_.receive(*group_, message);
+        }
+    }
+    core_.run_deferred();
+}
+
+unsigned UcxTransport::progress() {
+    core_.progress();
+    return std::exchange(group_->completed, 0U);
+}
+
+Status UcxTransport::status() const {
+    return group_->status;
+}
+
+} // namespace ucg::transport::ucx

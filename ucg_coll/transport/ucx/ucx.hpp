@@ -1,0 +1,127 @@
+// Facade of ucg_coll/transport/ucx: what the rest of the library sees of UCX, which is nothing of
+// UCX itself. One UcxWorker per process holds the UCX objects and the connections; one UcxTransport
+// per group carries its messages over them.
+//
+// Threading: a worker and all transports on it are used by one thread at a time; the caller locks.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport::ucx {
+
+class Core;
+struct Group;
+
+struct UcxOptions {
+    /// Settings as in UCX's environment without the prefix, for example {"TLS", "tcp"}. They win
+    /// over the environment, which holds for everything not named here.
+    std::vector<std::pair<std::string, std::string>> config;
+
+    /// Send short messages by UCT directly, where an interface offers it.
+    bool short_lane = true;
+
+    /// Ask UCX to report dead peers. It leaves out UCX's shared-memory transports, which cannot.
+    bool detect_failures = true;
+
+    /// Larger messages go by rendezvous.
+    std::size_t eager_bytes = 8192;
+
+    /// How much a peer may hold of our eager messages before it has posted their receives: one for
+    /// each message and one more for each KiB of it. Beyond it messages go by rendezvous.
+    std::uint32_t window = 256;
+
+    /// How long begin_close() ... close_progress() may wait for peers that do not answer.
+    std::chrono::milliseconds close_timeout{2000};
+};
+
+/// UCX's versions: that of the headers ("1.13", they tell no more) and of the library that runs.
+struct UcxVersions {
+    std::string compiled;
+    std::string running;
+};
+UcxVersions versions();
+
+/// One UCT interface that UCX found, and what became of it; for ucg_info.
+struct InterfaceInfo {
+    std::string transport;       ///< As UCX calls it, for example "tcp".
+    std::string device;          ///< For example "eth0".
+    bool usable = false;         ///< The short lane has it open.
+    std::string reason;          ///< Why it is not usable; empty if it is.
+    std::size_t short_bytes = 0; ///< The longest message that it sends as a short one.
+    double latency_us = 0;       ///< As UCX estimates it.
+};
+
+/// What one process must know to reach another: UcxWorker::address() of it, empty for none.
+using PeerAddress = std::string;
+
+class UcxWorker {
+  public:
+    static Result<std::unique_ptr<UcxWorker>> create(const UcxOptions& options);
+
+    /// Closes in bounded time what is still open. All transports on it must be gone.
+    ~UcxWorker();
+    UcxWorker(const UcxWorker&) = delete;
+    UcxWorker& operator=(const UcxWorker&) = delete;
+
+    /// The address to give to peers: bytes, not text. Valid as long as the worker.
+    std::string_view address() const;
+
+    /// Moves everything of this process that can be moved; returns how many events UCX handled.
+    /// Called again from within itself it does nothing.
+    unsigned progress();
+
+    /// Starts to part from all peers: tells them, and waits until they have taken what was sent to
+    /// them. To be followed by close_progress() until it returns true; then the host's fence,
+    /// during which progress() goes on serving peers that are slower; then the destructor. Every
+    /// step is bounded in time, and may be left out when the peers end in some other order.
+    void begin_close();
+    bool close_progress();
+
+    const std::vector<InterfaceInfo>& interfaces() const;
+
+    /// Several lines of text for ucg_info: what UCX found, what is used, why something is not.
+    std::string describe() const;
+
+  private:
+    friend class UcxTransport;
+    explicit UcxWorker(std::unique_ptr<Core> core);
+    std::unique_ptr<Core> core_;
+};
+
+class UcxTransport final : public Transport {
+  public:
+    /// `group_id` is agreed by the group's processes and belongs to no other group that lives in
+    /// any of them; one that ended with failed messages should not be used again. `peers` has an
+    /// entry per rank; those that are empty are not served. Processes may create their ends in any
+    /// order: what arrives earlier waits.
+    static Result<std::unique_ptr<UcxTransport>> create(UcxWorker& worker, std::uint32_t group_id,
+                                                        Rank self,
+                                                        const std::vector<PeerAddress>& peers);
+
+    /// REQUIRES: no message in flight, unless status() is not ok. Receives still posted are given
+    /// up
+    /// (`failed`); sends still in flight have a bounded time to end.
+    ~UcxTransport() override;
+
+    std::string_view name() const override { return "ucx"; }
+    void post(std::span<Message> messages) override;
+    unsigned progress() override;
+    Status status() const override;
+
+  private:
+    UcxTransport(Core& core, std::unique_ptr<Group> group);
+    Core& core_;
+    std::unique_ptr<Group> group_;
+};
+
+} // namespace ucg::transport::ucx

@@ -1,0 +1,77 @@
+// What travels in front of every message. Both ends are of one build on machines of one byte order,
+// as UCX itself demands of the hosts it connects.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport::ucx {
+
+enum class Kind : std::uint8_t {
+    data,   ///< A message of a group.
+    empty,  ///< A message without bytes, by rendezvous of one: UCX 1.13 loses memory at each
+            ///< rendezvous of none.
+    credit, ///< No message: only `released` counts.
+};
+
+/// Head of everything that belongs to a group. Its first eight bytes are the header word of
+/// uct_ep_am_short.
+struct Envelope {
+    std::uint32_t group = 0;
+    Rank source = kNoRank;
+    std::uint32_t sequence = 0;
+    std::uint32_t released = 0; ///< Credits that `source` has given back so far, modulo 2^32.
+    std::uint16_t step = 0;
+    std::uint8_t channel = 0;
+    Kind kind = Kind::data;
+};
+static_assert(sizeof(Envelope) == 20 && std::is_trivially_copyable_v<Envelope>);
+
+enum class Control : std::uint32_t {
+    lane_answer, ///< "Your greeting on the short lane came to me."
+    bye,         ///< "I shall send no more"; carries the sender's UCP address.
+    bye_answer,  ///< "I have taken all that you sent."
+};
+
+/// Head of what belongs to two processes and to no group.
+struct ControlHeader {
+    Control what = Control::bye;
+    std::uint32_t detail = 0; ///< bye: 1 when a second one comes by the short lane.
+                              ///< lane_answer: the greeting's attempt.
+    std::uint64_t source = 0; ///< Process ids.
+    std::uint64_t target = 0;
+};
+static_assert(sizeof(ControlHeader) == 24 && std::is_trivially_copyable_v<ControlHeader>);
+
+/// UCP's active-message ids.
+inline constexpr unsigned kUcpData = 0;
+inline constexpr unsigned kUcpControl = 1;
+
+/// UCT's, on the short lane.
+inline constexpr std::uint8_t kLaneData = 0;
+inline constexpr std::uint8_t kLaneNotice = 1;
+
+/// What two processes say to each other on the short lane. `source` is the header word.
+struct LaneNotice {
+    enum class What : std::uint32_t {
+        greeting, ///< "Tell me by UCP if you are `target`", with the same attempt.
+        bye,      ///< "This is the last that I send here."
+    };
+    std::uint64_t source = 0; ///< Process ids.
+    std::uint64_t target = 0;
+    What what = What::greeting;
+    std::uint32_t attempt = 0; ///< Tells the routes tried apart.
+};
+static_assert(sizeof(LaneNotice) == 24 && std::is_trivially_copyable_v<LaneNotice>);
+
+/// What an eager message takes from the window: 1, and 1 for each KiB.
+inline std::uint32_t credit_cost(std::uint64_t bytes) {
+    return 1 + static_cast<std::uint32_t>(bytes >> 10);
+}
+
+} // namespace ucg::transport::ucx
