@@ -1,0 +1,259 @@
+#include "ucg_coll/capi/call.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "ucg_coll/engine/operators.hpp"
+
+namespace ucg::capi {
+namespace {
+
+using engine::ElementType;
+using graph::Collective;
+
+constexpr std::uint64_t kElementBytes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8}; // By ucg_datatype_t.
+static_assert(std::size(kElementBytes) == UCG_DT_LAST);
+static_assert(static_cast<int>(Collective::exscan) == UCG_COLL_EXSCAN);
+static_assert(static_cast<int>(Collective::alltoallv) == UCG_COLL_ALLTOALLV);
+
+bool vectors_given(const ucg_coll_params_t& params) {
+    return (params.field_mask & UCG_COLL_PARAM_FIELD_VECTORS) != 0;
+}
+
+Status check_reduction(const ucg_coll_params_t& params) {
+    if ((params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) == 0) {
+        return Status(Code::invalid_argument,
+                      "a reducing collective needs datatype and op (UCG_COLL_PARAM_FIELD_REDUCE)");
+    }
+    if (params.op == UCG_OP_USER) {
+        return params.reduce != nullptr
+                   ? Status()
+                   : Status(Code::invalid_argument, "op is UCG_OP_USER and reduce is NULL");
+    }
+    if (params.op > UCG_OP_USER || params.datatype >= UCG_DT_LAST) {
+        return failure(Code::invalid_argument, "unknown op {} or datatype {}",
+                       static_cast<int>(params.op), static_cast<int>(params.datatype));
+    }
+    if (params.datatype == UCG_DT_OPAQUE ||
+        kElementBytes[params.datatype] != params.element_bytes) {
+        return failure(Code::invalid_argument,
+                       "element_bytes is {}, but the library's own operators need a datatype of "
+                       "that size",
+                       params.element_bytes);
+    }
+    return engine::find_operator(static_cast<engine::Operator>(params.op),
+                                 static_cast<ElementType>(params.datatype - 1)) != nullptr
+               ? Status()
+               : failure(Code::unsupported, "op {} is not defined for datatype {}",
+                         static_cast<int>(params.op), static_cast<int>(params.datatype));
+}
+
+/// Blocks from C's counts and displacements. Offsets are made non-negative by moving the base,
+/// which `lowest` (in elements) tells.
+graph::Blocks blocks_of(const std::uint64_t* counts, const std::int64_t* displs,
+                        std::uint64_t element_bytes, std::int64_t lowest, Rank rank_count) {
+    graph::Blocks blocks;
+    for (Rank i = 0; i < rank_count; ++i) {
+        const auto displacement =
+            displs == nullptr ? 0 : static_cast<std::uint64_t>(displs[i] - lowest);
+        blocks.bytes.push_back(checked_multiply(counts[i], element_bytes));
+        blocks.offsets.push_back(counts[i] == 0 ? 0
+                                                : checked_multiply(displacement, element_bytes));
+    }
+    return blocks;
+}
+
+/// The lowest displacement of a block that is not empty; 0 if there is none.
+std::int64_t lowest_displacement(const std::uint64_t* counts, const std::int64_t* displs,
+                                 Rank rank_count) {
+    std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
+    for (Rank i = 0; displs != nullptr && i < rank_count; ++i) {
+        if (counts[i] > 0) {
+            lowest = std::min(lowest, displs[i]);
+        }
+    }
+    return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
+}
+
+/// Are these the blocks that blocks_of() makes?
+bool blocks_equal(const graph::Blocks& blocks, const std::uint64_t* counts,
+                  const std::int64_t* displs, std::uint64_t element_bytes) {
+    const auto rank_count = static_cast<Rank>(blocks.bytes.size());
+    const std::int64_t lowest = lowest_displacement(counts, displs, rank_count);
+    for (std::size_t i = 0; i < blocks.bytes.size(); ++i) {
+        const std::int64_t displacement =
+            displs == nullptr || counts[i] == 0 ? 0 : displs[i] - lowest;
+        if (blocks.bytes[i] != counts[i] * element_bytes ||
+            blocks.offsets[i] != static_cast<std::uint64_t>(displacement) * element_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Which vectors a call brings on this rank.
+struct VectorUse {
+    bool send = false;
+    bool receive = false;
+    bool offsets = true;
+};
+
+VectorUse vector_use(const CallKey& key, Rank rank) {
+    switch (key.collective) {
+    case Collective::alltoallv: return {!key.in_place, true, true};
+    case Collective::allgatherv: return {false, true, true};
+    case Collective::gatherv: return {false, rank == key.root, true};
+    case Collective::scatterv: return {rank == key.root, false, true};
+    case Collective::reduce_scatter: return {false, true, false};
+    default: return {};
+    }
+}
+
+Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank rank) {
+    const VectorUse use = vector_use(key, rank);
+    if ((use.send || use.receive) && !vectors_given(params)) {
+        return failure(Code::invalid_argument,
+                       "{} needs counts and displacements (UCG_COLL_PARAM_FIELD_VECTORS)",
+                       graph::name(key.collective));
+    }
+    const bool send_missing = params.send_counts == nullptr || params.send_displs == nullptr;
+    const bool receive_missing =
+        params.recv_counts == nullptr || (use.offsets && params.recv_displs == nullptr);
+    if ((use.send && send_missing) || (use.receive && receive_missing)) {
+        return failure(Code::invalid_argument, "{}: a vector of counts or displacements is NULL",
+                       graph::name(key.collective));
+    }
+    return {};
+}
+
+} // namespace
+
+Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_count) {
+    if (params.type < 0 || params.type >= UCG_COLL_LAST) {
+        return failure(Code::invalid_argument, "unknown collective {}",
+                       static_cast<int>(params.type));
+    }
+    CallKey key;
+    key.collective = static_cast<Collective>(params.type);
+    if (graph::rooted(key.collective)) {
+        if (params.root >= static_cast<std::uint32_t>(rank_count)) {
+            return failure(Code::invalid_argument, "root {} is not a rank of a group of {}",
+                           params.root, rank_count);
+        }
+        key.root = static_cast<Rank>(params.root);
+    }
+    key.in_place = (params.flags & UCG_COLL_FLAG_IN_PLACE) != 0;
+    if (graph::reduces(key.collective)) {
+        if (Status status = check_reduction(params); !status.ok()) {
+            return status;
+        }
+        key.element_bytes = static_cast<std::uint32_t>(params.element_bytes);
+        key.commutative = (params.flags & UCG_COLL_FLAG_NON_COMMUTATIVE) == 0;
+    }
+    const bool counted = !graph::has_block_vectors(key.collective) ||
+                         key.collective == Collective::gatherv ||
+                         key.collective == Collective::scatterv;
+    if (counted && key.collective != Collective::barrier &&
+        __builtin_mul_overflow(params.count, params.element_bytes, &key.bytes)) {
+        return failure(Code::invalid_argument, "{} elements of {} bytes are more than 2^64 bytes",
+                       params.count, params.element_bytes);
+    }
+    if (Status status = check_vectors(params, key, rank); !status.ok()) {
+        return status;
+    }
+    return key;
+}
+
+bool has_same_vectors(const graph::Request& request, const ucg_coll_params_t& params,
+                      const CallKey& key, Rank rank) {
+    const VectorUse use = vector_use(key, rank);
+    return (!use.send || blocks_equal(request.send, params.send_counts, params.send_displs,
+                                      params.element_bytes)) &&
+           (!use.receive ||
+            blocks_equal(request.receive, params.recv_counts,
+                         use.offsets ? params.recv_displs : nullptr, params.element_bytes));
+}
+
+bool has_vectors(const CallKey& key) {
+    return graph::has_block_vectors(key.collective);
+}
+
+Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
+                                  Rank rank_count) {
+    graph::Request request;
+    request.collective = key.collective;
+    request.rank_count = rank_count;
+    request.root = key.root;
+    request.bytes = key.bytes;
+    request.element_bytes = key.element_bytes;
+    request.in_place = key.in_place;
+    request.commutative = key.commutative;
+    const VectorUse use = vector_use(key, rank);
+    if (use.send) {
+        request.send = blocks_of(
+            params.send_counts, params.send_displs, params.element_bytes,
+            lowest_displacement(params.send_counts, params.send_displs, rank_count), rank_count);
+    }
+    if (use.receive) {
+        const std::int64_t* displs = use.offsets ? params.recv_displs : nullptr;
+        request.receive =
+            blocks_of(params.recv_counts, displs, params.element_bytes,
+                      lowest_displacement(params.recv_counts, displs, rank_count), rank_count);
+    }
+    if (Status status = graph::validate(request, rank); !status.ok()) {
+        return status;
+    }
+    return request;
+}
+
+namespace {
+
+/// The engine's operator for a caller's callback: folds the operands from the left.
+void combine_by_callback(void* context, const std::byte* const* operands, std::size_t operand_count,
+                         std::byte* target, std::size_t bytes) {
+    const auto& user = *static_cast<const UserOperator*>(context);
+    const std::size_t count = bytes / user.element_bytes;
+    user.reduce(user.argument, operands[0], operands[1], target, count);
+    for (std::size_t i = 2; i < operand_count; ++i) {
+        user.reduce(user.argument, target, operands[i], target, count);
+    }
+}
+
+engine::Reduction reduction_of(const ucg_coll_params_t& params, UserOperator& user) {
+    if (params.op == UCG_OP_USER) {
+        user = {params.reduce, params.reduce_arg, params.element_bytes};
+        return {combine_by_callback, &user};
+    }
+    return {engine::find_operator(static_cast<engine::Operator>(params.op),
+                                  static_cast<ElementType>(params.datatype - 1)),
+            nullptr};
+}
+
+} // namespace
+
+engine::Binding bind(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
+                     Rank rank_count, UserOperator& user) {
+    engine::Binding binding;
+    // The engine only reads the input: verify proves it of every plan.
+    binding.input = static_cast<std::byte*>(const_cast<void*>(params.send_buffer));
+    binding.output = static_cast<std::byte*>(params.recv_buffer);
+    if (key.collective == Collective::bcast) {
+        binding.input = binding.output;
+    }
+    const auto element = static_cast<std::int64_t>(params.element_bytes);
+    const VectorUse use = vector_use(key, rank);
+    if (use.send) {
+        binding.input +=
+            element * lowest_displacement(params.send_counts, params.send_displs, rank_count);
+    }
+    if (use.receive && use.offsets) {
+        binding.output +=
+            element * lowest_displacement(params.recv_counts, params.recv_displs, rank_count);
+    }
+    if (graph::reduces(key.collective)) {
+        binding.reduction = reduction_of(params, user);
+    }
+    return binding;
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,220 @@
+#include "ucg_coll/capi/config.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <vector>
+
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::capi {
+namespace {
+
+struct Variable {
+    std::string name;
+    std::string fallback;
+    std::string help;
+    Status (*check)(std::string_view value);
+};
+
+Status expected(std::string_view what, std::string_view value) {
+    return failure(Code::invalid_argument, "expected {}, found '{}'", what, value);
+}
+
+Status check_log_level(std::string_view value) {
+    return parse_log_level(value).status();
+}
+
+Status check_bool(std::string_view value) {
+    return value == "y" || value == "n" ? Status() : expected("y or n", value);
+}
+
+Status check_size(std::string_view value) {
+    return parse_size(value).status();
+}
+
+Result<std::uint32_t> parse_seconds(std::string_view value) {
+    std::uint32_t seconds = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+    if (error != std::errc() || end != value.data() + value.size() || seconds == 0) {
+        return expected("a number of seconds above 0", value);
+    }
+    return seconds;
+}
+
+Status check_seconds(std::string_view value) {
+    return parse_seconds(value).status();
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+    std::vector<std::string_view> items;
+    while (!text.empty()) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        items.push_back(text.substr(0, comma));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    return items;
+}
+
+Status check_transports(std::string_view value) {
+    const auto known = [](std::string_view item) { return item == "shm" || item == "ucx"; };
+    const std::vector<std::string_view> items = split(value);
+    return !items.empty() && std::all_of(items.begin(), items.end(), known)
+               ? Status()
+               : expected("a list of shm and ucx", value);
+}
+
+Status check_any(std::string_view) {
+    return {};
+}
+
+std::string upper(std::string_view text) {
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    return result;
+}
+
+std::string algorithm_help(graph::Collective collective) {
+    std::string help = fmt::format("Algorithm of {}; empty: the planner chooses. One of:",
+                                   graph::name(collective));
+    for (const plan::Algorithm& algorithm : plan::algorithms()) {
+        if (algorithm.collective == collective) {
+            help += fmt::format(" {}", algorithm.name);
+        }
+    }
+    return help;
+}
+
+const std::vector<Variable>& variables() {
+    static const std::vector<Variable> table = [] {
+        std::vector<Variable> rows = {
+            {"LOG_LEVEL", "warn", "What to say: error, warn, info, debug or trace.",
+             check_log_level},
+            {"TLS", "shm,ucx", "Transports to use: shm (shared memory on a host), ucx.",
+             check_transports},
+            {"SHORT_LANE", "y", "Send short messages through UCT directly where it is possible.",
+             check_bool},
+            {"HEAP_SIZE", "1G",
+             "Address space of this process's share of the node heap. Memory is used only for what "
+             "is leased.",
+             check_size},
+            {"VERIFY", "n",
+             "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
+             check_bool},
+            {"TIMEOUT", "60", "Seconds that setting up shared memory waits for a peer.",
+             check_seconds},
+        };
+        for (const graph::Collective collective : graph::kCollectives) {
+            rows.push_back(
+                {upper(graph::name(collective)), "", algorithm_help(collective), check_any});
+        }
+        return rows;
+    }();
+    return table;
+}
+
+const Variable* find_variable(std::string_view name) {
+    for (const Variable& variable : variables()) {
+        if (variable.name == name) {
+            return &variable;
+        }
+    }
+    return nullptr;
+}
+
+} // namespace
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+    constexpr std::string_view kUnits = "kMGT";
+    unsigned shift = 0;
+    if (unit.size() == 1) {
+        const std::size_t index =
+            kUnits.find(unit == "K" ? 'k' : unit[0]); // UCX accepts both cases of kilo.
+        if (index == std::string_view::npos) {
+            return expected("a size such as 65536, 64k, 16M or 1G", text);
+        }
+        shift = 10 * static_cast<unsigned>(index + 1);
+    }
+    if (error != std::errc() || unit.size() > 1 || (number << shift) >> shift != number) {
+        return expected("a size such as 65536, 64k, 16M or 1G", text);
+    }
+    return number << shift;
+}
+
+Result<Config> Config::from_environment() {
+    Config config;
+    for (const Variable& variable : variables()) {
+        const char* value = std::getenv(("UCG_" + variable.name).c_str());
+        if (value != nullptr) {
+            if (Status status = config.set(variable.name, value); !status.ok()) {
+                return status;
+            }
+        }
+    }
+    return config;
+}
+
+Status Config::set(std::string_view name, std::string_view value) {
+    const Variable* variable = find_variable(name);
+    if (variable == nullptr) {
+        return failure(Code::invalid_argument, "there is no variable UCG_{}", name);
+    }
+    if (Status status = variable->check(value); !status.ok()) {
+        return failure(Code::invalid_argument, "UCG_{}: {}", name, status.message());
+    }
+    values_.insert_or_assign(std::string(name), std::string(value));
+    return {};
+}
+
+std::string_view Config::value(std::string_view name) const {
+    if (const auto found = values_.find(name); found != values_.end()) {
+        return found->second;
+    }
+    const Variable* variable = find_variable(name);
+    UCG_ASSERT(variable != nullptr);
+    return variable->fallback;
+}
+
+bool Config::lists(std::string_view name, std::string_view item) const {
+    const std::vector<std::string_view> items = split(value(name));
+    return std::find(items.begin(), items.end(), item) != items.end();
+}
+
+std::string Config::to_text() const {
+    std::string text;
+    for (const Variable& variable : variables()) {
+        text += fmt::format("#\n# {}\n#\nUCG_{}={}\n\n", variable.help, variable.name,
+                            value(variable.name));
+    }
+    return text;
+}
+
+// The checks of set() hold for whatever value() returns.
+LogLevel Config::log_level() const {
+    return parse_log_level(value("LOG_LEVEL")).value();
+}
+std::uint64_t Config::heap_bytes() const {
+    return parse_size(value("HEAP_SIZE")).value();
+}
+std::uint32_t Config::timeout_seconds() const {
+    return parse_seconds(value("TIMEOUT")).value();
+}
+
+std::string_view Config::algorithm(graph::Collective collective) const {
+    return value(upper(graph::name(collective)));
+}
+
+std::uint64_t Config::plan_hash() const {
+    Hash hash;
+    for (const graph::Collective collective : graph::kCollectives) {
+        hash.bytes(algorithm(collective)).bytes(";");
+    }
+    return hash.digest();
+}
+
+} // namespace ucg::capi

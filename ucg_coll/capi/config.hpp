@@ -1,0 +1,51 @@
+// The configuration: one table of variables, each settable as UCG_<NAME> in the environment and by
+// ucg_config_modify.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/graph.hpp"
+
+namespace ucg::capi {
+
+class Config {
+  public:
+    /// Defaults, then the environment.
+    static Result<Config> from_environment();
+
+    /// `name` without the prefix, in capitals. Fails with invalid_argument, naming the variable,
+    /// the value and what is expected.
+    Status set(std::string_view name, std::string_view value);
+
+    /// "UCG_NAME=value" with a comment above each, as `ucx_info -f` prints.
+    std::string to_text() const;
+
+    LogLevel log_level() const;
+    bool shm_enabled() const { return lists("TLS", "shm"); }
+    bool ucx_enabled() const { return lists("TLS", "ucx"); }
+    bool short_lane() const { return value("SHORT_LANE") == "y"; }
+    bool verify_plans() const { return value("VERIFY") == "y"; }
+    std::uint64_t heap_bytes() const;
+    std::uint32_t timeout_seconds() const;
+    /// The algorithm asked for, empty: the planner chooses.
+    std::string_view algorithm(graph::Collective collective) const;
+
+    /// Equal on ranks whose plans are equal: a hash of everything that the planner depends on.
+    std::uint64_t plan_hash() const;
+
+  private:
+    std::string_view value(std::string_view name) const;
+    bool lists(std::string_view name, std::string_view item) const;
+
+    std::map<std::string, std::string, std::less<>> values_; // Only what differs from the default.
+};
+
+/// "4096", "64k", "16M", "1G" (powers of 1024, as UCX writes sizes) in bytes.
+Result<std::uint64_t> parse_size(std::string_view text);
+
+} // namespace ucg::capi

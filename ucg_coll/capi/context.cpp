@@ -1,0 +1,124 @@
+#include "ucg_coll/capi/context.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+#include <utility>
+
+#include "ucg_coll/capi/group.hpp"
+
+namespace ucg::capi {
+namespace {
+
+/// The host's CPUs that this job may use: all that are online, unless a control group grants fewer.
+/// The own affinity mask says nothing of the other processes'.
+unsigned host_cpus() {
+    const unsigned usable = topo::usable_cpu_count();
+    const bool limited_by_quota = usable < topo::usable_cpus().size();
+    return limited_by_quota ? usable : static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+} // namespace
+
+Context::Context(const ucg_context_params_t* params, Config config)
+    : config_(std::move(config)), name_("ucg") {
+    set_log_level(config_.log_level());
+    if (params == nullptr) {
+        return;
+    }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_THREAD_MODE) != 0) {
+        threaded_ = params->thread_mode == UCG_THREAD_MODE_MULTIPLE;
+    }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_PROGRESS) != 0) {
+        host_progress_ = params->progress;
+        host_progress_arg_ = params->progress_arg;
+    }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_NAME) != 0 && params->name != nullptr) {
+        name_ = params->name;
+    }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES) != 0) {
+        host_oversubscribed_ = params->local_processes > host_cpus();
+    }
+}
+
+Context::~Context() {
+    UCG_ASSERT(groups_.empty());
+}
+
+Result<shm::Heap*> Context::heap() {
+    if (heap_ == nullptr) {
+        shm::HeapOptions options;
+        options.capacity_bytes = config_.heap_bytes();
+        Result<std::unique_ptr<shm::Heap>> made = shm::Heap::create(options);
+        if (!made.ok()) {
+            return made.status();
+        }
+        heap_ = std::move(*made);
+    }
+    return heap_.get();
+}
+
+Result<transport::ucx::UcxWorker*> Context::ucx() {
+    if (!ucx_failure_.ok()) {
+        return ucx_failure_;
+    }
+    if (ucx_ == nullptr) {
+        transport::ucx::UcxOptions options;
+        options.short_lane = config_.short_lane();
+        Result<std::unique_ptr<transport::ucx::UcxWorker>> made =
+            transport::ucx::UcxWorker::create(options);
+        if (!made.ok()) {
+            ucx_failure_ = made.status();
+            return ucx_failure_;
+        }
+        ucx_ = std::move(*made);
+    }
+    return ucx_.get();
+}
+
+std::uint64_t Context::host_identity() {
+    const Result<shm::HostFacts> facts = shm::read_host_facts();
+    if (!facts.ok()) {
+        log(LogLevel::warn, "{}: every process counts as a host of its own",
+            facts.status().message());
+        return 0;
+    }
+    return shm::identity(*facts);
+}
+
+const topo::Place& Context::place() {
+    if (!place_.has_value()) {
+        const Result<topo::Machine> machine = topo::discover_machine();
+        if (machine.ok()) {
+            place_ = machine->place_of(topo::usable_cpus());
+        } else {
+            log(LogLevel::info, "{}: the places of ranks within a host are not known",
+                machine.status().message());
+            place_ = topo::Place{.known = topo::Distance::host};
+        }
+    }
+    return *place_;
+}
+
+void Context::remove(Group& group) {
+    groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
+}
+
+unsigned Context::progress() {
+    unsigned events = 0;
+    for (Group* group : groups_) {
+        if (!group->engine().idle()) {
+            events += group->engine().progress();
+        }
+    }
+    return ucx_ == nullptr ? events : events + ucx_->progress();
+}
+
+void Context::disconnect() {
+    if (ucx_ != nullptr) {
+        ucx_->begin_close();
+        while (!ucx_->close_progress()) { // Bounded by UcxOptions::close_timeout.
+        }
+    }
+}
+
+} // namespace ucg::capi

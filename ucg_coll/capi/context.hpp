@@ -1,0 +1,118 @@
+// One process's end of the library: configuration, the node heap, the UCX worker, the lock, and the
+// groups that need progress.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shm/shm.hpp"
+#include "topo/topo.hpp"
+#include "ucg/ucg.h"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/graph/collective.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace ucg::capi {
+
+class Group;
+
+/// Locks when the context was made for several threads.
+class ContextLock {
+  public:
+    explicit ContextLock(std::mutex* mutex) : mutex_(mutex) {
+        if (mutex_ != nullptr) {
+            mutex_->lock();
+        }
+    }
+    ~ContextLock() {
+        if (mutex_ != nullptr) {
+            mutex_->unlock();
+        }
+    }
+    ContextLock(const ContextLock&) = delete;
+    ContextLock& operator=(const ContextLock&) = delete;
+
+  private:
+    std::mutex* mutex_;
+};
+
+class Context {
+  public:
+    Context(const ucg_context_params_t* params, Config config);
+    ~Context();
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    const Config& config() const { return config_; }
+    const std::string& name() const { return name_; }
+    ContextLock lock() { return ContextLock(threaded_ ? &mutex_ : nullptr); }
+
+    /// May this process still share memory? Not after a peer could not be mapped: another attempt
+    /// with it would wait for its time-out.
+    bool shm_usable() const { return config_.shm_enabled() && !shm_failed_; }
+    void give_up_shm() { shm_failed_ = true; }
+
+    /// The node heap, made at first use. Fails with the reason why memory cannot be shared.
+    Result<shm::Heap*> heap();
+    /// UCX, started at first use: a program whose ranks are all on one host never pays for it.
+    Result<transport::ucx::UcxWorker*> ucx();
+
+    /// Which processes share memory with this one: equal values, 0 for none.
+    std::uint64_t host_identity();
+    /// Where this process runs, host unset. Looked up once: processes do not move between cores
+    /// that they are bound to.
+    const topo::Place& place();
+    /// Do the processes of the job on this host, in whatever groups, outnumber its CPUs?
+    bool host_oversubscribed() const { return host_oversubscribed_; }
+
+    std::uint32_t next_group_id() const { return next_group_id_; }
+    void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
+    void add(Group& group) { groups_.push_back(&group); }
+    void remove(Group& group);
+    bool has_groups() const { return !groups_.empty(); }
+
+    /// The caller holds the lock.
+    unsigned progress();
+    /// Lets the host make progress. The caller does not hold the lock.
+    void host_progress() {
+        if (host_progress_ != nullptr) {
+            host_progress_(host_progress_arg_);
+        }
+    }
+    void disconnect();
+
+    /// True the first time it is asked: for messages that make sense once.
+    bool first_step_down() { return !std::exchange(stepped_down_, true); }
+    /// The same for each collective whose algorithm, asked for by the user, does not serve.
+    bool first_refusal(graph::Collective collective) {
+        const std::uint32_t bit = 1U << static_cast<unsigned>(collective);
+        const std::uint32_t before = std::exchange(refused_, refused_ | bit);
+        return (before & bit) == 0;
+    }
+
+  private:
+    Config config_;
+    std::string name_;
+    bool threaded_ = false;
+    std::mutex mutex_;
+    void (*host_progress_)(void*) = nullptr;
+    void* host_progress_arg_ = nullptr;
+    bool host_oversubscribed_ = false;
+    std::uint32_t next_group_id_ = 1;
+    bool stepped_down_ = false;
+    std::uint32_t refused_ = 0; ///< One bit for each collective.
+    bool shm_failed_ = false;
+    std::optional<topo::Place> place_;
+    std::unique_ptr<shm::Heap> heap_;
+    std::unique_ptr<transport::ucx::UcxWorker> ucx_;
+    Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
+    std::vector<Group*> groups_;
+};
+
+} // namespace ucg::capi

@@ -1,0 +1,359 @@
+#include "ucg_coll/capi/formation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace ucg::capi {
+namespace {
+
+using transport::ShmAddress;
+using transport::ShmTransport;
+using transport::ucx::UcxTransport;
+using transport::ucx::UcxWorker;
+
+/// A set of CPUs as it is exchanged. Numbers beyond its size share bits, which can only make the
+/// set look smaller: the wait ladder then yields sooner than it must.
+struct CpuMask {
+    std::array<std::uint64_t, 16> words = {};
+
+    void add(std::uint32_t cpu) { words[cpu / 64 % words.size()] |= std::uint64_t{1} << cpu % 64; }
+    void add(const CpuMask& other) {
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            words[i] |= other.words[i];
+        }
+    }
+    unsigned count() const {
+        unsigned total = 0;
+        for (const std::uint64_t word : words) {
+            total += static_cast<unsigned>(std::popcount(word));
+        }
+        return total;
+    }
+};
+
+/// First exchange: who is there. Everything that must be equal on all ranks is compared.
+struct Hello {
+    std::uint32_t api_version = 0;
+    std::uint32_t next_group_id = 0;
+    std::uint64_t host = 0;
+    std::uint64_t plan_hash = 0;
+    std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
+    std::uint32_t shm_enabled = 0;
+    topo::Place place;
+    CpuMask cpus; ///< That its affinity mask allows.
+};
+
+/// Second exchange: the ends of shared memory.
+struct ShmOffer {
+    ShmAddress address;
+    std::uint32_t made = 0;
+};
+
+class Former {
+  public:
+    Former(Context& context, const ucg_group_params_t& params)
+        : context_(context), params_(params), rank_(static_cast<Rank>(params.rank)) {}
+
+    Result<Formation> run() {
+        if (Status status = meet(); !status.ok()) {
+            return status;
+        }
+        Result<bool> shared = share_memory();
+        if (!shared.ok()) {
+            return shared.status();
+        }
+        if (formation_.placement.host_count() > 1 || !*shared) {
+            if (Status status = connect_ucx(); !status.ok()) {
+                return status;
+            }
+        }
+        route();
+        context_.group_made(formation_.group_id);
+        return std::move(formation_);
+    }
+
+  private:
+    /// One allgather of a trivially copyable value.
+    template <typename T>
+    Result<std::vector<T>> exchange(const T& mine) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        std::vector<T> all(params_.size);
+        if (params_.oob_allgather(params_.oob_arg, &mine, all.data(), sizeof(T)) != 0) {
+            return failure(Code::io_error,
+                           "rank {}: the caller's allgather failed while a group of {} ranks was "
+                           "made",
+                           rank_, params_.size);
+        }
+        return all;
+    }
+
+    Status meet() {
+        Hello mine;
+        mine.api_version = UCG_API_VERSION;
+        mine.next_group_id = context_.next_group_id();
+        mine.host = context_.host_identity();
+        mine.plan_hash = context_.config().plan_hash();
+        mine.cpu_quota = topo::usable_cpu_count();
+        for (const std::uint32_t cpu : topo::usable_cpus()) {
+            mine.cpus.add(cpu);
+        }
+        mine.shm_enabled = context_.shm_usable() ? 1 : 0;
+        mine.place = context_.place();
+        Result<std::vector<Hello>> all = exchange(mine);
+        if (!all.ok()) {
+            return all.status();
+        }
+        if (Status status = compare(*all); !status.ok()) {
+            return status;
+        }
+        place_ranks(*all);
+        for (const Hello& hello : *all) {
+            formation_.group_id = std::max(formation_.group_id, hello.next_group_id);
+            all_enable_shm_ = all_enable_shm_ && hello.shm_enabled != 0;
+        }
+        return {};
+    }
+
+    /// Says what differs and between whom, on the first rank that sees it: rank 0 compared with the
+    /// others, so every rank comes to the same verdict.
+    Status compare(const std::vector<Hello>& all) const {
+        for (std::size_t other = 1; other < all.size(); ++other) {
+            if (all[other].api_version != all[0].api_version) {
+                return failure(Code::disagreement,
+                               "rank 0 runs version {:#x} of the library, rank {} version {:#x}: "
+                               "use one version on all hosts",
+                               all[0].api_version, other, all[other].api_version);
+            }
+            if (all[other].plan_hash != all[0].plan_hash) {
+                return failure(Code::disagreement,
+                               "rank 0 and rank {} have different settings that choose algorithms "
+                               "(UCG_<COLLECTIVE>): export them to all ranks",
+                               other);
+            }
+        }
+        return {};
+    }
+
+    void place_ranks(const std::vector<Hello>& all) {
+        std::map<std::uint64_t, std::uint32_t> hosts;
+        std::vector<topo::Place> places;
+        std::uint32_t next = 0;
+        for (const Hello& hello : all) {
+            topo::Place place = hello.place;
+            const auto [host, fresh] = hosts.try_emplace(hello.host, next);
+            // Host 0 shares memory with nobody, not with another of its kind either.
+            place.host = hello.host == 0 ? next : host->second;
+            next += fresh || hello.host == 0 ? 1 : 0;
+            places.push_back(place);
+        }
+        formation_.placement = topo::Placement(std::move(places));
+        formation_.oversubscribed = context_.host_oversubscribed() || share_cpus(all);
+    }
+
+    /// Do the ranks of this host outnumber the CPUs that they may use together?
+    bool share_cpus(const std::vector<Hello>& all) const {
+        CpuMask cpus;
+        unsigned quota = ~0U;
+        for (const Rank neighbour : neighbours()) {
+            const Hello& hello = all[static_cast<std::size_t>(neighbour)];
+            cpus.add(hello.cpus);
+            if (hello.cpu_quota < hello.cpus.count()) {
+                quota = std::min(quota, hello.cpu_quota);
+            }
+        }
+        return neighbours().size() > std::min(cpus.count(), quota);
+    }
+
+    std::span<const Rank> neighbours() const {
+        return formation_.placement.ranks_on(formation_.placement.place(rank_).host);
+    }
+
+    /// Is everybody's on-host traffic carried by shared memory? Decided alike on all ranks: if it
+    /// fails for one, the whole group does without.
+    Result<bool> share_memory() {
+        if (!all_enable_shm_) {
+            return formation_.placement.ranks_per_host_max() == 1;
+        }
+        Status status;
+        ShmOffer mine;
+        std::unique_ptr<ShmTransport> made = offer(mine, status);
+        Result<std::vector<ShmOffer>> offers = exchange(mine);
+        if (!offers.ok()) {
+            return offers.status();
+        }
+        if (!std::all_of(offers->begin(), offers->end(),
+                         [](const ShmOffer& offer) { return offer.made != 0; })) {
+            return step_down(*offers, status);
+        }
+        if (made != nullptr) {
+            std::vector<ShmAddress> addresses;
+            for (const Rank neighbour : neighbours()) {
+                addresses.push_back((*offers)[static_cast<std::size_t>(neighbour)].address);
+            }
+            status = made->connect(addresses);
+        }
+        mine.made = status.ok() ? 1 : 0;
+        Result<std::vector<std::uint32_t>> connected = exchange(mine.made);
+        if (!connected.ok()) {
+            return connected.status();
+        }
+        for (std::size_t i = 0; i < offers->size(); ++i) {
+            (*offers)[i].made = (*connected)[i];
+        }
+        if (std::find(connected->begin(), connected->end(), 0U) != connected->end()) {
+            context_.give_up_shm();
+            return step_down(*offers, status);
+        }
+        formation_.shm = std::move(made);
+        return true;
+    }
+
+    /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its
+    /// host.
+    std::unique_ptr<ShmTransport> offer(ShmOffer& mine, Status& status) {
+        if (neighbours().size() == 1) {
+            mine.made = 1;
+            return nullptr;
+        }
+        Result<shm::Heap*> heap = context_.heap();
+        if (!heap.ok()) {
+            status = heap.status();
+            return nullptr;
+        }
+        transport::ShmOptions options;
+        options.outstanding_max = engine::kOutstandingMax;
+        options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
+        Result<std::unique_ptr<ShmTransport>> made = ShmTransport::create(
+            **heap, neighbours(), formation_.placement.index_on_host(rank_), options);
+        if (!made.ok()) {
+            status = made.status();
+            return nullptr;
+        }
+        mine.address = (*made)->address();
+        mine.made = 1;
+        return std::move(*made);
+    }
+
+    /// Without shared memory, UCX carries everything. One line for the user, from the first rank
+    /// that could not.
+    Result<bool> step_down(const std::vector<ShmOffer>& offers, const Status& status) {
+        const auto first = std::find_if(offers.begin(), offers.end(),
+                                        [](const ShmOffer& offer) { return offer.made == 0; });
+        // Asked on all ranks: any of them may be the first of a group that is made of these.
+        const bool untold = context_.first_step_down();
+        if (first - offers.begin() == rank_ && untold) {
+            log(LogLevel::warn, "{}: rank {} of {} has no shared memory: {}. {}", context_.name(),
+                rank_, params_.size, status.message(),
+                context_.config().ucx_enabled()
+                    ? "All ranks use UCX instead, which is slower; UCG_TLS=ucx silences this"
+                    : "UCG_TLS allows nothing else");
+        }
+        return false;
+    }
+
+    Status connect_ucx() {
+        Status status;
+        UcxWorker* worker = nullptr;
+        if (!context_.config().ucx_enabled()) {
+            status = failure(Code::unreachable,
+                             "rank {}: shared memory does not reach all ranks of the group and "
+                             "UCG_TLS does not list ucx",
+                             rank_);
+        } else if (Result<UcxWorker*> started = context_.ucx(); started.ok()) {
+            worker = *started;
+        } else {
+            status = started.status();
+        }
+        Result<std::vector<std::string>> addresses = exchange_addresses(worker);
+        if (!addresses.ok()) {
+            return status.ok() ? addresses.status() : status;
+        }
+        Result<std::unique_ptr<UcxTransport>> made = UcxTransport::create(
+            *worker, formation_.group_id, rank_, peers_for_ucx(std::move(*addresses)));
+        status = made.status();
+        const std::uint32_t mine = made.ok() ? 1 : 0;
+        Result<std::vector<std::uint32_t>> all = exchange(mine);
+        if (!all.ok() || !status.ok()) {
+            return status.ok() ? all.status() : status;
+        }
+        const auto failed = std::find(all->begin(), all->end(), 0U);
+        if (failed != all->end()) {
+            return failure(Code::unreachable, "rank {} could not start its UCX transport",
+                           failed - all->begin());
+        }
+        formation_.ucx = std::move(*made);
+        return {};
+    }
+
+    /// Every rank's UCX address, or the same failure on all ranks if one has none.
+    Result<std::vector<std::string>> exchange_addresses(UcxWorker* worker) {
+        const std::string mine = worker == nullptr ? std::string() : std::string(worker->address());
+        Result<std::vector<std::uint64_t>> lengths = exchange<std::uint64_t>(mine.size());
+        if (!lengths.ok()) {
+            return lengths.status();
+        }
+        const auto missing = std::find(lengths->begin(), lengths->end(), 0U);
+        if (missing != lengths->end()) {
+            return failure(Code::unreachable, "rank {} of the group has no UCX transport",
+                           missing - lengths->begin());
+        }
+        const std::uint64_t width = *std::max_element(lengths->begin(), lengths->end());
+        std::string padded = mine;
+        padded.resize(width);
+        std::string all(width * params_.size, '\0');
+        if (params_.oob_allgather(params_.oob_arg, padded.data(), all.data(), width) != 0) {
+            return failure(Code::io_error, "rank {}: the caller's allgather of addresses failed",
+                           rank_);
+        }
+        std::vector<std::string> addresses;
+        for (std::size_t i = 0; i < lengths->size(); ++i) {
+            addresses.push_back(all.substr(i * width, (*lengths)[i]));
+        }
+        return addresses;
+    }
+
+    /// Ranks that shared memory serves, and this one, are not UCX's business.
+    std::vector<std::string> peers_for_ucx(std::vector<std::string> addresses) const {
+        addresses[static_cast<std::size_t>(rank_)].clear();
+        if (formation_.shm != nullptr) {
+            for (const Rank neighbour : neighbours()) {
+                addresses[static_cast<std::size_t>(neighbour)].clear();
+            }
+        }
+        return addresses;
+    }
+
+    void route() {
+        formation_.routes.assign(params_.size, formation_.ucx.get());
+        if (formation_.shm != nullptr) {
+            for (const Rank neighbour : neighbours()) {
+                formation_.routes[static_cast<std::size_t>(neighbour)] = formation_.shm.get();
+            }
+        }
+        formation_.routes[static_cast<std::size_t>(rank_)] = nullptr;
+    }
+
+    Context& context_;
+    const ucg_group_params_t& params_;
+    Rank rank_;
+    Formation formation_;
+    bool all_enable_shm_ = true;
+};
+
+} // namespace
+
+Result<Formation> form_group(Context& context, const ucg_group_params_t& params) {
+    return Former(context, params).run();
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,31 @@
+// How a group comes to be: the ranks exchange what they are, agree where they are, connect over
+// shared memory and UCX, and agree again. Every step ends in an allgather, so that all ranks leave
+// it with the same decision: either all succeed or all fail.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "topo/topo.hpp"
+#include "ucg/ucg.h"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::capi {
+
+/// What a formed group consists of.
+struct Formation {
+    std::uint32_t group_id = 0;
+    topo::Placement placement;
+    bool oversubscribed = false; ///< Ranks on this host outnumber the CPUs they may use.
+    std::unique_ptr<transport::Transport> shm; ///< Null: not used.
+    std::unique_ptr<transport::Transport> ucx; ///< Null: not used.
+    std::vector<transport::Transport*> routes; ///< By rank.
+};
+
+/// Collective over the group; calls params.oob_allgather a fixed number of times on every rank.
+Result<Formation> form_group(Context& context, const ucg_group_params_t& params);
+
+} // namespace ucg::capi

@@ -1,0 +1,163 @@
+#include "ucg_coll/capi/group.hpp"
+
+#include <utility>
+
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::capi {
+
+Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
+    Result<Formation> formation = form_group(context, params);
+    if (!formation.ok()) {
+        return formation.status();
+    }
+    return std::unique_ptr<Group>(new Group(context, params, std::move(*formation)));
+}
+
+Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
+    : context_(context), name_("group"), rank_(static_cast<Rank>(params.rank)),
+      rank_count_(static_cast<Rank>(params.size)), oversubscribed_(formation.oversubscribed),
+      placement_(std::move(formation.placement)),
+      plans_(std::make_unique<PlanCache>(
+          [this](const graph::Request& request) { return make_plan(request); })),
+      shm_(std::move(formation.shm)), ucx_(std::move(formation.ucx)),
+      routes_(std::move(formation.routes)) {
+    if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
+        name_ = params.name;
+    }
+    std::vector<transport::Transport*> transports;
+    for (transport::Transport* transport : {shm_.get(), ucx_.get()}) {
+        if (transport != nullptr) {
+            transports.push_back(transport);
+        }
+    }
+    engine_ = std::make_unique<engine::Engine>(std::move(transports));
+    context_.add(*this);
+    log(LogLevel::info, "{}: rank {} of {} on {} hosts, shared memory {}, ucx {}{}", name_, rank_,
+        rank_count_, placement_.host_count(), shm_ ? "on" : "off", ucx_ ? "on" : "off",
+        oversubscribed_ ? ", oversubscribed" : "");
+}
+
+Group::~Group() {
+    context_.remove(*this);
+}
+
+plan::Facts Group::facts() const {
+    return {placement_, cost::default_profile()};
+}
+
+Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {
+    Result<CallKey> key = key_of(params, rank_, rank_count_);
+    if (!key.ok()) {
+        return key.status();
+    }
+    Result<CachedPlan*> plan = plans_->find(*key, params, rank_, rank_count_);
+    if (!plan.ok()) {
+        return plan.status();
+    }
+    collective.group = this;
+    collective.type = key->collective;
+    collective.run = (*plan)->take();
+    collective.binding = bind(params, *key, rank_, rank_count_, collective.run->user);
+    return {};
+}
+
+Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& request) {
+    Result<graph::Schedule> schedule = plan_for(request);
+    if (!schedule.ok()) {
+        return schedule.status();
+    }
+    if (context_.config().verify_plans()) {
+        if (Status status = prove(request, schedule->algorithm); !status.ok()) {
+            return status;
+        }
+    }
+    Result<engine::Program> program = engine::lower(*schedule, routes_);
+    if (!program.ok()) {
+        return program.status();
+    }
+    log(LogLevel::debug, "{}: {} of {} bytes by {}", name_, graph::name(request.collective),
+        plan::uniform_bytes(request), schedule->algorithm);
+    return std::make_unique<CachedPlan>(request, std::move(schedule->algorithm),
+                                        std::move(*program));
+}
+
+/// The algorithm that the user asked for where it serves the request, else the planner's choice.
+Result<graph::Schedule> Group::plan_for(const graph::Request& request) const {
+    const std::string_view wanted = context_.config().algorithm(request.collective);
+    if (!wanted.empty()) {
+        Result<graph::Schedule> forced = plan::plan(facts(), request, rank_, wanted);
+        if (forced.ok()) {
+            return forced;
+        }
+        // Asked on all ranks: any of them may be rank 0 of another group.
+        const bool first = context_.first_refusal(request.collective);
+        if (rank_ == 0) {
+            log(first ? LogLevel::warn : LogLevel::debug, "{}: {}; the planner chooses instead",
+                name_, forced.status().message());
+        }
+    }
+    return plan::plan(facts(), request, rank_);
+}
+
+/// Proves the plans of all ranks. Requests with block vectors are skipped: a rank does not know the
+/// others'.
+Status Group::prove(const graph::Request& request, std::string_view algorithm) const {
+    const bool rank_dependent = graph::has_block_vectors(request.collective) &&
+                                request.collective != graph::Collective::reduce_scatter;
+    if (rank_dependent || (request.in_place && graph::rooted(request.collective))) {
+        return {};
+    }
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < rank_count_; ++rank) {
+        Result<graph::Schedule> schedule = plan::plan(facts(), request, rank, algorithm);
+        if (!schedule.ok()) {
+            return schedule.status();
+        }
+        schedules.push_back(std::move(*schedule));
+    }
+    return graph::verify(schedules, {&request, 1});
+}
+
+Status Group::outcome(const Collective& collective) const {
+    if (collective.run->execution.state() != engine::ExecutionState::failed) {
+        return {};
+    }
+    const Status status = engine_->status();
+    return status.ok() ? Status(Code::io_error, "a message failed") : status;
+}
+
+void Group::query(ucg_group_attr_t& attributes) const {
+    attributes = {};
+    std::copy(started_.begin(), started_.end(), attributes.started);
+    attributes.planned = plans_->planned();
+    attributes.host_count = placement_.host_count();
+    attributes.ranks_on_host =
+        static_cast<std::uint32_t>(placement_.ranks_on(placement_.place(rank_).host).size());
+    attributes.uses_shm = shm_ != nullptr ? 1 : 0;
+    attributes.uses_ucx = ucx_ != nullptr ? 1 : 0;
+}
+
+Status Group::explain(const ucg_coll_params_t& params, std::FILE* stream) const {
+    Result<CallKey> key = key_of(params, rank_, rank_count_);
+    if (!key.ok()) {
+        return key.status();
+    }
+    Result<graph::Request> request = request_of(params, *key, rank_, rank_count_);
+    if (!request.ok()) {
+        return request.status();
+    }
+    const std::string_view wanted = context_.config().algorithm(key->collective);
+    std::string text =
+        fmt::format("{} of {} bytes, {} ranks on {} hosts\n", graph::name(key->collective),
+                    plan::uniform_bytes(*request), rank_count_, placement_.host_count());
+    for (const plan::Candidate& candidate : plan::candidates(facts(), *request)) {
+        text +=
+            fmt::format("  {:<28} {:>12.0f} ns{}\n", candidate.algorithm->name, candidate.cost_ns,
+                        candidate.algorithm->name == wanted ? "  asked for" : "");
+    }
+    std::fputs(text.c_str(), stream);
+    return {};
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,86 @@
+// One group of ranks: where they are, how they are reached, their plans and their engine.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shm/shm.hpp"
+#include "topo/topo.hpp"
+#include "ucg/ucg.h"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/formation.hpp"
+#include "ucg_coll/capi/plan_cache.hpp"
+#include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::capi {
+
+/// A prepared collective: ucg_coll_h.
+struct Collective {
+    Group* group = nullptr;
+    PlanRun* run = nullptr;
+    engine::Binding binding;
+    graph::Collective type = graph::Collective::barrier;
+};
+
+class Group {
+  public:
+    static Result<std::unique_ptr<Group>> create(Context& context,
+                                                 const ucg_group_params_t& params);
+    ~Group();
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+
+    Context& context() { return context_; }
+    engine::Engine& engine() { return *engine_; }
+
+    /// Plans the call, or finds its plan. The caller holds the context's lock here and below.
+    Status prepare(const ucg_coll_params_t& params, Collective& collective);
+    void start(Collective& collective) {
+        ++started_[static_cast<std::size_t>(collective.type)];
+        engine_->start(collective.run->execution, collective.binding);
+    }
+    /// A failed run is never used again: a transport may still hold its messages.
+    void release(Collective& collective) {
+        if (collective.run->execution.state() != engine::ExecutionState::failed) {
+            collective.run->plan.give_back(collective.run);
+        }
+    }
+
+    /// The outcome of a collective that is no longer in progress.
+    Status outcome(const Collective& collective) const;
+
+    void query(ucg_group_attr_t& attributes) const;
+    Status explain(const ucg_coll_params_t& params, std::FILE* stream) const;
+
+    shm::Waiter waiter() const { return shm::Waiter(oversubscribed_ ? 2 : 1, 1); }
+    bool oversubscribed() const { return oversubscribed_; }
+
+  private:
+    Group(Context& context, const ucg_group_params_t& params, Formation formation);
+    Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request);
+    Result<graph::Schedule> plan_for(const graph::Request& request) const;
+    Status prove(const graph::Request& request, std::string_view algorithm) const;
+    plan::Facts facts() const;
+
+    Context& context_;
+    std::string name_;
+    Rank rank_;
+    Rank rank_count_;
+    bool oversubscribed_;
+    topo::Placement placement_;
+    // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
+    std::unique_ptr<PlanCache> plans_;
+    std::unique_ptr<transport::Transport> shm_;
+    std::unique_ptr<transport::Transport> ucx_;
+    std::vector<transport::Transport*> routes_;
+    std::unique_ptr<engine::Engine> engine_;
+    std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
+};
+
+} // namespace ucg::capi

@@ -1,0 +1,90 @@
+#include "ucg_coll/capi/plan_cache.hpp"
+
+#include <utility>
+
+namespace ucg::capi {
+namespace {
+
+std::uint64_t hash_of(const graph::Request& request, const CallKey& key) {
+    return Hash()
+        .value(key.hash())
+        .values<std::uint64_t>(request.send.bytes)
+        .values<std::uint64_t>(request.send.offsets)
+        .values<std::uint64_t>(request.receive.bytes)
+        .values<std::uint64_t>(request.receive.offsets)
+        .digest();
+}
+
+} // namespace
+
+PlanRun::PlanRun(CachedPlan& owner) : execution(owner.program()), plan(owner) {}
+
+PlanRun* CachedPlan::take() {
+    if (idle_.empty()) {
+        runs_.push_back(std::make_unique<PlanRun>(*this));
+        idle_.reserve(runs_.size());
+        return runs_.back().get();
+    }
+    PlanRun* run = idle_.back();
+    idle_.pop_back();
+    return run;
+}
+
+std::uint64_t CachedPlan::bytes() const {
+    return program_.scratch_bytes + program_.instructions.size() * sizeof(engine::Instruction) +
+           program_.slots.size() * sizeof(transport::Message);
+}
+
+Result<CachedPlan*> PlanCache::find_slowly(const CallKey& key, const ucg_coll_params_t& params,
+                                           Rank rank, Rank rank_count) {
+    Result<graph::Request> request = request_of(params, key, rank, rank_count);
+    if (!request.ok()) {
+        return request.status();
+    }
+    const std::uint64_t hash = hash_of(*request, key);
+    CachedPlan* plan = nullptr;
+    const auto [first, last] = plans_.equal_range(hash);
+    for (auto entry = first; entry != last && plan == nullptr; ++entry) {
+        if (entry->second->request() == *request) {
+            plan = entry->second.get();
+        }
+    }
+    if (plan == nullptr) {
+        Result<CachedPlan*> added = add(*request, hash);
+        if (!added.ok()) {
+            return added.status();
+        }
+        plan = *added;
+    }
+    recent_[key.hash() % kRecent] = {key, plan};
+    return plan;
+}
+
+Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t hash) {
+    if (plans_.size() >= kPlansMax || bytes_ >= kBytesMax) {
+        drop_unused();
+    }
+    Result<std::unique_ptr<CachedPlan>> made = make_(request);
+    if (!made.ok()) {
+        return made.status();
+    }
+    ++planned_;
+    bytes_ += (*made)->bytes();
+    return plans_.emplace(hash, std::move(*made))->second.get();
+}
+
+void PlanCache::drop_unused() {
+    for (Slot& slot : recent_) {
+        slot = {};
+    }
+    for (auto entry = plans_.begin(); entry != plans_.end();) {
+        if (entry->second->in_use()) {
+            ++entry;
+        } else {
+            bytes_ -= entry->second->bytes();
+            entry = plans_.erase(entry);
+        }
+    }
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,328 @@
+// Every extern "C" function. Each is one call to guarded().
+#include "ucg/ucg.h"
+
+#include <memory>
+#include <utility>
+
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/guard.hpp"
+#include "ucg_coll/capi/version.hpp"
+
+#define UCG_PUBLIC __attribute__((visibility("default")))
+
+using ucg::Code;
+using ucg::Result;
+using ucg::Status;
+using ucg::capi::Collective;
+using ucg::capi::Config;
+using ucg::capi::Context;
+using ucg::capi::ContextLock;
+using ucg::capi::Group;
+using ucg::capi::guarded;
+using ucg::capi::report;
+
+struct ucg_config {
+    Config config;
+};
+struct ucg_context : Context {
+    using Context::Context;
+};
+struct ucg_group {
+    std::unique_ptr<Group> group;
+};
+struct ucg_request {
+    Collective collective;
+};
+
+namespace ucg::capi {
+
+ucg_status_t to_c(Code code) {
+    switch (code) {
+    case Code::ok: return UCG_OK;
+    case Code::invalid_argument: return UCG_ERR_INVALID_PARAM;
+    case Code::unsupported: return UCG_ERR_UNSUPPORTED;
+    case Code::unreachable: return UCG_ERR_UNREACHABLE;
+    case Code::out_of_memory: return UCG_ERR_NO_MEMORY;
+    case Code::io_error: return UCG_ERR_IO_ERROR;
+    case Code::timed_out: return UCG_ERR_TIMED_OUT;
+    case Code::disagreement: return UCG_ERR_DISAGREEMENT;
+    }
+    return UCG_ERR_INTERNAL;
+}
+
+namespace {
+
+/// The host's own progress is asked for once per this many idle polls: it costs as much as several
+/// of ours, but somebody may wait there for what we hold up.
+constexpr unsigned kPollsPerHostProgress = 128;
+constexpr unsigned kYieldsPerHostProgress = 4; // When each idle poll gives the processor away.
+
+/// What this rank holds up elsewhere: collectives of other groups, and the host's communication. A
+/// peer may have to wait for those before it joins the collective that we wait for.
+void progress_others(Context& context) {
+    {
+        ContextLock lock = context.lock();
+        context.progress();
+    }
+    context.host_progress();
+}
+
+/// Waits until `collective` is no longer in progress.
+ucg_status_t wait(Group& group, Collective& collective) {
+    const engine::Execution& execution = collective.run->execution;
+    shm::Waiter waiter = group.waiter();
+    unsigned idle = 0;
+    for (;;) {
+        unsigned events = 0;
+        {
+            ContextLock lock = group.context().lock();
+            if (!execution.in_progress()) {
+                return to_c(group.outcome(collective));
+            }
+            events = group.engine().progress();
+            if (!execution.in_progress()) {
+                return to_c(group.outcome(collective));
+            }
+        }
+        if (events > 0) {
+            waiter.reset();
+            continue;
+        }
+        waiter.idle();
+        const unsigned period = waiter.rung() == shm::Waiter::Rung::yield ? kYieldsPerHostProgress
+                                                                          : kPollsPerHostProgress;
+        if (++idle >= period) {
+            idle = 0;
+            progress_others(group.context());
+        }
+    }
+}
+
+ucg_status_t state_of(Group& group, const Collective& collective) {
+    return collective.run->execution.in_progress() ? UCG_INPROGRESS
+                                                   : to_c(group.outcome(collective));
+}
+
+bool complete(const ucg_group_params_t* params) {
+    return params != nullptr && params->oob_allgather != nullptr && params->size > 0 &&
+           params->rank < params->size && params->size <= 0x7fffffffU;
+}
+
+} // namespace
+} // namespace ucg::capi
+
+extern "C" {
+
+UCG_PUBLIC const char* ucg_status_string(ucg_status_t status) {
+    switch (status) {
+    case UCG_OK: return "Success";
+    case UCG_INPROGRESS: return "In progress";
+    case UCG_ERR_INVALID_PARAM: return "Invalid parameter";
+    case UCG_ERR_UNSUPPORTED: return "Not supported";
+    case UCG_ERR_UNREACHABLE: return "A peer cannot be reached";
+    case UCG_ERR_NO_MEMORY: return "Out of memory";
+    case UCG_ERR_IO_ERROR: return "Input/output error";
+    case UCG_ERR_TIMED_OUT: return "Timed out";
+    case UCG_ERR_DISAGREEMENT: return "Ranks disagree";
+    case UCG_ERR_INTERNAL: return "Internal error";
+    }
+    return "Unknown status";
+}
+
+UCG_PUBLIC void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p) {
+    const auto set = [](unsigned* out, unsigned value) {
+        if (out != nullptr) {
+            *out = value;
+        }
+    };
+    set(major_p, UCG_VERSION_MAJOR);
+    set(minor_p, UCG_VERSION_MINOR);
+    set(release_p, UCG_VERSION_RELEASE);
+}
+
+UCG_PUBLIC const char* ucg_get_version_string(void) {
+    return UCG_VERSION_STRING;
+}
+
+UCG_PUBLIC ucg_status_t ucg_config_read(ucg_config_h* config_p) {
+    return guarded([&] {
+        Result<Config> config = Config::from_environment();
+        if (!config.ok()) {
+            return report(config.status());
+        }
+        *config_p = new ucg_config{std::move(*config)};
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_config_modify(ucg_config_h config, const char* name,
+                                          const char* value) {
+    return guarded([&] { return report(config->config.set(name, value)); });
+}
+
+UCG_PUBLIC void ucg_config_print(ucg_config_h config, FILE* stream) {
+    static_cast<void>(guarded([&] {
+        std::fputs(config->config.to_text().c_str(), stream);
+        return UCG_OK;
+    }));
+}
+
+UCG_PUBLIC void ucg_config_release(ucg_config_h config) {
+    delete config;
+}
+
+UCG_PUBLIC ucg_status_t ucg_context_create(const ucg_context_params_t* params, ucg_config_h config,
+                                           ucg_context_h* context_p) {
+    return guarded([&] {
+        Result<Config> settings =
+            config != nullptr ? Result<Config>(config->config) : Config::from_environment();
+        if (!settings.ok()) {
+            return report(settings.status());
+        }
+        *context_p = new ucg_context(params, std::move(*settings));
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC unsigned ucg_context_progress(ucg_context_h context) {
+    unsigned events = 0;
+    static_cast<void>(guarded([&] {
+        ContextLock lock = context->lock();
+        events = context->progress();
+        return UCG_OK;
+    }));
+    return events;
+}
+
+UCG_PUBLIC ucg_status_t ucg_context_disconnect(ucg_context_h context) {
+    return guarded([&] {
+        ContextLock lock = context->lock();
+        context->disconnect();
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC void ucg_context_destroy(ucg_context_h context) {
+    static_cast<void>(guarded([&] {
+        delete context;
+        return UCG_OK;
+    }));
+}
+
+UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
+                                         ucg_group_h* group_p) {
+    return guarded([&] {
+        if (!ucg::capi::complete(params)) {
+            return report(Status(Code::invalid_argument,
+                                 "ucg_group_create: oob_allgather must be set and rank < size"));
+        }
+        ContextLock lock = context->lock();
+        Result<std::unique_ptr<Group>> group = Group::create(*context, *params);
+        if (!group.ok()) {
+            return report(group.status());
+        }
+        *group_p = new ucg_group{std::move(*group)};
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC void ucg_group_destroy(ucg_group_h group) {
+    static_cast<void>(guarded([&] {
+        ContextLock lock = group->group->context().lock();
+        delete group;
+        return UCG_OK;
+    }));
+}
+
+UCG_PUBLIC const char* ucg_coll_type_string(ucg_coll_type_t type) {
+    // The names are literals, hence terminated.
+    return type >= 0 && type < UCG_COLL_LAST
+               ? ucg::graph::name(static_cast<ucg::graph::Collective>(type)).data()
+               : nullptr;
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params,
+                                      ucg_coll_h* coll_p) {
+    return guarded([&] {
+        ContextLock lock = group->group->context().lock();
+        auto coll = std::make_unique<ucg_request>();
+        if (Status status = group->group->prepare(*params, coll->collective); !status.ok()) {
+            return report(status);
+        }
+        *coll_p = coll.release();
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
+    return guarded([&] {
+        Group& group = *coll->collective.group;
+        ContextLock lock = group.context().lock();
+        group.start(coll->collective);
+        return ucg::capi::state_of(group, coll->collective);
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
+    return guarded([&] {
+        Group& group = *coll->collective.group;
+        ContextLock lock = group.context().lock();
+        if (coll->collective.run->execution.in_progress()) {
+            group.engine().progress();
+        }
+        return ucg::capi::state_of(group, coll->collective);
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
+    return guarded([&] { return ucg::capi::wait(*coll->collective.group, coll->collective); });
+}
+
+UCG_PUBLIC void ucg_coll_free(ucg_coll_h coll) {
+    static_cast<void>(guarded([&] {
+        Group& group = *coll->collective.group;
+        ContextLock lock = group.context().lock();
+        UCG_ASSERT(!coll->collective.run->execution.in_progress());
+        group.release(coll->collective);
+        delete coll;
+        return UCG_OK;
+    }));
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t* params) {
+    return guarded([&] {
+        Group& group = *handle->group;
+        Collective collective;
+        {
+            ContextLock lock = group.context().lock();
+            if (Status status = group.prepare(*params, collective); !status.ok()) {
+                return report(status);
+            }
+            group.start(collective);
+        }
+        const ucg_status_t status = ucg::capi::wait(group, collective);
+        ContextLock lock = group.context().lock();
+        group.release(collective);
+        return status;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
+    return guarded([&] {
+        ContextLock lock = group->group->context().lock();
+        group->group->query(*attr_p);
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_group_explain(ucg_group_h group, const ucg_coll_params_t* params,
+                                          FILE* stream) {
+    return guarded([&] {
+        ContextLock lock = group->group->context().lock();
+        return report(group->group->explain(*params, stream));
+    });
+}
+
+} // extern "C"

@@ -1,0 +1,310 @@
+/*
+ * UCG: collective communication for MPI stacks, native to UCX.
+ *
+ * Conventions
+ *   - Names follow UCX: ucg_<object>_<verb>, handles end in _h, values in _t, output arguments come
+ *     last and end in _p. Parameter structures begin with a field_mask; a field whose bit is not
+ *     set has its default, so structures can grow without breaking callers.
+ *   - Every function that can fail returns ucg_status_t. Nothing throws. The first place that finds
+ *     an error writes one line to standard error, as UCG_LOG_LEVEL (error, warn, info, debug,
+ *     trace) allows.
+ *   - Handles are owned by the caller, who destroys them: requests before their group, groups
+ *     before their context. A null handle is never valid.
+ *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
+ *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE the library
+ *     locks the context itself.
+ *   - Counts are 64-bit and in elements; displacements are in elements of the datatype.
+ *   - Buffers belong to the caller and must stay valid and unchanged (send) or untouched (receive)
+ *     until the request completes.
+ *
+ * A program without MPI that uses all of this: ucg_coll/capi/example/fork_allreduce.c in the source
+ * tree.
+ */
+#ifndef UCG_H_
+#define UCG_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UCG_API_MAJOR 0
+#define UCG_API_MINOR 1
+#define UCG_API_VERSION ((UCG_API_MAJOR << 16) | UCG_API_MINOR)
+
+#define UCG_BIT(i) (1ull << (i))
+
+/** Results. Negative values are errors. */
+typedef enum {
+    UCG_OK = 0,                 /**< Success. */
+    UCG_INPROGRESS = 1,         /**< Started and not complete yet. */
+    UCG_ERR_INVALID_PARAM = -1, /**< The caller's argument is wrong. */
+    UCG_ERR_UNSUPPORTED = -2,   /**< Not offered here. Nothing was started. */
+    UCG_ERR_UNREACHABLE = -3,   /**< No transport reaches a peer. */
+    UCG_ERR_NO_MEMORY = -4,     /**< Process memory or shared memory is exhausted. */
+    UCG_ERR_IO_ERROR = -5,      /**< The operating system or a transport failed. */
+    UCG_ERR_TIMED_OUT = -6,     /**< A peer did not answer in time. */
+    UCG_ERR_DISAGREEMENT = -7,  /**< Ranks gave different values where equal ones are needed. */
+    UCG_ERR_INTERNAL = -8       /**< Unexpected: please report. */
+} ucg_status_t;
+
+/** A sentence for a status; static storage. Does not fail. */
+const char* ucg_status_string(ucg_status_t status);
+
+/** The version of the library at run time. Any pointer may be NULL. Does not fail. */
+void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
+/** "0.1.0"; static storage. Does not fail. */
+const char* ucg_get_version_string(void);
+
+typedef struct ucg_config* ucg_config_h;
+typedef struct ucg_context* ucg_context_h;
+typedef struct ucg_group* ucg_group_h;
+typedef struct ucg_request* ucg_coll_h;
+
+/* ------------------------------------------------------------------ configuration */
+
+/**
+ * Reads the configuration: defaults, then the environment (variables UCG_*).
+ * Fails with UCG_ERR_INVALID_PARAM when a variable has a value that cannot be parsed.
+ */
+ucg_status_t ucg_config_read(ucg_config_h* config_p);
+/** Sets one variable by its name without the prefix, for example ("TLS", "shm"). */
+ucg_status_t ucg_config_modify(ucg_config_h config, const char* name, const char* value);
+/** Prints every variable with its value and meaning, as `ucx_info -f` does. */
+void ucg_config_print(ucg_config_h config, FILE* stream);
+void ucg_config_release(ucg_config_h config);
+
+/* ------------------------------------------------------------------ context */
+
+typedef enum {
+    UCG_THREAD_MODE_SINGLE = 0,  /**< One thread at a time; the caller sees to it. */
+    UCG_THREAD_MODE_MULTIPLE = 1 /**< Any thread at any time; the library locks. */
+} ucg_thread_mode_t;
+
+enum ucg_context_params_field {
+    UCG_CONTEXT_PARAM_FIELD_THREAD_MODE = UCG_BIT(0),
+    UCG_CONTEXT_PARAM_FIELD_PROGRESS = UCG_BIT(1),
+    UCG_CONTEXT_PARAM_FIELD_NAME = UCG_BIT(2),
+    UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES = UCG_BIT(3)
+};
+
+typedef struct {
+    uint64_t field_mask; /**< Bits of ucg_context_params_field. */
+    ucg_thread_mode_t thread_mode;
+    /** Called now and then while a blocking call waits, so that the host's own communication goes
+     * on. May be NULL. Must not call this context. */
+    void (*progress)(void* progress_arg);
+    void* progress_arg;
+    const char* name; /**< For messages; copied. */
+    /** Processes of the job on this host, in whatever groups: when they outnumber its CPUs, waiting
+     *  yields the processor at once. */
+    uint32_t local_processes;
+} ucg_context_params_t;
+
+/** Makes a context: one per process is enough. Does not communicate. `config` may be NULL: then the
+ *  environment is read. `params` may be NULL. */
+ucg_status_t ucg_context_create(const ucg_context_params_t* params, ucg_config_h config,
+                                ucg_context_h* context_p);
+
+/**
+ * Advances all outstanding collectives of the context. Returns how many messages completed: 0 means
+ * that there was nothing to do. Never blocks.
+ */
+unsigned ucg_context_progress(ucg_context_h context);
+
+/**
+ * Parts from all peers in good order: delivers what was sent, closes the connections. Bounded in
+ * time. To be followed by the caller's own synchronisation with the peers (a fence of the
+ * launcher), during which ucg_context_progress serves slower peers, then by ucg_context_destroy.
+ * May be left out. No collective may be in progress or started afterwards.
+ */
+ucg_status_t ucg_context_disconnect(ucg_context_h context);
+
+/** Destroys a context. All its groups must have been destroyed. Peers need not take part. */
+void ucg_context_destroy(ucg_context_h context);
+
+/* ------------------------------------------------------------------ group */
+
+/**
+ * The caller's own way to exchange a few bytes among the ranks of a group, used while the group is
+ * made: gathers `bytes` bytes of `send_buffer` from every rank into `recv_buffer` (size * bytes) in
+ * rank order. Blocking; returns 0 on success, the same on all ranks if it can.
+ */
+typedef int (*ucg_oob_allgather_cb_t)(void* oob_arg, const void* send_buffer, void* recv_buffer,
+                                      size_t bytes);
+
+enum ucg_group_params_field { UCG_GROUP_PARAM_FIELD_NAME = UCG_BIT(0) };
+
+typedef struct {
+    uint64_t field_mask;                  /**< Bits of ucg_group_params_field. */
+    uint32_t rank;                        /**< This process's rank. Required. */
+    uint32_t size;                        /**< Number of ranks. Required. */
+    ucg_oob_allgather_cb_t oob_allgather; /**< Required. */
+    void* oob_arg;
+    const char* name; /**< For messages; copied. */
+} ucg_group_params_t;
+
+/**
+ * Makes a group. Collective over its ranks: every rank calls it, in the same order relative to the
+ * other groups of these processes. Either all ranks succeed or all fail.
+ */
+ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
+                              ucg_group_h* group_p);
+
+/** Destroys a group; local. REQUIRES: every request of the group is freed. */
+void ucg_group_destroy(ucg_group_h group);
+
+/* ------------------------------------------------------------------ collectives */
+
+typedef enum {
+    UCG_COLL_BARRIER = 0,
+    UCG_COLL_BCAST,
+    UCG_COLL_REDUCE,
+    UCG_COLL_ALLREDUCE,
+    UCG_COLL_ALLGATHER,
+    UCG_COLL_ALLGATHERV,
+    UCG_COLL_ALLTOALL,
+    UCG_COLL_ALLTOALLV,
+    UCG_COLL_GATHER,
+    UCG_COLL_GATHERV,
+    UCG_COLL_SCATTER,
+    UCG_COLL_SCATTERV,
+    UCG_COLL_REDUCE_SCATTER,
+    UCG_COLL_REDUCE_SCATTER_BLOCK,
+    UCG_COLL_SCAN,
+    UCG_COLL_EXSCAN,
+    UCG_COLL_LAST
+} ucg_coll_type_t;
+
+/** "allreduce"; static storage. NULL for an unknown value. */
+const char* ucg_coll_type_string(ucg_coll_type_t type);
+
+/** Datatypes that the library's own operators understand. */
+typedef enum {
+    UCG_DT_OPAQUE = 0, /**< element_bytes long, no operator of the library applies. */
+    UCG_DT_INT8,
+    UCG_DT_INT16,
+    UCG_DT_INT32,
+    UCG_DT_INT64,
+    UCG_DT_UINT8,
+    UCG_DT_UINT16,
+    UCG_DT_UINT32,
+    UCG_DT_UINT64,
+    UCG_DT_FLOAT32,
+    UCG_DT_FLOAT64,
+    UCG_DT_LAST
+} ucg_datatype_t;
+
+typedef enum {
+    UCG_OP_SUM = 0,
+    UCG_OP_PROD,
+    UCG_OP_MIN,
+    UCG_OP_MAX,
+    UCG_OP_LAND, /**< Logical operators and bitwise ones: integers only. */
+    UCG_OP_LOR,
+    UCG_OP_LXOR,
+    UCG_OP_BAND,
+    UCG_OP_BOR,
+    UCG_OP_BXOR,
+    UCG_OP_USER, /**< `reduce` below. */
+    UCG_OP_LAST
+} ucg_op_t;
+
+/**
+ * A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be `left`
+ * or `right`; otherwise the three do not overlap. Must be associative.
+ */
+typedef void (*ucg_reduce_cb_t)(void* reduce_arg, const void* left, const void* right, void* target,
+                                size_t count);
+
+enum ucg_coll_flags {
+    UCG_COLL_FLAG_IN_PLACE = UCG_BIT(0),       /**< MPI_IN_PLACE: `send` is not used. */
+    UCG_COLL_FLAG_NON_COMMUTATIVE = UCG_BIT(1) /**< UCG_OP_USER: keep the operands in rank order. */
+};
+
+enum ucg_coll_params_field {
+    UCG_COLL_PARAM_FIELD_REDUCE = UCG_BIT(0), /**< datatype, op, reduce, reduce_arg */
+    UCG_COLL_PARAM_FIELD_VECTORS = UCG_BIT(1) /**< send_counts ... recv_displs */
+};
+
+/**
+ * One collective call, with MPI's meaning of every argument.
+ *
+ * `count`: bcast, reduce, allreduce, scan, exscan: elements of the whole vector; allgather,
+ * alltoall, gather, scatter, reduce_scatter_block: elements of one rank's block; gatherv, scatterv:
+ * elements of the own block. bcast uses `recv_buffer` on every rank, the root too.
+ *
+ * Vectors: `recv_counts` for allgatherv, gatherv (root), alltoallv, reduce_scatter; `recv_displs`
+ * for the first three; `send_counts`, `send_displs` for alltoallv and scatterv (root). They are
+ * read during ucg_coll_init only. Displacements may be negative.
+ */
+typedef struct {
+    uint64_t field_mask; /**< Bits of ucg_coll_params_field. */
+    ucg_coll_type_t type;
+    uint32_t flags; /**< Bits of ucg_coll_flags. */
+    uint32_t root;
+    const void* send_buffer;
+    void* recv_buffer;
+    uint64_t count;
+    uint64_t element_bytes; /**< Size of one element; must agree with `datatype` unless opaque. */
+    ucg_datatype_t datatype;
+    ucg_op_t op;
+    ucg_reduce_cb_t reduce;
+    void* reduce_arg;
+    const uint64_t* send_counts;
+    const int64_t* send_displs;
+    const uint64_t* recv_counts;
+    const int64_t* recv_displs;
+} ucg_coll_params_t;
+
+/**
+ * Prepares a collective: plans it, or finds the plan in the group's cache. Does not communicate.
+ * Every rank of the group must prepare and start the same collectives in the same order.
+ * UCG_ERR_UNSUPPORTED: nothing was started; whether it is returned depends only on what all ranks
+ * of the group know alike.
+ */
+ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params, ucg_coll_h* coll_p);
+
+/** Starts a prepared collective, or starts it again after it has completed. Never blocks. Returns
+ *  UCG_OK (already complete) or UCG_INPROGRESS. */
+ucg_status_t ucg_coll_start(ucg_coll_h coll);
+
+/** Makes progress and tells whether the collective is complete: UCG_OK, UCG_INPROGRESS or an error.
+ */
+ucg_status_t ucg_coll_test(ucg_coll_h coll);
+
+/** Blocks until complete: spins first, yields the processor when ranks outnumber the CPUs they may
+ *  use, and calls the context's progress function now and then. */
+ucg_status_t ucg_coll_wait(ucg_coll_h coll);
+
+/** Frees a prepared collective. REQUIRES: not in progress. */
+void ucg_coll_free(ucg_coll_h coll);
+
+/** init, start, wait and free in one call, on the shortest path: what a blocking MPI collective
+ * needs. */
+ucg_status_t ucg_coll_run(ucg_group_h group, const ucg_coll_params_t* params);
+
+/* ------------------------------------------------------------------ what happened */
+
+typedef struct {
+    uint64_t started[UCG_COLL_LAST]; /**< Collectives started, by type. */
+    uint64_t planned;                /**< Plans made; the other starts were served by the cache. */
+    uint32_t host_count;             /**< Hosts that the group spans. */
+    uint32_t ranks_on_host;          /**< Ranks of the group on this rank's host. */
+    int uses_shm;                    /**< Does shared memory carry the messages on this host? */
+    int uses_ucx;                    /**< Does UCX carry messages? */
+} ucg_group_attr_t;
+
+ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p);
+
+/** Prints which algorithm, and why, serves a call: candidates with predicted cost. */
+ucg_status_t ucg_group_explain(ucg_group_h group, const ucg_coll_params_t* params, FILE* stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
