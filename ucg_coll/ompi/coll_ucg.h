@@ -1,0 +1,358 @@
+/*
+ * The Open MPI collective component over libucg: what its files share.
+ *
+ * Every collective function of the component has the same frame: coll_ucg_enter() decides whether
+ * libucg serves the communicator (and makes the group at the first call), a static function
+ * translates the arguments, and COLL_UCG_LEAVE gives the status back to Open MPI or, when nothing
+ * was started, the call to the module that was there before. What is passed on depends only on
+ * facts that are equal on all ranks of the communicator.
+ */
+#ifndef MCA_COLL_UCG_H
+#define MCA_COLL_UCG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucg/ucg.h>
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/op/op.h"
+#include "ompi_config.h"
+#include "opal/class/opal_list.h"
+#include "opal/threads/mutex.h"
+
+#if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
+#error "This folder is the component for Open MPI 4.1; other series have other module structures."
+#endif
+
+/** Every collective that the component serves, by the name that Open MPI gives it. */
+#define COLL_UCG_FOR_EACH(X)                                                                       \
+    X(allgather)                                                                                   \
+    X(allgatherv)                                                                                  \
+    X(allreduce)                                                                                   \
+    X(alltoall)                                                                                    \
+    X(alltoallv)                                                                                   \
+    X(alltoallw)                                                                                   \
+    X(barrier)                                                                                     \
+    X(bcast)                                                                                       \
+    X(exscan)                                                                                      \
+    X(gather)                                                                                      \
+    X(gatherv)                                                                                     \
+    X(reduce)                                                                                      \
+    X(reduce_scatter)                                                                              \
+    X(reduce_scatter_block)                                                                        \
+    X(scan)                                                                                        \
+    X(scatter)                                                                                     \
+    X(scatterv)
+
+enum coll_ucg_function {
+#define COLL_UCG_ENUMERATOR(name) COLL_UCG_FN_##name,
+    COLL_UCG_FOR_EACH(COLL_UCG_ENUMERATOR)
+#undef COLL_UCG_ENUMERATOR
+        COLL_UCG_FN_COUNT
+};
+
+/** The configuration variables of libucg that have an MCA parameter of their own. */
+enum { COLL_UCG_SETTING_COUNT = 6 };
+
+/* ------------------------------------------------------------------ component */
+
+typedef struct {
+    uint64_t taken[COLL_UCG_FN_COUNT];  /**< Calls that libucg served. */
+    uint64_t passed[COLL_UCG_FN_COUNT]; /**< Calls that went to the previous module. */
+} coll_ucg_counters_t;
+
+typedef struct {
+    mca_coll_base_component_t super;
+
+    int priority;
+    int verbose;
+    bool enabled[COLL_UCG_FN_COUNT];
+    char* settings[COLL_UCG_SETTING_COUNT]; /**< Values for ucg_config_modify(); NULL: not given. */
+    char* algorithms[COLL_UCG_FN_COUNT];    /**< The same. */
+
+    bool threads; /**< Was MPI_THREAD_MULTIPLE granted? */
+    int output;   /**< Stream for opal_output(). */
+
+    opal_mutex_t making; /**< Held while a group is made; then progress must not enter libucg. */
+
+    opal_mutex_t lock; /**< Guards everything below. */
+    ucg_context_h context;
+    ucg_status_t
+        context_status;  /**< Why there is no context; UCG_INPROGRESS before the first try. */
+    opal_list_t modules; /**< Modules with a group, for the counters. */
+    opal_list_t waiting; /**< Modules whose ranks are all ready to make their group. */
+    bool turn_taken;     /**< One of them has this process's turn. */
+    int polled_groups;   /**< Groups that UCX serves: they need opal_progress(). */
+    bool told;           /**< Was the user told that a communicator goes without libucg? */
+    coll_ucg_counters_t counters; /**< Of modules that are gone. */
+} mca_coll_ucg_component_t;
+
+OMPI_MODULE_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;
+
+/** Makes the process's context at the first call. Returns the same status ever after. Thread-safe.
+ */
+ucg_status_t coll_ucg_context(ucg_context_h* context_p);
+
+/** Prints to the component's stream when coll_ucg_verbose is at least `level`. */
+#define COLL_UCG_VERBOSE(level, ...)                                                               \
+    do {                                                                                           \
+        if (mca_coll_ucg_component.verbose >= (level)) {                                           \
+            opal_output(mca_coll_ucg_component.output, __VA_ARGS__);                               \
+        }                                                                                          \
+    } while (0)
+
+/* ------------------------------------------------------------------ module */
+
+/** Memory that grows and is kept between calls, so that calls of usual size do not allocate. */
+typedef struct {
+    unsigned char* base; /**< Aligned to a cache line. */
+    size_t capacity;
+} coll_ucg_scratch_t;
+
+typedef enum {
+    COLL_UCG_FRESH,      /**< No collective was called yet. */
+    COLL_UCG_SETTING_UP, /**< The group is being made; the previous modules serve meanwhile. */
+    COLL_UCG_READY,
+    COLL_UCG_OFF /**< All ranks agreed to use the previous modules for good. */
+} coll_ucg_state_t;
+
+typedef struct {
+#define COLL_UCG_PREVIOUS_FIELD(name)                                                              \
+    struct {                                                                                       \
+        mca_coll_base_module_##name##_fn_t function;                                               \
+        mca_coll_base_module_t* module; /**< Retained. */                                          \
+    } name;
+    COLL_UCG_FOR_EACH(COLL_UCG_PREVIOUS_FIELD)
+#undef COLL_UCG_PREVIOUS_FIELD
+} coll_ucg_previous_t;
+
+typedef struct {
+    mca_coll_base_module_t super;
+    opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
+    opal_list_item_t waiting; /**< In the component's `waiting` while it asks for its turn. */
+
+    coll_ucg_state_t state;
+    bool polled; /**< Counted in polled_groups. */
+    ompi_communicator_t* comm;
+    ucg_group_h group;
+    coll_ucg_previous_t previous;
+    coll_ucg_counters_t
+        counters; /**< MPI lets one thread at a time call a communicator's collectives. */
+
+    coll_ucg_scratch_t send;    /**< Packed send buffer. */
+    coll_ucg_scratch_t receive; /**< Packed receive buffer. */
+    coll_ucg_scratch_t left;    /**< Left operands, in the layout of their datatype. */
+    coll_ucg_scratch_t right;   /**< Right operands. */
+    coll_ucg_scratch_t vectors; /**< 64-bit counts and displacements. */
+} mca_coll_ucg_module_t;
+
+OBJ_CLASS_DECLARATION(mca_coll_ucg_module_t);
+
+static inline mca_coll_ucg_module_t* coll_ucg_module_of(opal_list_item_t* link) {
+    return (mca_coll_ucg_module_t*)((char*)link - offsetof(mca_coll_ucg_module_t, link));
+}
+
+void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* counters);
+
+/** The host's progress, for libucg to call while it waits. */
+void coll_ucg_progress_host(void* unused);
+
+/** comm_query of the component: a module, or NULL for a communicator that stays with others. */
+mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority);
+
+/** Sets the communicator up at its first collective: collective over its ranks. */
+ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t* comm);
+/** Leaves the group, if there is one. Local. */
+void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
+
+/** UCG_OK: go on with libucg. UCG_ERR_UNSUPPORTED: call the previous module. Else an error. */
+static inline ucg_status_t coll_ucg_enter(mca_coll_ucg_module_t* module,
+                                          ompi_communicator_t* comm) {
+    if (OPAL_LIKELY(COLL_UCG_READY == module->state)) {
+        return UCG_OK;
+    }
+    return coll_ucg_set_up(module, comm);
+}
+
+/** The one place where a status of libucg becomes an error code of MPI. */
+int coll_ucg_error(ucg_status_t status);
+
+/** Ends a collective function: counts the call and returns from it. The arguments after `status`
+ * are those of the function without its module. */
+#define COLL_UCG_LEAVE(ucg, name, status, ...)                                                     \
+    do {                                                                                           \
+        if (OPAL_UNLIKELY(UCG_ERR_UNSUPPORTED == (status))) {                                      \
+            (ucg)->counters.passed[COLL_UCG_FN_##name]++;                                          \
+            return (ucg)->previous.name.function(__VA_ARGS__, (ucg)->previous.name.module);        \
+        }                                                                                          \
+        (ucg)->counters.taken[COLL_UCG_FN_##name]++;                                               \
+        coll_ucg_trim(ucg);                                                                        \
+        return OPAL_LIKELY(UCG_OK == (status)) ? OMPI_SUCCESS : coll_ucg_error(status);            \
+    } while (0)
+
+/* ------------------------------------------------------------------ datatypes and buffers */
+
+/** At least `bytes` bytes, contents undefined; NULL when memory is exhausted. */
+void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes);
+void coll_ucg_scratch_free(coll_ucg_scratch_t* scratch);
+
+/** Scratch of more bytes than this is given back when its call ends. */
+enum { COLL_UCG_SCRATCH_KEPT = 1 << 18 };
+/** Gives scratch of unusual size back. */
+void coll_ucg_scratch_trim(mca_coll_ucg_module_t* module);
+static inline void coll_ucg_trim(mca_coll_ucg_module_t* module) {
+    if (OPAL_UNLIKELY(module->send.capacity > COLL_UCG_SCRATCH_KEPT ||
+                      module->receive.capacity > COLL_UCG_SCRATCH_KEPT ||
+                      module->right.capacity > COLL_UCG_SCRATCH_KEPT)) {
+        coll_ucg_scratch_trim(module);
+    }
+}
+
+/** Bytes of `count` elements as a message carries them. Equal on all ranks whose signatures match.
+ */
+static inline size_t coll_ucg_packed_bytes(const ompi_datatype_t* type, size_t count) {
+    return type->super.size * count;
+}
+
+/** Do `count` elements lie in memory as a message carries them? */
+static inline bool coll_ucg_is_dense(const ompi_datatype_t* type, size_t count) {
+    const uint16_t flags = type->super.flags;
+    return 0 == count || 0 == type->super.size || 0 != (flags & OPAL_DATATYPE_FLAG_NO_GAPS) ||
+           (1 == count && 0 != (flags & OPAL_DATATYPE_FLAG_CONTIGUOUS));
+}
+
+static inline ptrdiff_t coll_ucg_extent(const ompi_datatype_t* type) {
+    return type->super.ub - type->super.lb;
+}
+
+/** The element at `index` of a buffer. */
+static inline void* coll_ucg_at(const void* buffer, const ompi_datatype_t* type, ptrdiff_t index) {
+    return (unsigned char*)buffer + index * coll_ucg_extent(type);
+}
+
+ucg_status_t coll_ucg_pack(const void* buffer, size_t count, const ompi_datatype_t* type,
+                           void* packed);
+ucg_status_t coll_ucg_unpack(void* buffer, size_t count, const ompi_datatype_t* type,
+                             const void* packed);
+
+/** A user's buffer and the place where its bytes lie as a message carries them. */
+typedef struct {
+    void* user;
+    size_t count;
+    const ompi_datatype_t* type;
+    unsigned char* packed; /**< User's memory when `direct`, else scratch. */
+    bool direct;
+} coll_ucg_buffer_t;
+
+/** Makes a send buffer readable: the user's own memory, or a packed copy in `scratch`. */
+ucg_status_t coll_ucg_open_send(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch,
+                                const void* user, size_t count, const ompi_datatype_t* type);
+/** Makes a receive buffer writable. Its contents are not carried into scratch. */
+ucg_status_t coll_ucg_open_receive(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch,
+                                   void* user, size_t count, const ompi_datatype_t* type);
+/** Carries elements [first, first + count) of the user's memory to scratch, for MPI_IN_PLACE. */
+ucg_status_t coll_ucg_load(coll_ucg_buffer_t* buffer, size_t first, size_t count);
+/** Carries a received buffer to the user. Bytes between the datatype's pieces are never written. */
+ucg_status_t coll_ucg_store(coll_ucg_buffer_t* buffer);
+
+/** The blocks of a v- or w-collective, one for each rank, of sizes of their own. */
+typedef struct {
+    void* user;
+    const int* counts;
+    const int* displs;                    /**< In extents, or in bytes with `types`. */
+    const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
+    struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
+    int size;                             /**< Number of blocks. */
+    uint64_t* bytes;                      /**< For libucg: length of each block. */
+    int64_t* offsets;                     /**< For libucg: where it begins, from `packed`. */
+    unsigned char* packed;
+    bool direct;
+} coll_ucg_blocks_t;
+
+/** Describes blocks to libucg. `which` (0 or 1) chooses the part of the module's vectors to use. */
+ucg_status_t coll_ucg_open_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+                                  int which);
+ucg_status_t coll_ucg_load_block(coll_ucg_blocks_t* blocks, int index);
+ucg_status_t coll_ucg_load_blocks(coll_ucg_blocks_t* blocks);
+ucg_status_t coll_ucg_store_blocks(coll_ucg_blocks_t* blocks);
+
+/* ------------------------------------------------------------------ operators */
+
+/** An MPI operator on a datatype, as libucg calls it. Lives as long as the collective. */
+typedef struct {
+    mca_coll_ucg_module_t* module;
+    ompi_op_t* op;
+    ompi_datatype_t* type;
+    size_t batch; /**< Elements that the operator's scratch holds. */
+} coll_ucg_reduction_t;
+
+/**
+ * Fills the reduction fields of `params`: libucg's own operator where it has one, else a callback
+ * to Open MPI's or the user's. Messages carry packed elements, so layouts may differ between ranks.
+ */
+ucg_status_t coll_ucg_open_reduction(coll_ucg_reduction_t* reduction, mca_coll_ucg_module_t* module,
+                                     ompi_op_t* op, ompi_datatype_t* type,
+                                     ucg_coll_params_t* params);
+
+/* ------------------------------------------------------------------ the collectives */
+
+int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                           int rcount, struct ompi_datatype_t* rdtype,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                            void* rbuf, const int* rcounts, const int* displs,
+                            struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                            mca_coll_base_module_t* module);
+int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module);
+int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                          int rcount, struct ompi_datatype_t* rdtype,
+                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
+                           struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                           const int* rdispls, struct ompi_datatype_t* rdtype,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
+                           struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
+                           const int* rdispls, struct ompi_datatype_t* const* rdtypes,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
+                       struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                        struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                        mca_coll_base_module_t* module);
+int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                        int rcount, struct ompi_datatype_t* rdtype, int root,
+                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                         const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
+                         int root, struct ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module);
+int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                        struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
+                        mca_coll_base_module_t* module);
+int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+                                struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+                                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                      struct ompi_communicator_t* comm,
+                                      mca_coll_base_module_t* module);
+int mca_coll_ucg_scan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                      struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                      mca_coll_base_module_t* module);
+int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                         int rcount, struct ompi_datatype_t* rdtype, int root,
+                         struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displs,
+                          struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                          struct ompi_datatype_t* rdtype, int root,
+                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+
+#endif

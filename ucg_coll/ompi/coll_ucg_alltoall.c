@@ -1,0 +1,119 @@
+/*
+ * MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw. To libucg the last two are one: blocks of bytes.
+ */
+#include "coll_ucg.h"
+
+static ucg_status_t alltoall(mca_coll_ucg_module_t* ucg, const void* sbuf, size_t scount,
+                             const ompi_datatype_t* stype, void* rbuf, size_t rcount,
+                             const ompi_datatype_t* rtype) {
+    const size_t size = (size_t)ompi_comm_size(ucg->comm);
+    ucg_coll_params_t params = {
+        .type = UCG_COLL_ALLTOALL,
+        .count = coll_ucg_packed_bytes(rtype, rcount),
+        .element_bytes = 1,
+    };
+    coll_ucg_buffer_t input;
+    coll_ucg_buffer_t output;
+    if (0 == params.count) {
+        return UCG_OK;
+    }
+    ucg_status_t status = coll_ucg_open_receive(&output, &ucg->receive, rbuf, rcount * size, rtype);
+    params.recv_buffer = output.packed;
+    if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
+        params.flags = UCG_COLL_FLAG_IN_PLACE;
+        status = coll_ucg_load(&output, 0, rcount * size);
+    } else if (UCG_OK == status) {
+        status = coll_ucg_open_send(&input, &ucg->send, sbuf, scount * size, stype);
+        params.send_buffer = input.packed;
+    }
+    if (UCG_OK == status) {
+        status = ucg_coll_run(ucg->group, &params);
+    }
+    return UCG_OK == status ? coll_ucg_store(&output) : status;
+}
+
+int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                          int rcount, struct ompi_datatype_t* rdtype,
+                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = alltoall(ucg, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount, rdtype);
+    }
+    COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+}
+
+static ucg_status_t open_input(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
+                               ucg_coll_params_t* params) {
+    ucg_status_t status = coll_ucg_open_blocks(input, ucg, 0);
+    if (UCG_OK != status) {
+        return status;
+    }
+    params->send_buffer = input->packed;
+    params->send_counts = input->bytes;
+    params->send_displs = input->offsets;
+    return coll_ucg_load_blocks(input);
+}
+
+/** Blocks with sizes of their own, each of one type or of types of their own. */
+static ucg_status_t alltoall_blocks(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
+                                    coll_ucg_blocks_t* output) {
+    ucg_status_t status = coll_ucg_open_blocks(output, ucg, 1);
+    if (UCG_OK != status) {
+        return status;
+    }
+    ucg_coll_params_t params = {
+        .field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
+        .type = UCG_COLL_ALLTOALLV,
+        .recv_buffer = output->packed,
+        .element_bytes = 1,
+        .recv_counts = output->bytes,
+        .recv_displs = output->offsets,
+    };
+    if (MPI_IN_PLACE == input->user) {
+        params.flags = UCG_COLL_FLAG_IN_PLACE;
+        status = coll_ucg_load_blocks(output);
+    } else {
+        status = open_input(ucg, input, &params);
+    }
+    if (UCG_OK == status) {
+        status = ucg_coll_run(ucg->group, &params);
+    }
+    return UCG_OK == status ? coll_ucg_store_blocks(output) : status;
+}
+
+int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
+                           struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                           const int* rdispls, struct ompi_datatype_t* rdtype,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const int size = ompi_comm_size(comm);
+    coll_ucg_blocks_t input = {
+        .user = (void*)sbuf, .counts = scounts, .displs = sdispls, .type = sdtype, .size = size};
+    coll_ucg_blocks_t output = {
+        .user = rbuf, .counts = rcounts, .displs = rdispls, .type = rdtype, .size = size};
+    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = alltoall_blocks(ucg, &input, &output);
+    }
+    COLL_UCG_LEAVE(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
+                   rdtype, comm);
+}
+
+int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
+                           struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
+                           const int* rdispls, struct ompi_datatype_t* const* rdtypes,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const int size = ompi_comm_size(comm);
+    coll_ucg_blocks_t input = {
+        .user = (void*)sbuf, .counts = scounts, .displs = sdispls, .types = sdtypes, .size = size};
+    coll_ucg_blocks_t output = {
+        .user = rbuf, .counts = rcounts, .displs = rdispls, .types = rdtypes, .size = size};
+    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = alltoall_blocks(ucg, &input, &output);
+    }
+    COLL_UCG_LEAVE(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
+                   rdtypes, comm);
+}

@@ -1,0 +1,327 @@
+/*
+ * The component as Open MPI sees it: its structure, its parameters, its life, and the one context
+ * of libucg that all modules of the process share.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_ucg.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/runtime/opal_params.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+static int component_register(void);
+static int component_open(void);
+static int component_close(void);
+static int component_init_query(bool enable_progress_threads, bool enable_mpi_threads);
+
+mca_coll_ucg_component_t mca_coll_ucg_component = {
+    .super =
+        {
+            .collm_version =
+                {
+                    MCA_COLL_BASE_VERSION_2_0_0,
+                    .mca_component_name = "ucg",
+                    MCA_BASE_MAKE_VERSION(component, COLL_UCG_MAJOR, COLL_UCG_MINOR,
+                                          COLL_UCG_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+            .collm_init_query = component_init_query,
+            .collm_comm_query = mca_coll_ucg_comm_query,
+        },
+    .priority = 90,
+    .output = -1,
+    .context_status = UCG_INPROGRESS,
+};
+
+/* ------------------------------------------------------------------ names */
+
+static const char* const function_names[COLL_UCG_FN_COUNT] = {
+#define FUNCTION_NAME(name) [COLL_UCG_FN_##name] = #name,
+    COLL_UCG_FOR_EACH(FUNCTION_NAME)
+#undef FUNCTION_NAME
+};
+
+static const struct {
+    const char* parameter; /**< coll_ucg_<parameter>. */
+    const char* variable;  /**< UCG_<variable>. */
+    const char* help;
+} settings[COLL_UCG_SETTING_COUNT] = {
+    {"tls", "TLS", "Transports that libucg may use: shm, ucx or \"shm,ucx\""},
+    {"short_lane", "SHORT_LANE", "Send short messages through UCT directly: y or n"},
+    {"heap_size", "HEAP_SIZE", "Address space of a process's share of the node heap, such as 256M"},
+    {"timeout", "TIMEOUT", "Seconds that setting up shared memory waits for a peer"},
+    {"verify", "VERIFY", "Prove every plan before it is used: y or n"},
+    {"log_level", "LOG_LEVEL", "What libucg says: error, warn, info, debug or trace"},
+};
+
+/* ------------------------------------------------------------------ parameters */
+
+/**
+ * Open MPI compares the versions of module structures too, but drops a component that does not fit
+ * without a word. This tells the user why nothing got faster.
+ */
+static bool runs_in_its_own_series(void) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    int major = -1;
+    int minor = -1;
+    if (MPI_SUCCESS != MPI_Get_library_version(text, &length) ||
+        2 != sscanf(text, "Open MPI v%d.%d", &major, &minor)) {
+        snprintf(text, sizeof text, "an unknown MPI library");
+    }
+    if (OMPI_MAJOR_VERSION == major && OMPI_MINOR_VERSION == minor) {
+        return true;
+    }
+    const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (NULL != rank && 0 != strcmp(rank, "0")) {
+        return false;
+    }
+    text[strcspn(text, ",")] = '\0';
+    opal_output(0,
+                "coll/ucg: this component was built for Open MPI %d.%d and does not work with %s; "
+                "collectives run without it. Use the component built for that series.",
+                OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, text);
+    return false;
+}
+
+static void register_switches(const mca_base_component_t* component) {
+    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+        char name[64];
+        char help[128];
+        snprintf(name, sizeof name, "enable_%s", function_names[i]);
+        snprintf(help, sizeof help, "Whether the component serves %s; else the next one does",
+                 function_names[i]);
+        mca_coll_ucg_component.enabled[i] = true;
+        (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_BOOL, NULL,
+                                              0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_ALL_EQ,
+                                              &mca_coll_ucg_component.enabled[i]);
+    }
+}
+
+/** Parameters like coll_ucg_allreduce_algorithm; libucg serves alltoallw as alltoallv. */
+static void register_algorithms(const mca_base_component_t* component) {
+    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+        char name[64];
+        char help[256];
+        if (COLL_UCG_FN_alltoallw == i) {
+            continue;
+        }
+        snprintf(name, sizeof name, "%s_algorithm", function_names[i]);
+        snprintf(help, sizeof help,
+                 "Algorithm that serves %s wherever it can, instead of the planner's choice; the "
+                 "same as UCG_<COLLECTIVE>",
+                 function_names[i]);
+        (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_STRING, NULL,
+                                              0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_ALL_EQ,
+                                              &mca_coll_ucg_component.algorithms[i]);
+    }
+}
+
+static void register_settings(const mca_base_component_t* component) {
+    for (int i = 0; i < COLL_UCG_SETTING_COUNT; i++) {
+        char help[256];
+        snprintf(help, sizeof help, "%s; takes precedence over UCG_%s", settings[i].help,
+                 settings[i].variable);
+        (void)mca_base_component_var_register(
+            component, settings[i].parameter, help, MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0,
+            OPAL_INFO_LVL_4, MCA_BASE_VAR_SCOPE_ALL_EQ, &mca_coll_ucg_component.settings[i]);
+    }
+}
+
+/** Adds the counters of the modules that live to those of the modules that are gone. */
+static void sum_counters(coll_ucg_counters_t* sum) {
+    opal_list_item_t* item;
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    *sum = mca_coll_ucg_component.counters;
+    OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.modules, opal_list_item_t) {
+        coll_ucg_add_counters(sum, &coll_ucg_module_of(item)->counters);
+    }
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+static int read_taken(const mca_base_pvar_t* variable, void* value, void* object) {
+    coll_ucg_counters_t sum;
+    (void)object;
+    sum_counters(&sum);
+    *(unsigned long long*)value = sum.taken[(intptr_t)variable->ctx];
+    return OMPI_SUCCESS;
+}
+
+static int read_passed(const mca_base_pvar_t* variable, void* value, void* object) {
+    coll_ucg_counters_t sum;
+    (void)object;
+    sum_counters(&sum);
+    *(unsigned long long*)value = sum.passed[(intptr_t)variable->ctx];
+    return OMPI_SUCCESS;
+}
+
+static void register_counter(const mca_base_component_t* component, const char* kind, int function,
+                             const char* what, mca_base_get_value_fn_t read) {
+    char name[64];
+    char help[128];
+    snprintf(name, sizeof name, "%s_%s", kind, function_names[function]);
+    snprintf(help, sizeof help, "Calls of %s that %s", function_names[function], what);
+    (void)mca_base_component_pvar_register(
+        component, name, help, OPAL_INFO_LVL_5, MCA_BASE_PVAR_CLASS_COUNTER,
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MCA_BASE_VAR_BIND_NO_OBJECT,
+        MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, read, NULL, NULL,
+        (void*)(intptr_t)function);
+}
+
+static int component_register(void) {
+    const mca_base_component_t* component = &mca_coll_ucg_component.super.collm_version;
+    if (!runs_in_its_own_series()) {
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    (void)mca_base_component_var_register(
+        component, "priority", "Priority of the component, up to 100; negative: not used",
+        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_ALL_EQ,
+        &mca_coll_ucg_component.priority);
+    (void)mca_base_component_var_register(component, "verbose",
+                                          "0: errors only; 1: also what was served, at the end, "
+                                          "from rank 0; 2: also each communicator",
+                                          MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_9,
+                                          MCA_BASE_VAR_SCOPE_LOCAL,
+                                          &mca_coll_ucg_component.verbose);
+    register_switches(component);
+    register_settings(component);
+    register_algorithms(component);
+    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+        register_counter(component, "taken", i, "libucg served", read_taken);
+        register_counter(component, "passed", i, "went to the next component", read_passed);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* ------------------------------------------------------------------ context */
+
+/** Hands a parameter on if the user gave it. */
+static ucg_status_t set_variable(ucg_config_h config, const char* variable, const char* value) {
+    if (NULL == value || '\0' == value[0]) {
+        return UCG_OK;
+    }
+    return ucg_config_modify(config, variable, value);
+}
+
+static ucg_status_t set_algorithm(ucg_config_h config, int function) {
+    char variable[64];
+    size_t i = 0;
+    for (; '\0' != function_names[function][i]; i++) {
+        variable[i] = (char)toupper((unsigned char)function_names[function][i]);
+    }
+    variable[i] = '\0';
+    return set_variable(config, variable, mca_coll_ucg_component.algorithms[function]);
+}
+
+static ucg_status_t configure(ucg_config_h config) {
+    ucg_status_t status = UCG_OK;
+    for (int i = 0; i < COLL_UCG_SETTING_COUNT && UCG_OK == status; i++) {
+        status = set_variable(config, settings[i].variable, mca_coll_ucg_component.settings[i]);
+    }
+    for (int i = 0; i < COLL_UCG_FN_COUNT && UCG_OK == status; i++) {
+        status = set_algorithm(config, i);
+    }
+    return status;
+}
+
+static ucg_status_t create_context(ucg_context_h* context_p) {
+    ucg_config_h config;
+    ucg_status_t status = ucg_config_read(&config);
+    if (UCG_OK != status) {
+        return status;
+    }
+    status = configure(config);
+    if (UCG_OK == status) {
+        const ucg_context_params_t params = {
+            .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
+                          UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES,
+            .thread_mode =
+                mca_coll_ucg_component.threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE,
+            .progress = coll_ucg_progress_host,
+            .name = "coll/ucg",
+            .local_processes = (uint32_t)opal_process_info.num_local_peers + 1,
+        };
+        status = ucg_context_create(&params, config, context_p);
+    }
+    ucg_config_release(config);
+    return status;
+}
+
+ucg_status_t coll_ucg_context(ucg_context_h* context_p) {
+    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    opal_mutex_lock(&component->lock);
+    if (UCG_INPROGRESS == component->context_status) {
+        component->context_status = create_context(&component->context);
+    }
+    *context_p = component->context;
+    ucg_status_t status = component->context_status;
+    opal_mutex_unlock(&component->lock);
+    return status;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static int component_open(void) {
+    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    OBJ_CONSTRUCT(&component->making, opal_mutex_t);
+    OBJ_CONSTRUCT(&component->lock, opal_mutex_t);
+    OBJ_CONSTRUCT(&component->waiting, opal_list_t);
+    OBJ_CONSTRUCT(&component->modules, opal_list_t);
+    component->output = opal_output_open(NULL);
+    component->context = NULL;
+    component->context_status = UCG_INPROGRESS;
+    component->turn_taken = false;
+    component->polled_groups = 0;
+    component->told = false;
+    memset(&component->counters, 0, sizeof component->counters);
+    return OMPI_SUCCESS;
+}
+
+static int component_init_query(bool enable_progress_threads, bool enable_mpi_threads) {
+    (void)enable_progress_threads;
+    mca_coll_ucg_component.threads = enable_mpi_threads;
+    return OMPI_SUCCESS;
+}
+
+static void report_counters(void) {
+    coll_ucg_counters_t sum;
+    sum_counters(&sum);
+    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+        if (0 != sum.taken[i] || 0 != sum.passed[i]) {
+            opal_output(mca_coll_ucg_component.output,
+                        "coll/ucg: rank 0 called %s: %llu by libucg, %llu passed on",
+                        function_names[i], (unsigned long long)sum.taken[i],
+                        (unsigned long long)sum.passed[i]);
+        }
+    }
+}
+
+/**
+ * Open MPI closes the framework after it has destroyed every communicator, MPI_COMM_WORLD and the
+ * ones that the program forgot to free alike; so the context goes here and not with any
+ * communicator.
+ */
+static int component_close(void) {
+    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    if (component->verbose >= 1 && 0 == OPAL_PROC_MY_NAME.vpid) {
+        report_counters();
+    }
+    if (NULL != component->context && opal_list_is_empty(&component->modules)) {
+        ucg_context_destroy(component->context);
+        component->context = NULL;
+    }
+    OBJ_DESTRUCT(&component->modules);
+    OBJ_DESTRUCT(&component->waiting);
+    OBJ_DESTRUCT(&component->lock);
+    OBJ_DESTRUCT(&component->making);
+    opal_output_close(component->output);
+    component->output = -1;
+    return OMPI_SUCCESS;
+}

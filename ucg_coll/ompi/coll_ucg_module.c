@@ -1,0 +1,157 @@
+/*
+ * One module for each communicator: which communicators the component takes, the set-up of the
+ * group at the first collective, the modules that were there before, and the end of it all.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_ucg.h"
+#include "opal/runtime/opal_params.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+
+/* ------------------------------------------------------------------ previous modules */
+
+static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
+    const mca_coll_base_comm_coll_t* coll = comm->c_coll;
+    if (NULL == coll->coll_allgather || NULL == coll->coll_allgather_module) {
+        COLL_UCG_VERBOSE(1, "coll/ucg: no other component offers allgather; set-up needs one");
+        return OMPI_ERR_NOT_FOUND;
+    }
+    module->comm = comm;
+    /* What nobody else offers is not taken: there would be nobody to pass a call on to. */
+#define SAVE(name)                                                                                 \
+    if (NULL != coll->coll_##name && NULL != coll->coll_##name##_module) {                         \
+        module->previous.name.function = coll->coll_##name;                                        \
+        module->previous.name.module = coll->coll_##name##_module;                                 \
+        OBJ_RETAIN(module->previous.name.module);                                                  \
+    } else {                                                                                       \
+        module->super.coll_##name = NULL;                                                          \
+    }
+    COLL_UCG_FOR_EACH(SAVE)
+#undef SAVE
+    return OMPI_SUCCESS;
+}
+
+static void release_previous(coll_ucg_previous_t* previous) {
+#define RELEASE(name)                                                                              \
+    if (NULL != previous->name.module) {                                                           \
+        OBJ_RELEASE(previous->name.module);                                                        \
+        previous->name.module = NULL;                                                              \
+    }
+    COLL_UCG_FOR_EACH(RELEASE)
+#undef RELEASE
+}
+
+/* ------------------------------------------------------------------ end */
+
+void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* counters) {
+    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+        sum->taken[i] += counters->taken[i];
+        sum->passed[i] += counters->passed[i];
+    }
+}
+
+/** Leaves the group. Called more than once. */
+static void retire(mca_coll_ucg_module_t* module) {
+    module->state = COLL_UCG_OFF;
+    coll_ucg_tear_down(module);
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    coll_ucg_add_counters(&mca_coll_ucg_component.counters, &module->counters);
+    memset(&module->counters, 0, sizeof module->counters);
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+/** Open MPI 4.1 calls this once for each function that the module owns. */
+static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
+    (void)comm;
+    retire(module);
+    release_previous(&module->previous);
+    return OMPI_SUCCESS;
+}
+
+/* ------------------------------------------------------------------ class and query */
+
+static void module_construct(mca_coll_ucg_module_t* module) {
+    module->state = COLL_UCG_FRESH;
+    module->polled = false;
+    module->comm = NULL;
+    module->group = NULL;
+    memset(&module->previous, 0, sizeof module->previous);
+    memset(&module->counters, 0, sizeof module->counters);
+    memset(&module->send, 0, sizeof module->send);
+    memset(&module->receive, 0, sizeof module->receive);
+    memset(&module->left, 0, sizeof module->left);
+    memset(&module->right, 0, sizeof module->right);
+    memset(&module->vectors, 0, sizeof module->vectors);
+    OBJ_CONSTRUCT(&module->link, opal_list_item_t);
+    OBJ_CONSTRUCT(&module->waiting, opal_list_item_t);
+}
+
+static void module_destruct(mca_coll_ucg_module_t* module) {
+    retire(module);
+    release_previous(&module->previous);
+    coll_ucg_scratch_free(&module->send);
+    coll_ucg_scratch_free(&module->receive);
+    coll_ucg_scratch_free(&module->left);
+    coll_ucg_scratch_free(&module->right);
+    coll_ucg_scratch_free(&module->vectors);
+    OBJ_DESTRUCT(&module->waiting);
+    OBJ_DESTRUCT(&module->link);
+}
+
+OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_construct,
+                   module_destruct);
+
+/** Reads only facts that are equal on all ranks. */
+static bool takes(const ompi_communicator_t* comm) {
+#if OPAL_CUDA_SUPPORT
+    /* Buffers may lie on a device, which no rank can know of the others. */
+    if (opal_cuda_support) {
+        return false;
+    }
+#endif
+    return mca_coll_ucg_component.priority >= 0 && OMPI_COMM_IS_INTRA(comm) &&
+           comm->c_local_group->grp_proc_count > 1;
+}
+
+mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority) {
+    *priority = mca_coll_ucg_component.priority;
+    if (!takes(comm)) {
+        return NULL;
+    }
+    mca_coll_ucg_module_t* module = OBJ_NEW(mca_coll_ucg_module_t);
+    if (NULL == module) {
+        return NULL;
+    }
+    module->super.coll_module_enable = module_enable;
+    module->super.coll_module_disable = module_disable;
+#define OFFER(name)                                                                                \
+    if (mca_coll_ucg_component.enabled[COLL_UCG_FN_##name]) {                                      \
+        module->super.coll_##name = mca_coll_ucg_##name;                                           \
+    }
+    COLL_UCG_FOR_EACH(OFFER)
+#undef OFFER
+    return &module->super;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+int coll_ucg_error(ucg_status_t status) {
+    switch (status) {
+    case UCG_OK:
+    case UCG_INPROGRESS: return OMPI_SUCCESS;
+    case UCG_ERR_INVALID_PARAM: return MPI_ERR_ARG;
+    case UCG_ERR_UNSUPPORTED: return MPI_ERR_UNSUPPORTED_OPERATION;
+    case UCG_ERR_UNREACHABLE: return OMPI_ERR_UNREACH;
+    case UCG_ERR_NO_MEMORY: return MPI_ERR_NO_MEM;
+    case UCG_ERR_IO_ERROR: return MPI_ERR_IO;
+    case UCG_ERR_TIMED_OUT: return MPI_ERR_OTHER;
+    case UCG_ERR_DISAGREEMENT: return MPI_ERR_ARG;
+    case UCG_ERR_INTERNAL: return MPI_ERR_INTERN;
+    }
+    return MPI_ERR_UNKNOWN;
+}

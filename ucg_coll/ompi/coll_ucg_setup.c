@@ -1,0 +1,270 @@
+/*
+ * The set-up of a communicator's group at its first collective, and how the progress engines of
+ * Open MPI and of libucg drive one another without nesting.
+ */
+#include <stdlib.h>
+
+#include "coll_ucg.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
+
+/* ------------------------------------------------------------------ progress */
+
+/** Is this thread inside libucg? Then opal_progress() must not enter it again. */
+static _Thread_local bool inside_library;
+
+void coll_ucg_progress_host(void* unused) {
+    const bool inside = inside_library;
+    (void)unused;
+    inside_library = true;
+    opal_progress();
+    inside_library = inside;
+}
+
+/**
+ * Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks:
+ * the thread that makes a group may be waiting for the very thread that got here.
+ */
+static int progress_library(void) {
+    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    if (inside_library || 0 != opal_mutex_trylock(&component->making)) {
+        return 0;
+    }
+    inside_library = true;
+    const unsigned events = ucg_context_progress(component->context);
+    inside_library = false;
+    opal_mutex_unlock(&component->making);
+    return (int)events;
+}
+
+/** Messages through shared memory complete without this rank; only UCX needs its worker driven. */
+static void start_polling(mca_coll_ucg_module_t* module) {
+    ucg_group_attr_t attributes;
+    if (UCG_OK != ucg_group_query(module->group, &attributes) || !attributes.uses_ucx) {
+        return;
+    }
+    module->polled = true;
+    if (1 == ++mca_coll_ucg_component.polled_groups) {
+        (void)opal_progress_register(progress_library);
+    }
+}
+
+static void stop_polling(mca_coll_ucg_module_t* module) {
+    if (!module->polled) {
+        return;
+    }
+    module->polled = false;
+    if (0 == --mca_coll_ucg_component.polled_groups) {
+        (void)opal_progress_unregister(progress_library);
+    }
+}
+
+/* ------------------------------------------------------------------ exchange */
+
+/** What an out-of-band exchange needs. Remembers its own failure: that one is not agreed. */
+typedef struct {
+    mca_coll_ucg_module_t* module;
+    ompi_communicator_t* comm;
+    int32_t* statuses; /**< One for each rank. */
+    bool failed;
+} exchange_t;
+
+/** Gathers with the module that was there before: it works before libucg does. */
+static int exchange_allgather(void* arg, const void* source, void* target, size_t bytes) {
+    exchange_t* exchange = arg;
+    coll_ucg_previous_t* previous = &exchange->module->previous;
+    int rc = OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+    if (bytes <= INT_MAX) {
+        rc = previous->allgather.function(source, (int)bytes, MPI_BYTE, target, (int)bytes,
+                                          MPI_BYTE, exchange->comm, previous->allgather.module);
+    }
+    if (OMPI_SUCCESS != rc) {
+        exchange->failed = true;
+    }
+    return rc;
+}
+
+/** The first status of a rank that is not UCG_OK: the same on all ranks. Also a barrier. */
+static ucg_status_t agree(exchange_t* exchange, ucg_status_t mine) {
+    const int32_t status = mine;
+    if (OMPI_SUCCESS != exchange_allgather(exchange, &status, exchange->statuses, sizeof status)) {
+        return UCG_ERR_IO_ERROR;
+    }
+    for (int i = 0; i < ompi_comm_size(exchange->comm); i++) {
+        if (UCG_OK != exchange->statuses[i]) {
+            return (ucg_status_t)exchange->statuses[i];
+        }
+    }
+    return UCG_OK;
+}
+
+/* ------------------------------------------------------------------ turns */
+
+/*
+ * libucg wants the processes that two groups share to make them in the same order. Without
+ * MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. With it, threads
+ * may start the first collectives of several communicators in different orders in different
+ * processes, so the ranks of a communicator first agree that it has its turn in all of them: each
+ * process grants its turn to the communicator of lowest id of those whose ranks have all arrived,
+ * and whoever does not get it everywhere gives it back and asks again. The lowest of all gets it,
+ * so somebody always goes on.
+ */
+
+static mca_coll_ucg_module_t* module_waiting(opal_list_item_t* item) {
+    return (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, waiting));
+}
+
+static bool is_lowest(uint32_t id) {
+    opal_list_item_t* item;
+    OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.waiting, opal_list_item_t) {
+        if (ompi_comm_get_cid(module_waiting(item)->comm) < id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool try_turn(mca_coll_ucg_module_t* module) {
+    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    opal_mutex_lock(&component->lock);
+    const bool granted = !component->turn_taken && is_lowest(ompi_comm_get_cid(module->comm));
+    component->turn_taken = component->turn_taken || granted;
+    opal_mutex_unlock(&component->lock);
+    return granted;
+}
+
+static void give_turn_back(void) {
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    mca_coll_ucg_component.turn_taken = false;
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+static void set_waiting(mca_coll_ucg_module_t* module, bool waiting) {
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    if (waiting) {
+        opal_list_append(&mca_coll_ucg_component.waiting, &module->waiting);
+    } else {
+        opal_list_remove_item(&mca_coll_ucg_component.waiting, &module->waiting);
+    }
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+/** Waits until the communicator has its turn in all processes. All its ranks have arrived. */
+static ucg_status_t take_turn(exchange_t* exchange) {
+    set_waiting(exchange->module, true);
+    ucg_status_t status = UCG_INPROGRESS;
+    while (UCG_INPROGRESS == status) {
+        const bool granted = try_turn(exchange->module);
+        status = agree(exchange, granted ? UCG_OK : UCG_INPROGRESS);
+        if (granted && UCG_OK != status) {
+            give_turn_back();
+        }
+    }
+    set_waiting(exchange->module, false);
+    return status;
+}
+
+/* ------------------------------------------------------------------ set-up */
+
+static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
+    ompi_communicator_t* comm = exchange->comm;
+    const ucg_group_params_t params = {
+        .field_mask = UCG_GROUP_PARAM_FIELD_NAME,
+        .rank = (uint32_t)ompi_comm_rank(comm),
+        .size = (uint32_t)ompi_comm_size(comm),
+        .oob_allgather = exchange_allgather,
+        .oob_arg = exchange,
+        .name = comm->c_name,
+    };
+    inside_library = true;
+    opal_mutex_lock(&mca_coll_ucg_component.making);
+    const ucg_status_t status = ucg_group_create(context, &params, &exchange->module->group);
+    opal_mutex_unlock(&mca_coll_ucg_component.making);
+    inside_library = false;
+    return status;
+}
+
+/** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
+static ucg_status_t make_group(exchange_t* exchange) {
+    const bool threads = mca_coll_ucg_component.threads;
+    ucg_context_h context;
+    ucg_status_t status = agree(exchange, coll_ucg_context(&context));
+    if (UCG_OK == status && threads) {
+        status = take_turn(exchange);
+    }
+    if (UCG_OK != status) {
+        return status;
+    }
+    status = create_group(exchange, context);
+    if (threads) {
+        give_turn_back();
+    }
+    return status;
+}
+
+static void enlist(mca_coll_ucg_module_t* module) {
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    opal_list_append(&mca_coll_ucg_component.modules, &module->link);
+    start_polling(module);
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    COLL_UCG_VERBOSE(2, "coll/ucg: %s: rank %d of %d is set up", module->comm->c_name,
+                     ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
+}
+
+/** Says once, from the first rank, that a communicator goes without libucg. */
+static void tell(ompi_communicator_t* comm, ucg_status_t status) {
+    const bool speaks = 0 == ompi_comm_rank(comm);
+    if (speaks && (!mca_coll_ucg_component.told || mca_coll_ucg_component.verbose >= 2)) {
+        opal_output(0, "coll/ucg: %s (%d processes) uses Open MPI's other collectives: %s",
+                    comm->c_name, ompi_comm_size(comm), ucg_status_string(status));
+    }
+    /* On all ranks: they may be the first of a communicator that is made of these. */
+    mca_coll_ucg_component.told = true;
+}
+
+static ucg_status_t run_set_up(exchange_t* exchange) {
+    exchange->statuses = calloc((size_t)ompi_comm_size(exchange->comm), sizeof *exchange->statuses);
+    if (NULL == exchange->statuses) {
+        exchange->failed = true;
+        return UCG_ERR_NO_MEMORY;
+    }
+    const ucg_status_t status = make_group(exchange);
+    free(exchange->statuses);
+    return status;
+}
+
+ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t* comm) {
+    exchange_t exchange = {.module = module, .comm = comm};
+    /* While the group is made, the previous allgather may call this communicator's other
+     * collectives. */
+    if (COLL_UCG_FRESH != module->state) {
+        return UCG_ERR_UNSUPPORTED;
+    }
+    module->state = COLL_UCG_SETTING_UP;
+    const ucg_status_t status = run_set_up(&exchange);
+    if (UCG_OK == status) {
+        enlist(module);
+        module->state = COLL_UCG_READY;
+        return UCG_OK;
+    }
+    module->state = COLL_UCG_OFF;
+    if (exchange.failed) {
+        /* Other ranks may have succeeded: going on with other collectives here could hang them all.
+         */
+        return status;
+    }
+    tell(comm, status);
+    return UCG_ERR_UNSUPPORTED;
+}
+
+void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
+    if (NULL == module->group) {
+        return;
+    }
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    stop_polling(module);
+    opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    ucg_group_destroy(module->group);
+    module->group = NULL;
+}
