@@ -1,0 +1,104 @@
+#include "tools/cli.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+namespace ucg::tools {
+
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+// A standard stream is not ours to close.
+int keep_open(std::FILE* /*stream*/) {
+    return 0;
+}
+
+Status io_failure(std::string_view what, const std::string& path) {
+    return failure(Code::io_error, "{}: cannot {}: {}", path, what, std::strerror(errno));
+}
+
+void print_failure(const CLI::App& app, std::string_view message) {
+    const std::string line = fmt::format("{}: {}\n", app.get_name(), message);
+    std::fputs(line.c_str(), stderr);
+}
+
+int parse_and_run(CLI::App& app, int argc, const char* const* argv,
+                  const std::function<Status()>& body) {
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) { // --help and --version come this way, with status 0.
+        return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    }
+    const Status status = body();
+    if (!status.ok()) {
+        print_failure(app, status.message());
+        return kExitFailed;
+    }
+    return kExitOk;
+}
+
+} // namespace
+
+std::string_view name(Format format) {
+    static constexpr std::array<std::string_view, 4> kNames = {"text", "outline", "json", "dot"};
+    return kNames[static_cast<std::size_t>(format)];
+}
+
+void add_format_option(CLI::App& app, Format& format, const std::vector<Format>& offered) {
+    format = offered.front();
+    add_choice_option(app, "--format", format, offered, "Output");
+}
+
+Result<std::string> read_input(const std::string& path) {
+    const bool is_standard = path == "-";
+    const File file(is_standard ? stdin : std::fopen(path.c_str(), "rb"),
+                    is_standard ? keep_open : std::fclose);
+    if (file == nullptr) {
+        return io_failure("open", path);
+    }
+    std::string text;
+    std::array<char, 1 << 16> chunk;
+    while (const std::size_t count = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
+        text.append(chunk.data(), count);
+    }
+    if (std::ferror(file.get()) != 0) {
+        return io_failure("read", is_standard ? "standard input" : path);
+    }
+    return text;
+}
+
+Status write_output(const std::string& path, std::string_view text) {
+    const bool is_standard = path == "-";
+    const File file(is_standard ? stdout : std::fopen(path.c_str(), "wb"),
+                    is_standard ? keep_open : std::fclose);
+    if (file == nullptr) {
+        return io_failure("open for writing", path);
+    }
+    if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
+        std::fflush(file.get()) != 0) {
+        return io_failure("write", is_standard ? "standard output" : path);
+    }
+    return {};
+}
+
+Status in_file(const std::string& path, const Status& status) {
+    return failure(status.code(), "{}: {}", path == "-" ? "standard input" : path,
+                   status.message());
+}
+
+int run(CLI::App& app, int argc, const char* const* argv, const std::function<Status()>& body) {
+    try {
+        app.set_version_flag("--version", fmt::format("{} (UCG) {}", app.get_name(), UCG_VERSION));
+        return parse_and_run(app, argc, argv, body);
+    } catch (const std::exception& error) { // Out of memory.
+        print_failure(app, error.what());
+        return kExitFailed;
+    }
+}
+
+} // namespace ucg::tools

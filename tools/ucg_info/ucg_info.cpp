@@ -1,0 +1,303 @@
+// ucg_info: what this build of UCG is and what it finds on this machine.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "shm/budget.hpp"
+#include "shm/shm.hpp"
+#include "tools/cli.hpp"
+#include "topo/topo.hpp"
+#include "ucg/ucg.h"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Which program this is.
+struct Build {
+    std::string compiler = UCG_BUILD_COMPILER;
+    std::string options = UCG_BUILD_OPTIONS;
+    std::string ucx_compiled = transport::ucx::versions().compiled;
+    std::string ucx_running = transport::ucx::versions().running;
+};
+
+std::string version_text() {
+    return fmt::format("UCG {} (API {}.{})\n", ucg_get_version_string(), UCG_API_MAJOR,
+                       UCG_API_MINOR);
+}
+
+std::string build_text(const Build& build) {
+    return fmt::format("Build\n"
+                       "  compiler       {}\n"
+                       "  options        {}\n"
+                       "  UCX            compiled for {}, running {}\n",
+                       build.compiler, build.options, build.ucx_compiled, build.ucx_running);
+}
+
+Json build_json(const Build& build) {
+    return {{"compiler", build.compiler},
+            {"options", build.options},
+            {"ucx_compiled", build.ucx_compiled},
+            {"ucx_running", build.ucx_running}};
+}
+
+/// The machine and what this process may use of it.
+class MachineReport {
+  public:
+    explicit MachineReport(topo::Machine machine) : machine_(std::move(machine)) {}
+
+    std::string text(bool tree) const {
+        const std::string outline = topo::to_outline(machine_);
+        return fmt::format("{}  usable by this process: CPUs {}; {} can run at once\n",
+                           tree ? outline : outline.substr(0, outline.find('\n') + 1),
+                           topo::format_ranges(cpus_), cpu_count_);
+    }
+
+    Json json() const {
+        return {{"packages", machine_.package_count()},    {"numa_domains", machine_.numa_count()},
+                {"l3_groups", machine_.l3_count()},        {"cores", machine_.core_count()},
+                {"memory_bytes", machine_.memory_bytes()}, {"usable_cpus", cpus_},
+                {"usable_cpu_count", cpu_count_}};
+    }
+
+  private:
+    topo::Machine machine_;
+    std::vector<std::uint32_t> cpus_ = topo::usable_cpus();
+    unsigned cpu_count_ = topo::usable_cpu_count();
+};
+
+/// What shared memory can do here: found out by making a heap, of which no page is used.
+class ShmReport {
+  public:
+    explicit ShmReport(const capi::Config& config) : enabled_(config.shm_enabled()) {
+        shm::HeapOptions options;
+        options.capacity_bytes = config.heap_bytes();
+        if (const Result<shm::HostFacts> facts = shm::read_host_facts(); !facts) {
+            reason_ = facts.status().message();
+        }
+        const Result<std::unique_ptr<shm::Heap>> heap = shm::Heap::create(options);
+        if (heap) {
+            capacity_bytes_ = (*heap)->capacity_bytes();
+        } else {
+            reason_ = heap.status().message();
+        }
+    }
+
+    std::string text() const {
+        std::string text = "  shm            ";
+        if (!reason_.empty()) {
+            return text + fmt::format("not possible: {}\n", reason_);
+        }
+        text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
+        return text + fmt::format("    heap of a process     {}\n"
+                                  "    memory that is free   {} of {}\n",
+                                  topo::format_bytes(capacity_bytes_),
+                                  topo::format_bytes(budget_.available),
+                                  topo::format_bytes(budget_.total));
+    }
+
+    Json json() const {
+        return {{"name", "shm"},
+                {"possible", reason_.empty()},
+                {"used", enabled_ && reason_.empty()},
+                {"reason", reason_},
+                {"heap_bytes", capacity_bytes_},
+                {"memory_available_bytes", budget_.available},
+                {"memory_total_bytes", budget_.total}};
+    }
+
+  private:
+    bool enabled_;
+    std::string reason_; ///< Why memory cannot be shared; empty if it can.
+    std::uint64_t capacity_bytes_ = 0;
+    shm::MemoryBudget budget_ = shm::memory_budget();
+};
+
+/// What UCX offers here: found out by opening it as a program would.
+class UcxReport {
+  public:
+    explicit UcxReport(const capi::Config& config)
+        : enabled_(config.ucx_enabled()), shm_enabled_(config.shm_enabled()) {
+        transport::ucx::UcxOptions options;
+        options.short_lane = config.short_lane();
+        Result<std::unique_ptr<transport::ucx::UcxWorker>> worker =
+            transport::ucx::UcxWorker::create(options);
+        if (worker) {
+            description_ = (*worker)->describe();
+            interfaces_ = (*worker)->interfaces();
+        } else {
+            reason_ = worker.status().message();
+        }
+    }
+
+    std::string text() const {
+        std::string text = "  ucx            ";
+        if (!reason_.empty()) {
+            return text + fmt::format("not possible: {}\n", reason_);
+        }
+        text += !enabled_      ? "possible, not used: UCG_TLS\n"
+                : shm_enabled_ ? "used between hosts, and where memory cannot be shared\n"
+                               : "used between all ranks: UCG_TLS has no shm\n";
+        for (std::size_t begin = 0; begin < description_.size();) {
+            const std::size_t end = std::min(description_.find('\n', begin), description_.size());
+            text += fmt::format("    {}\n", description_.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        return text;
+    }
+
+    Json json() const {
+        Json interfaces = Json::array();
+        for (const transport::ucx::InterfaceInfo& info : interfaces_) {
+            interfaces.push_back({{"transport", info.transport},
+                                  {"device", info.device},
+                                  {"short_lane", info.usable},
+                                  {"reason", info.reason},
+                                  {"short_bytes", info.short_bytes},
+                                  {"latency_us", info.latency_us}});
+        }
+        return {{"name", "ucx"},
+                {"possible", reason_.empty()},
+                {"used", enabled_ && reason_.empty()},
+                {"reason", reason_},
+                {"interfaces", std::move(interfaces)}};
+    }
+
+  private:
+    bool enabled_;
+    bool shm_enabled_;
+    std::string reason_; ///< Why UCX cannot be opened; empty if it can.
+    std::string description_;
+    std::vector<transport::ucx::InterfaceInfo> interfaces_;
+};
+
+/// What of all this is wanted; nothing chosen: version, build, machine and transports.
+struct Selection {
+    bool version = false;
+    bool build = false;
+    bool tree = false;
+    bool transports = false;
+    bool config = false;
+
+    bool everything() const { return !version && !build && !tree && !transports && !config; }
+};
+
+class Report {
+  public:
+    Report(const Selection& selection, capi::Config config, topo::Machine machine)
+        : selection_(selection), config_(std::move(config)), machine_(std::move(machine)) {}
+
+    std::string text() const {
+        const bool all = selection_.everything();
+        std::string text;
+        if (all || selection_.version) {
+            text += version_text();
+        }
+        if (all || selection_.build) {
+            text += build_text(Build());
+        }
+        if (all || selection_.tree) {
+            text += machine_.text(selection_.tree);
+        }
+        if (all || selection_.transports) {
+            text += "Transports\n" + ShmReport(config_).text() + UcxReport(config_).text();
+        }
+        if (selection_.config) {
+            text += config_.to_text();
+        }
+        return text;
+    }
+
+    std::string json() const {
+        const bool all = selection_.everything();
+        Json json = {{"version", ucg_get_version_string()}};
+        if (all || selection_.build) {
+            json["build"] = build_json(Build());
+        }
+        if (all || selection_.tree) {
+            json["machine"] = machine_.json();
+        }
+        if (all || selection_.transports) {
+            json["transports"] = {ShmReport(config_).json(), UcxReport(config_).json()};
+        }
+        if (selection_.config) {
+            json["config"] = config_json();
+        }
+        return json.dump(2) + "\n";
+    }
+
+  private:
+    /// The lines "UCG_NAME=value" of the text, as an object.
+    Json config_json() const {
+        Json json = Json::object();
+        const std::string text = config_.to_text();
+        for (std::size_t begin = 0; begin < text.size();) {
+            const std::size_t end = std::min(text.find('\n', begin), text.size());
+            const std::string line = text.substr(begin, end - begin);
+            const std::size_t equals = line.find('=');
+            if (line.substr(0, 4) == "UCG_" && equals != std::string::npos) {
+                json[line.substr(0, equals)] = line.substr(equals + 1);
+            }
+            begin = end + 1;
+        }
+        return json;
+    }
+
+    Selection selection_;
+    capi::Config config_;
+    MachineReport machine_;
+};
+
+Status print(const Selection& selection, Format format) {
+    Result<capi::Config> config = capi::Config::from_environment();
+    if (!config) {
+        return config.status();
+    }
+    set_log_level(config->log_level());
+    topo::Machine machine;
+    if (selection.everything() || selection.tree) {
+        Result<topo::Machine> found = topo::discover_machine();
+        if (!found) {
+            return found.status();
+        }
+        machine = std::move(*found);
+    }
+    const Report report(selection, std::move(*config), std::move(machine));
+    return write_output("-", format == Format::json ? report.json() : report.text());
+}
+
+} // namespace
+} // namespace ucg::tools
+
+int main(int argc, char* argv[]) {
+    using namespace ucg::tools;
+    CLI::App app("Shows the version and build of UCG, this machine, the transports found on it and "
+                 "which of them are used.",
+                 "ucg_info");
+    Selection selection;
+    Format format = Format::text;
+    app.add_flag("-v", selection.version, "The version");
+    app.add_flag("-b,--build", selection.build, "Compiler, options and UCX versions");
+    app.add_flag("-t,--topology", selection.tree, "The machine as a tree");
+    app.add_flag("-d,--transports", selection.transports,
+                 "The transports, what they can do here and why one is not used");
+    app.add_flag("-f,--config", selection.config, "Every variable UCG_* with value and meaning");
+    add_format_option(app, format, {Format::text, Format::json});
+    app.footer("Without one of the flags -v, -b, -t, -d, -f: all but the variables, and the "
+               "machine on one line.\n"
+               "Exit status: 0 done, 1 failed (a variable with a wrong value too), 2 wrong "
+               "usage.\n"
+               "Examples:\n"
+               "  ucg_info\n"
+               "  ucg_info -f | grep -B2 UCG_TLS\n"
+               "  UCG_TLS=shm UCX_TLS=tcp ucg_info -d\n"
+               "  ucg_info --format json");
+    return run(app, argc, argv, [&] { return print(selection, format); });
+}

@@ -1,0 +1,303 @@
+#include "tools/ucg_plan/question.hpp"
+
+#include <limits>
+
+#include "tools/cli.hpp"
+
+namespace ucg::tools {
+
+using graph::Blocks;
+using graph::Collective;
+using graph::Request;
+
+namespace {
+
+std::uint64_t block(const Question& question, Rank index) {
+    return question.blocks.empty() ? question.bytes
+                                   : question.blocks[static_cast<std::size_t>(index)];
+}
+
+/// Blocks end to end, of which the first is block `first` of the question.
+Blocks blocks_from(const Question& question, Rank first) {
+    Blocks blocks;
+    std::uint64_t offset = 0;
+    for (Rank i = 0; i < question.rank_count; ++i) {
+        const std::int64_t index = (std::int64_t{first} + i) % question.rank_count;
+        blocks.bytes.push_back(block(question, static_cast<Rank>(index)));
+        blocks.offsets.push_back(offset);
+        offset += blocks.bytes.back();
+    }
+    return blocks;
+}
+
+void add_blocks(Request& request, const Question& question, Rank rank) {
+    request.bytes = 0;
+    switch (question.collective) {
+    case Collective::allgatherv: request.receive = blocks_from(question, 0); break;
+    case Collective::reduce_scatter:
+        request.receive = blocks_from(question, 0);
+        request.receive.offsets.clear();
+        break;
+    case Collective::alltoallv:
+        request.receive = blocks_from(question, rank);
+        if (!request.in_place) {
+            request.send = request.receive;
+        }
+        break;
+    case Collective::gatherv:
+        request.bytes = block(question, rank);
+        if (rank == question.root) {
+            request.receive = blocks_from(question, 0);
+        }
+        break;
+    case Collective::scatterv:
+        request.bytes = block(question, rank);
+        if (rank == question.root) {
+            request.send = blocks_from(question, 0);
+        }
+        break;
+    default: break;
+    }
+}
+
+std::string join(const std::vector<std::uint64_t>& numbers) {
+    return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+topo::Placement on_hosts(const std::vector<std::uint32_t>& hosts) {
+    std::vector<topo::Place> places;
+    places.reserve(hosts.size());
+    for (const std::uint32_t host : hosts) {
+        topo::Place place;
+        place.host = host;
+        places.push_back(topo::forget_inside(place, topo::Distance::host));
+    }
+    return topo::Placement(std::move(places));
+}
+
+std::vector<std::string_view> collective_names() {
+    std::vector<std::string_view> names;
+    names.reserve(graph::kCollectives.size());
+    for (const Collective collective : graph::kCollectives) {
+        names.push_back(graph::name(collective));
+    }
+    return names;
+}
+
+} // namespace
+
+Request request_of(const Question& question, Rank rank) {
+    Request request;
+    request.collective = question.collective;
+    request.rank_count = question.rank_count;
+    request.root = question.root;
+    request.bytes = question.collective == Collective::barrier ? 0 : question.bytes;
+    request.element_bytes = question.element_bytes;
+    request.commutative = question.commutative;
+    request.in_place =
+        question.in_place && (!graph::rooted(question.collective) || rank == question.root);
+    if (graph::has_block_vectors(question.collective)) {
+        add_blocks(request, question, rank);
+    }
+    return request;
+}
+
+std::string describe(const Question& question) {
+    std::string text(graph::name(question.collective));
+    if (graph::has_block_vectors(question.collective) && !question.blocks.empty()) {
+        text += fmt::format(" of blocks of {} bytes", join(question.blocks));
+    } else if (question.collective != Collective::barrier) {
+        text += fmt::format(" of {} bytes", question.bytes);
+    }
+    text += fmt::format(" among {} ranks", question.rank_count);
+    if (graph::rooted(question.collective)) {
+        text += fmt::format(", root {}", question.root);
+    }
+    if (question.in_place) {
+        text += ", in place";
+    }
+    if (graph::reduces(question.collective)) {
+        text += fmt::format(", elements of {} bytes{}", question.element_bytes,
+                            question.commutative ? "" : ", operands in rank order");
+    }
+    return text;
+}
+
+std::string to_options(const Question& question) {
+    std::string text =
+        fmt::format("--collective {} --ranks {} --bytes {}", graph::name(question.collective),
+                    question.rank_count, question.bytes);
+    if (!question.blocks.empty()) {
+        text += fmt::format(" --blocks {}", join(question.blocks));
+    }
+    if (graph::rooted(question.collective)) {
+        text += fmt::format(" --root {}", question.root);
+    }
+    text += fmt::format(" --element-bytes {}", question.element_bytes);
+    text += question.in_place ? " --in-place" : "";
+    text += question.commutative ? "" : " --non-commutative";
+    return text;
+}
+
+topo::Placement spread(Rank rank_count, Rank hosts) {
+    UCG_ASSERT(hosts >= 1 && hosts <= rank_count);
+    std::vector<std::uint32_t> host_of;
+    host_of.reserve(static_cast<std::size_t>(rank_count));
+    for (Rank host = 0; host < hosts; ++host) {
+        const Rank count = rank_count / hosts + (host < rank_count % hosts ? 1 : 0);
+        host_of.insert(host_of.end(), static_cast<std::size_t>(count),
+                       static_cast<std::uint32_t>(host));
+    }
+    return on_hosts(host_of);
+}
+
+topo::Placement fill_hosts(Rank rank_count, Rank ranks_per_host) {
+    std::vector<std::uint32_t> host_of;
+    host_of.reserve(static_cast<std::size_t>(rank_count));
+    for (Rank rank = 0; rank < rank_count; ++rank) {
+        host_of.push_back(static_cast<std::uint32_t>(rank / ranks_per_host));
+    }
+    return on_hosts(host_of);
+}
+
+std::string describe(const topo::Placement& placement) {
+    return fmt::format("{} rank{} on {} host{}", placement.rank_count(),
+                       placement.rank_count() == 1 ? "" : "s", placement.host_count(),
+                       placement.host_count() == 1 ? "" : "s");
+}
+
+void QuestionOptions::add_options(CLI::App& app, Needs needs) {
+    CLI::Option* collective = add_choice_option(
+        app, "--collective", question_.collective,
+        {graph::kCollectives.begin(), graph::kCollectives.end()}, "The collective");
+    if (needs == Needs::collective) {
+        collective->required()->description(
+            fmt::format("The collective: {}", fmt::join(collective_names(), ", ")));
+    }
+    collective_ = collective;
+    const CLI::Range count(1, std::numeric_limits<Rank>::max());
+    CLI::Option* ranks = app.add_option("--ranks", question_.rank_count, "How many ranks");
+    ranks->check(count)->type_name("N");
+    add_size_option(
+        app, "--bytes", question_.bytes,
+        "Length of the vector, or of one rank's block where ranks have blocks; 64k, 1M: "
+        "powers of 1024 (default: 0)");
+    add_size_option(app, "--blocks", question_.blocks,
+                    "Lengths of the ranks' blocks, one each, for the v-variants and "
+                    "reduce_scatter; alltoallv: rank r sends block (r + p) mod ranks to rank p "
+                    "(default: all of --bytes)")
+        ->delimiter(',');
+    root_ = app.add_option("--root", question_.root, "The root's rank (default: 0)")
+                ->check(CLI::NonNegativeNumber)
+                ->type_name("RANK");
+    app.add_option("--element-bytes", question_.element_bytes,
+                   "Size of an element: reductions cut vectors at multiples of it (default: 8)")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+    app.add_flag("--in-place", question_.in_place, "MPI_IN_PLACE, at the root where there is one");
+    app.add_flag("--non-commutative", ordered_, "The operator needs its operands in rank order");
+    CLI::Option_group& group = *app.add_option_group("Placement", "Where the ranks are");
+    CLI::Option* file = group.add_option("--placement", placement_path_,
+                                         "File as \"ucg_topo placement\" prints; \"-\": standard "
+                                         "input");
+    file->type_name("FILE")->excludes(ranks);
+    CLI::Option* hosts = group.add_option("--hosts", hosts_count_,
+                                          "Hosts, the ranks spread evenly over them (default: 1)");
+    hosts->check(count)->type_name("N")->excludes(file);
+    group
+        .add_option("--ranks-per-host", ranks_per_host_count_,
+                    "Consecutive ranks on each host; with --hosts, --ranks may be left out")
+        ->check(count)
+        ->type_name("N")
+        ->excludes(file);
+    ranks_ = ranks;
+    hosts_ = hosts;
+    placement_ = file;
+}
+
+Rank QuestionOptions::rank_count() const {
+    if (placement_->count() > 0) {
+        return 0;
+    }
+    if (ranks_->count() == 0 && ranks_per_host_count_ > 0) {
+        return hosts_count_ * ranks_per_host_count_;
+    }
+    return question_.rank_count;
+}
+
+void QuestionOptions::check_blocks(Rank ranks) const {
+    if (question_.blocks.empty()) {
+        return;
+    }
+    if (!graph::has_block_vectors(question_.collective)) {
+        throw CLI::ValidationError("--blocks", fmt::format("{} has one length, --bytes",
+                                                           graph::name(question_.collective)));
+    }
+    if (question_.blocks.size() != static_cast<std::size_t>(ranks)) {
+        throw CLI::ValidationError("--blocks", fmt::format("expected {} lengths, one per rank, "
+                                                           "found {}",
+                                                           ranks, question_.blocks.size()));
+    }
+}
+
+void QuestionOptions::check() const {
+    if (std::int64_t{hosts_count_} * ranks_per_host_count_ > std::numeric_limits<Rank>::max()) {
+        throw CLI::ValidationError(
+            "--hosts",
+            fmt::format("expected at most {} ranks in all, found {} times {}",
+                        std::numeric_limits<Rank>::max(), hosts_count_, ranks_per_host_count_));
+    }
+    const Rank ranks = rank_count();
+    if (ranks == 0) { // The rest must wait for the placement file.
+        return;
+    }
+    if (root_->count() > 0 && question_.root >= ranks) {
+        throw CLI::ValidationError("--root", fmt::format("expected a rank in 0 .. {}, found {}",
+                                                         ranks - 1, question_.root));
+    }
+    if (hosts_count_ > ranks) {
+        throw CLI::ValidationError(
+            "--hosts", fmt::format("{} hosts are more than the {} ranks", hosts_count_, ranks));
+    }
+    if (hosts_->count() > 0 && ranks_per_host_count_ > 0 &&
+        ranks != hosts_count_ * ranks_per_host_count_) {
+        throw CLI::ValidationError("--ranks",
+                                   fmt::format("{} ranks are not {} hosts with {} each", ranks,
+                                               hosts_count_, ranks_per_host_count_));
+    }
+    check_blocks(ranks);
+}
+
+Result<topo::Placement> QuestionOptions::placement() const {
+    if (placement_->count() == 0) {
+        return ranks_per_host_count_ > 0 ? fill_hosts(rank_count(), ranks_per_host_count_)
+                                         : spread(rank_count(), hosts_count_);
+    }
+    const Result<std::string> text = read_input(placement_path_);
+    if (!text) {
+        return text.status();
+    }
+    Result<topo::Placement> placement = topo::parse_placement(*text);
+    if (!placement) {
+        return in_file(placement_path_, placement.status());
+    }
+    if (placement->rank_count() == 0) {
+        return in_file(placement_path_, Status(Code::invalid_argument, "no ranks"));
+    }
+    const std::size_t block_count = question_.blocks.size();
+    if (block_count > 0 && block_count != static_cast<std::size_t>(placement->rank_count())) {
+        return in_file(placement_path_,
+                       failure(Code::invalid_argument, "{} ranks, but --blocks has {} lengths",
+                               placement->rank_count(), block_count));
+    }
+    return placement;
+}
+
+Question QuestionOptions::question(const topo::Placement& placement) const {
+    Question question = question_;
+    question.rank_count = placement.rank_count();
+    question.commutative = !ordered_;
+    return question;
+}
+
+} // namespace ucg::tools

@@ -1,0 +1,97 @@
+// What is asked of the planner, in the terms of a command line: one collective call by all ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/graph/graph.hpp"
+
+namespace ucg::tools {
+
+struct Question {
+    graph::Collective collective = graph::Collective::allreduce;
+    Rank rank_count = 1;
+    Rank root = 0;
+    std::uint64_t bytes = 0;
+    /// Lengths of the ranks' blocks, for collectives with block vectors; empty: all are `bytes`.
+    std::vector<std::uint64_t> blocks;
+    std::uint64_t element_bytes = 8;
+    bool in_place = false;
+    bool commutative = true;
+};
+
+/// What `rank` asks for. Blocks lie end to end. alltoallv: rank r sends block (r + p) mod ranks to
+/// rank p, so that lengths differ and MPI_IN_PLACE is possible. In place: at the root only, for
+/// collectives that have one.
+graph::Request request_of(const Question& question, Rank rank);
+
+/// "allreduce of 8 bytes among 6 ranks, in place".
+std::string describe(const Question& question);
+
+/// The options of `ucg_plan show` that ask it again, without the placement.
+std::string to_options(const Question& question);
+
+/// `rank_count` ranks in rising order on `hosts` hosts, as evenly as possible: the first ones have
+/// one rank more where it does not come out even. REQUIRES: 1 <= hosts <= rank_count.
+topo::Placement spread(Rank rank_count, Rank hosts);
+
+/// The same on hosts of `ranks_per_host` ranks each, the last with what is left.
+topo::Placement fill_hosts(Rank rank_count, Rank ranks_per_host);
+
+/// "6 ranks on 2 hosts".
+std::string describe(const topo::Placement& placement);
+
+/// Adds an option for a size in bytes, or for a list of them: "8", "64k", "0,8,1M" (powers of
+/// 1024). `value` must outlive the parsing.
+template <typename T>
+CLI::Option* add_size_option(CLI::App& app, const std::string& flag, T& value,
+                             const std::string& description) {
+    CLI::Option* option = app.add_option(flag, value, description);
+    option->transform(CLI::AsSizeValue(false).description(""))->type_name("SIZE");
+    return option;
+}
+
+/// The group of options that ask a question and place the ranks.
+class QuestionOptions {
+  public:
+    enum class Needs { nothing, collective };
+
+    /// This object must outlive the parsing.
+    void add_options(CLI::App& app, Needs needs);
+
+    /// To be called when all options are parsed: what CLI11's own checks cannot see. Throws
+    /// CLI::ParseError.
+    void check() const;
+
+    bool has_collective() const { return !collective_->empty(); }
+    /// Was anything asked beyond the collective?
+    bool is_asked() const { return ranks_->count() + hosts_->count() + placement_->count() > 0; }
+
+    /// Where the ranks are. Fails if the placement file cannot be read.
+    Result<topo::Placement> placement() const;
+    /// The question to the ranks of that placement.
+    Question question(const topo::Placement& placement) const;
+
+    graph::Collective collective() const { return question_.collective; }
+
+  private:
+    Rank rank_count() const; // 0: as many as the placement file has.
+    void check_blocks(Rank ranks) const;
+
+    Question question_;
+    Rank hosts_count_ = 1;
+    Rank ranks_per_host_count_ = 0;
+    std::string placement_path_;
+    bool ordered_ = false;
+    const CLI::Option* collective_ = nullptr;
+    const CLI::Option* ranks_ = nullptr;
+    const CLI::Option* hosts_ = nullptr;
+    const CLI::Option* placement_ = nullptr;
+    const CLI::Option* root_ = nullptr;
+};
+
+} // namespace ucg::tools

@@ -1,0 +1,342 @@
+// ucg_plan verify: proves schedules, those of the planner or those in files.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <set>
+#include <unistd.h>
+
+#include "tools/cli.hpp"
+#include "tools/ucg_plan/commands.hpp"
+#include "tools/ucg_plan/profile_option.hpp"
+#include "tools/ucg_plan/schedule_files.hpp"
+#include "tools/ucg_plan/sweep.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// A line on the terminal that counts up; nothing where standard error is not a terminal.
+class ProgressLine {
+  public:
+    explicit ProgressLine(std::size_t total) : total_(total) {}
+    ~ProgressLine() {
+        if (shown_) {
+            std::fputs("\r\033[K", stderr);
+        }
+    }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+
+    void update(std::size_t done, const Question& question) {
+        const Clock::time_point now = Clock::now();
+        if (!is_terminal_ || now < next_) {
+            return;
+        }
+        next_ = now + std::chrono::milliseconds(200);
+        const std::string line =
+            fmt::format("\r{} of {} requests: {} among {} ranks\033[K", done, total_,
+                        graph::name(question.collective), question.rank_count);
+        std::fputs(line.c_str(), stderr);
+        shown_ = true;
+    }
+
+  private:
+    std::size_t total_;
+    bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+    bool shown_ = false;
+    Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
+};
+
+bool same_host(Rank a, Rank b, const void* placement) {
+    return static_cast<const topo::Placement*>(placement)->same_host(a, b);
+}
+
+/// Plans all ranks by one algorithm and proves the whole.
+Status prove(const plan::Facts& facts, const Question& question, std::string_view algorithm) {
+    std::vector<graph::Request> requests;
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < question.rank_count; ++rank) {
+        requests.push_back(request_of(question, rank));
+        Result<graph::Schedule> schedule = plan::plan(facts, requests.back(), rank, algorithm);
+        if (!schedule) {
+            return schedule.status();
+        }
+        schedules.push_back(std::move(*schedule));
+    }
+    return graph::verify(schedules, requests, same_host, &facts.placement);
+}
+
+/// Proves the planner's schedules for all questions of a sweep.
+class Campaign {
+  public:
+    /// `algorithm`: empty for all.
+    Campaign(const cost::Profile& profile, std::string algorithm)
+        : profile_(profile), algorithm_(std::move(algorithm)) {}
+
+    Status run(const Sweep& sweep) {
+        const Clock::time_point begin = Clock::now();
+        const std::vector<PlacedQuestion> list = questions(sweep);
+        ProgressLine progress(list.size());
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            progress.update(i, list[i].question);
+            if (Status status = answer(list[i]); !status.ok()) {
+                return status;
+            }
+        }
+        seconds_ = seconds_since(begin);
+        return {};
+    }
+
+    std::string summary() const {
+        std::string text;
+        for (const auto& [collective, name] : seen_) {
+            text += fmt::format("{} {}\n", graph::name(collective), name);
+        }
+        return text + fmt::format("proved {} plans, {} schedules, of {} algorithms in {:.1f} s\n",
+                                  plans_, schedules_, seen_.size(), seconds_);
+    }
+
+    bool found_nothing() const { return plans_ == 0; }
+
+  private:
+    Status answer(const PlacedQuestion& placed) {
+        const Question& question = placed.question;
+        if (!placement_ || placement_hosts_ != placed.hosts ||
+            placement_->rank_count() != question.rank_count) {
+            placement_ = spread(question.rank_count, placed.hosts);
+            placement_hosts_ = placed.hosts;
+        }
+        const plan::Facts facts{*placement_, profile_};
+        const graph::Request request = request_of(question, question.root);
+        if (Status status = graph::validate(request, question.root); !status.ok()) {
+            return status;
+        }
+        for (const plan::Algorithm& row : plan::algorithms()) {
+            if (row.collective != question.collective ||
+                !(algorithm_.empty() || row.name == algorithm_) || !row.eligible(facts, request)) {
+                continue;
+            }
+            if (Status status = prove(facts, question, row.name); !status.ok()) {
+                return failure(status.code(),
+                               "{} by {} on {} hosts: {}\nsee: ucg_plan show {} --hosts {} "
+                               "--algorithm {}",
+                               describe(question), row.name, placed.hosts, status.message(),
+                               to_options(question), placed.hosts, row.name);
+            }
+            ++plans_;
+            schedules_ += static_cast<std::uint64_t>(question.rank_count);
+            seen_.insert({row.collective, row.name});
+        }
+        return {};
+    }
+
+    const cost::Profile& profile_;
+    std::string algorithm_;
+    std::optional<topo::Placement> placement_;
+    Rank placement_hosts_ = 0;
+    std::uint64_t plans_ = 0;
+    std::uint64_t schedules_ = 0;
+    std::set<std::pair<graph::Collective, std::string_view>> seen_;
+    double seconds_ = 0;
+};
+
+class VerifyCommand final : public Command {
+  public:
+    explicit VerifyCommand(CLI::App& parent)
+        : Command(*parent.add_subcommand("verify", "Prove schedules: deadlock-free, free of races, "
+                                                   "every contribution exactly once where it "
+                                                   "belongs")) {
+        add_sweep_options();
+        add_file_options();
+        profile_.add_option(app_);
+        app_.parse_complete_callback([this] { check(); });
+        app_.footer(
+            "All ranks' schedules are executed symbolically, together. Where more than one value "
+            "is given, all\ncombinations are tried. The first one that fails is reported, with "
+            "the rank, the op and the reason.\n"
+            "Examples:\n"
+            "  ucg_plan verify --collective allreduce --ranks 2..64,128\n"
+            "  ucg_plan verify --collective bcast --algorithm knomial --ranks 1..32 --roots all\n"
+            "  ucg_plan verify --collective all --ranks 2..16 --hosts 1,2,3 --bytes 0,8,64k\n"
+            "  ucg_plan show --collective scan --ranks 4 --bytes 8 > scan.txt\n"
+            "  $EDITOR scan.txt; ucg_plan verify --file scan.txt");
+    }
+
+    Status run() const override { return files_.empty() ? verify_plans() : verify_files(); }
+
+  private:
+    void add_sweep_options() {
+        std::vector<std::string> names = {"all"};
+        for (const graph::Collective collective : graph::kCollectives) {
+            names.emplace_back(graph::name(collective));
+        }
+        app_.add_option("--collective", collectives_,
+                        "all, or one or more of: " +
+                            fmt::format("{}", fmt::join(names.begin() + 1, names.end(), ", ")))
+            ->check(CLI::IsMember(names).description(""))
+            ->delimiter(',')
+            ->type_name("LIST");
+        app_.add_option("--algorithm", algorithm_,
+                        "all, or a name of \"ucg_plan list\" (default: all)")
+            ->type_name("NAME");
+        app_.add_option("--ranks", ranks_, "How many ranks, for example 2..64,128 (default: 2..16)")
+            ->type_name("LIST");
+        app_.add_option("--hosts", hosts_,
+                        "How many hosts the ranks are spread over, for example 1..4 (default: "
+                        "1,2,3; with --file: 1)")
+            ->type_name("LIST");
+        add_size_option(app_, "--bytes", sweep_.bytes,
+                        "Lengths, for example 0,8,64k (default: 0,8,4k)")
+            ->delimiter(',');
+        app_.add_option("--roots", sweep_.roots,
+                        "all, or some of first, mid, last (default: first,mid,last)")
+            ->check(CLI::IsMember({"all", "first", "mid", "last"}).description(""))
+            ->delimiter(',')
+            ->type_name("LIST");
+        app_.add_option("--element-bytes", sweep_.element_bytes,
+                        "Size of an element: reductions cut vectors at multiples of it "
+                        "(default: 8)")
+            ->check(CLI::PositiveNumber)
+            ->type_name("N");
+        const std::vector<Which> choices = {Which::both, Which::yes, Which::no};
+        add_choice_option(app_, "--in-place", sweep_.in_place, choices, "MPI_IN_PLACE");
+        add_choice_option(app_, "--commutative", sweep_.commutative, choices,
+                          "Operators that commute; those that do not see operands in rank order");
+    }
+
+    void add_file_options() {
+        CLI::Option_group& group =
+            *app_.add_option_group("Files", "Prove what was printed, and perhaps changed by hand");
+        group
+            .add_option("--file", files_,
+                        "Schedules of all ranks, text or JSON as \"ucg_plan show\" prints them, in "
+                        "one or several files; \"-\": standard input. Proved for operators that "
+                        "commute unless --commutative no")
+            ->type_name("FILE");
+        group.add_option("--root", root_, "The root (default: as the buffers show)")
+            ->check(CLI::NonNegativeNumber)
+            ->type_name("RANK");
+        add_size_option(group, "--blocks", blocks_,
+                        "Lengths of the ranks' blocks (default: as the buffers show)")
+            ->delimiter(',');
+    }
+
+    // What CLI11's own checks cannot see; part of parsing, so that it counts as wrong usage.
+    void check() {
+        if (files_.empty() && collectives_.empty()) {
+            throw CLI::RequiredError("--collective or --file");
+        }
+        if (!files_.empty() && !collectives_.empty()) {
+            throw CLI::ExcludesError("--file", "--collective");
+        }
+        sweep_.rank_counts = numbers("--ranks", ranks_);
+        sweep_.host_counts = numbers("--hosts", hosts_);
+        for (const graph::Collective collective : graph::kCollectives) {
+            const auto is = [&](const std::string& name) {
+                return name == "all" || name == graph::name(collective);
+            };
+            if (std::any_of(collectives_.begin(), collectives_.end(), is)) {
+                sweep_.collectives.push_back(collective);
+            }
+        }
+        check_algorithm();
+    }
+
+    static std::vector<Rank> numbers(const char* flag, const std::string& text) {
+        Result<std::vector<Rank>> list = parse_ranks(text);
+        if (!list) {
+            throw CLI::ValidationError(flag, std::string(list.status().message()));
+        }
+        return std::move(*list);
+    }
+
+    void check_algorithm() const {
+        std::string names;
+        for (const plan::Algorithm& row : plan::algorithms()) {
+            if (std::find(sweep_.collectives.begin(), sweep_.collectives.end(), row.collective) ==
+                sweep_.collectives.end()) {
+                continue;
+            }
+            if (algorithm_ == "all" || algorithm_ == row.name) {
+                return;
+            }
+            names += fmt::format("{}{} {}", names.empty() ? "" : ", ", graph::name(row.collective),
+                                 row.name);
+        }
+        if (files_.empty()) {
+            throw CLI::ValidationError(
+                "--algorithm",
+                fmt::format("no such algorithm: {}; there are {}", algorithm_, names));
+        }
+    }
+
+    Status verify_plans() const {
+        const Result<cost::Profile> profile = profile_.load();
+        if (!profile) {
+            return profile.status();
+        }
+        Campaign campaign(*profile, algorithm_ == "all" ? "" : algorithm_);
+        if (Status status = campaign.run(sweep_); !status.ok()) {
+            return status;
+        }
+        if (campaign.found_nothing()) {
+            return Status(Code::unsupported, "no algorithm is eligible for any of the requests: "
+                                             "nothing was proved");
+        }
+        return write_output("-", campaign.summary());
+    }
+
+    Status verify_files() const {
+        const Result<std::vector<graph::Schedule>> schedules = read_schedules(files_);
+        if (!schedules) {
+            return schedules.status();
+        }
+        const Hints hints{sweep_.commutative != Which::no, root_, blocks_};
+        const Result<std::vector<graph::Request>> requests = infer_requests(*schedules, hints);
+        if (!requests) {
+            return requests.status();
+        }
+        const auto ranks = static_cast<Rank>(schedules->size());
+        const bool hosts_given = app_.get_option("--hosts")->count() > 0;
+        const Rank hosts = std::min(hosts_given ? sweep_.host_counts.front() : 1, ranks);
+        const topo::Placement placement = spread(ranks, hosts);
+        if (Status status = graph::verify(*schedules, *requests, same_host, &placement);
+            !status.ok()) {
+            return status;
+        }
+        const graph::Schedule& first = schedules->front();
+        return write_output("-",
+                            fmt::format("proved {} {}, {} ranks\n", graph::name(first.collective),
+                                        first.algorithm, ranks));
+    }
+
+    Sweep sweep_{.collectives = {},
+                 .rank_counts = {},
+                 .host_counts = {},
+                 .bytes = {0, 8, 4096},
+                 .roots = {"first", "mid", "last"}};
+    std::vector<std::string> collectives_;
+    std::string algorithm_ = "all";
+    std::string ranks_ = "2..16";
+    std::string hosts_ = "1,2,3";
+    std::vector<std::string> files_;
+    std::optional<Rank> root_;
+    std::vector<std::uint64_t> blocks_;
+    ProfileOption profile_;
+};
+
+} // namespace
+
+std::unique_ptr<Command> make_verify_command(CLI::App& parent) {
+    return std::make_unique<VerifyCommand>(parent);
+}
+
+} // namespace ucg::tools

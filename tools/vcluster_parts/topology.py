@@ -1,0 +1,195 @@
+"""Slurm's topology.conf read into a checked tree of switches and hosts."""
+
+import re
+from dataclasses import dataclass, field
+
+from .errors import VclusterError
+from .hostlist import expand
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)(bit|bps)", re.IGNORECASE)
+_PREFIX = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def parse_rate(text):
+    """"100mbit" -> bits per second; units as tc(8) names them (bps is bytes per second)."""
+    match = _RATE.fullmatch(text)
+    if not match:
+        raise VclusterError(f"rate '{text}': want a number and a unit, such as 100mbit or 1gbit")
+    factor = _PREFIX[match[2].lower()] * (8 if match[3].lower() == "bps" else 1)
+    rate = int(float(match[1]) * factor)
+    if rate < 8000:
+        raise VclusterError(f"rate '{text}': less than 8kbit moves nothing")
+    return rate
+
+
+@dataclass
+class Switch:
+    name: str
+    nodes: list = field(default_factory=list)
+    switches: list = field(default_factory=list)
+    link_speed: str = ""
+    line: int = 0
+
+
+@dataclass
+class Topology:
+    """A tree: every host and every switch but the root hangs below exactly one switch."""
+
+    switches: list  # in the order of the file
+    root: str
+
+    @property
+    def hosts(self):
+        return [host for switch in self.switches for host in switch.nodes]
+
+    def parents(self):
+        """{host or switch: the Switch that it hangs below}, without the root."""
+        return {child: switch for switch in self.switches
+                for child in switch.nodes + switch.switches}
+
+
+def one_switch(count):
+    """`count` hosts n0, n1, ... on one switch s0."""
+    if count < 1:
+        raise VclusterError(f"--hosts {count}: a cluster has at least one host")
+    return check([Switch("s0", nodes=[f"n{index}" for index in range(count)])], "--hosts")
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse(file.read(), path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise VclusterError(f"{path}: {error}") from error
+
+
+def parse(text, source):
+    """Topology from the text of a topology.conf; messages begin with `source`:line."""
+    return check([_parse_line(line, f"{source}:{number}", number)
+                  for number, line in _logical_lines(text)], source)
+
+
+def _logical_lines(text):
+    """(number of the first line, text) with comments taken off and continuations joined."""
+    pending, first = "", 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.split("#", 1)[0].rstrip()
+        if not pending:
+            first = number
+        if line.endswith("\\"):
+            pending += line[:-1] + " "
+            continue
+        if (pending + line).strip():
+            yield first, (pending + line).strip()
+        pending = ""
+    if pending.strip():
+        yield first, pending.strip()
+
+
+def _parse_line(line, where, number):
+    values = {}
+    for word in line.split():
+        key, equals, value = word.partition("=")
+        if not equals or not value:
+            raise VclusterError(f"{where}: '{word}' is not of the form Key=value")
+        if key.lower() not in ("switchname", "nodes", "switches", "linkspeed"):
+            raise VclusterError(f"{where}: unknown key '{key}' (SwitchName, Nodes, Switches and "
+                                "LinkSpeed are known)")
+        if key.lower() in values:
+            raise VclusterError(f"{where}: '{key}' appears twice")
+        values[key.lower()] = value
+    if "switchname" not in values:
+        raise VclusterError(f"{where}: SwitchName is missing")
+    if ("nodes" in values) == ("switches" in values):
+        raise VclusterError(f"{where}: switch '{values['switchname']}' needs Nodes or Switches, "
+                            "one of the two")
+    try:
+        return Switch(values["switchname"],
+                      nodes=expand(values["nodes"]) if "nodes" in values else [],
+                      switches=expand(values["switches"]) if "switches" in values else [],
+                      link_speed=values.get("linkspeed", ""), line=number)
+    except VclusterError as error:
+        raise VclusterError(f"{where}: {error}") from error
+
+
+def check(switches, source):
+    """Topology of `switches` when they form one tree with usable names, else VclusterError."""
+    if not switches:
+        raise VclusterError(f"{source}: no switch")
+    by_name = {}
+    for switch in switches:
+        if switch.name in by_name:
+            raise VclusterError(f"{source}:{switch.line}: switch '{switch.name}' was defined in "
+                                f"line {by_name[switch.name].line} already")
+        by_name[switch.name] = switch
+    parent = _find_parents(switches, by_name, source)
+    roots = [switch for switch in switches if switch.name not in parent]
+    if not roots:
+        raise VclusterError(f"{source}: the switches form a ring: "
+                            + ", ".join(switch.name for switch in switches))
+    if len(roots) > 1:
+        raise VclusterError(f"{source}: {len(roots)} switches have no switch above them ("
+                            + ", ".join(switch.name for switch in roots)
+                            + "): hosts below them could not reach one another")
+    _check_reach(roots[0], by_name, source)
+    return Topology(switches, roots[0].name)
+
+
+def _find_parents(switches, by_name, source):
+    parent = {}
+    for switch in switches:
+        where = f"{source}:{switch.line}"
+        for name in [switch.name] + switch.nodes + switch.switches:
+            if not _NAME.fullmatch(name):
+                raise VclusterError(f"{where}: '{name}' cannot be a host name (letters, digits, "
+                                    "- and _, at most 63, beginning and ending with a letter "
+                                    "or digit)")
+        for child in switch.nodes + switch.switches:
+            if child in parent:
+                raise VclusterError(f"{where}: '{child}' hangs below switch "
+                                    f"'{parent[child].name}' already")
+            parent[child] = switch
+        for child in switch.nodes:
+            if child in by_name:
+                raise VclusterError(f"{where}: host '{child}' has the name of a switch")
+        for child in switch.switches:
+            if child not in by_name:
+                raise VclusterError(f"{where}: switch '{child}' is not defined")
+    return parent
+
+
+def _check_reach(root, by_name, source):
+    """With one parent each, whatever the root does not reach forms rings of its own."""
+    reached, pending = set(), [root.name]
+    while pending:
+        name = pending.pop()
+        reached.add(name)
+        pending += by_name[name].switches
+    lost = [name for name in by_name if name not in reached]
+    if lost:
+        raise VclusterError(f"{source}: the switches form a ring: " + ", ".join(lost))
+
+
+def link_rates(topology, *, default=None, overrides=None, unit=None):
+    """{host or switch: bits per second of the link above it, None for unshaped}.
+
+    The nearest word wins: `overrides` ({name: rate}), then LinkSpeed of the switch above, then
+    `default`. Slurm gives LinkSpeed no unit: a bare number counts only with `unit` ("mbit").
+    """
+    overrides = overrides or {}
+    parents = topology.parents()
+    for name in overrides:
+        if name not in parents:
+            raise VclusterError(f"--link {name}: no host or switch of this name has a link above")
+    rates = {}
+    for name, switch in parents.items():
+        text = overrides.get(name) or _link_speed(switch, unit) or default
+        rates[name] = parse_rate(text) if text else None
+    return rates
+
+
+def _link_speed(switch, unit):
+    if switch.link_speed.replace(".", "", 1).isdigit():
+        return switch.link_speed + unit if unit else None
+    return switch.link_speed or None
