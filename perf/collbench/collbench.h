@@ -1,0 +1,60 @@
+/*
+ * collbench: times MPI collectives. Pure MPI: the same binary measures every library and component.
+ */
+#ifndef COLLBENCH_H_
+#define COLLBENCH_H_
+
+#include <stddef.h>
+
+#include <mpi.h>
+
+/* How repetitions follow one another. */
+enum mode {
+    MODE_B2B, /* Back to back: rooted operations may run ahead. */
+    MODE_SEP, /* A barrier of our own before each operation, not timed. */
+    MODE_CYC  /* The cycle of that barrier and the operation, timed together: the one to compare by
+                 when ranks outnumber processors. */
+};
+
+/* ---- calls.c: the collectives */
+
+/* Buffers of one cell, sized for the largest. */
+struct buffers {
+    char* send;
+    char* recv;
+    int* counts; /* v-variants: every block has `bytes` bytes. */
+    int* displs;
+    int rank;
+    int size;
+    MPI_Comm comm;
+};
+
+/* `bytes`: the whole vector for bcast, reduce, allreduce, scan and exscan; one rank's block for the
+ * others. */
+struct call {
+    const char* name;
+    int reduces;     /* Sizes are whole doubles. */
+    int has_size;    /* Barrier has none. */
+    int send_blocks; /* The send buffer holds one block per rank ... */
+    int recv_blocks; /* ... or the receive buffer does. */
+    void (*run)(struct buffers* b, int bytes);
+    int (*check)(struct buffers* b, int bytes); /* 0 = right. */
+};
+
+extern const struct call collbench_calls[];
+extern const int collbench_call_count;
+
+void buffers_fill(struct buffers* b, const struct call* call, int bytes);
+
+/* ---- sync.c: what the ranks share outside of MPI's collectives */
+
+/* A yielding barrier and a cache-line ping-pong in a shared window; one host only. */
+struct sync;
+struct sync* sync_create(MPI_Comm comm);
+void sync_free(struct sync* s);
+/* Spins, or yields the processor between looks when `yield` is set. */
+void sync_barrier(struct sync* s, int yield);
+/* One way, in nanoseconds, between ranks 0 and 1: tells how far apart their processors are now. */
+double sync_ping_pong_ns(struct sync* s);
+
+#endif

@@ -1,0 +1,330 @@
+/*
+ * collbench: times MPI collectives, any library, any component.
+ *
+ * One line per cell: collective, bytes, ranks, mode, median and minimum in microseconds over the
+ * repetitions (each: the slowest rank's mean over the iterations), the one-way cache-line ping-pong
+ * of ranks 0 and 1 in nanoseconds before and after the cell, and "ok" or "WRONG".
+ */
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collbench.h"
+
+enum { MAX_SIZES = 64, MAX_REPETITIONS = 1000 };
+
+struct options {
+    const char* collectives; /* NULL: all */
+    int sizes[MAX_SIZES];
+    int size_count;
+    enum mode mode;
+    int repetitions;
+    double cell_seconds; /* Time for the repetitions of one cell together. */
+    int csv;
+};
+
+static const char* const mode_names[] = {"b2b", "sep", "cyc"};
+
+static const char usage[] =
+    "Usage: mpirun ... collbench [options]\n"
+    "  -c, --collectives LIST   comma-separated (default: all); --list prints them\n"
+    "  -s, --sizes LIST         bytes, with k or M; default 8,64,1k,8k,64k,256k,1M\n"
+    "                           (whole vector for bcast, reduce, allreduce, scan, exscan; one\n"
+    "                           rank's block for the others)\n"
+    "  -m, --mode b2b|sep|cyc   back to back; separated by an untimed barrier; cycle of a "
+    "yielding\n"
+    "                           barrier and the operation (default b2b)\n"
+    "  -r, --repetitions N      per cell (default 9)\n"
+    "  -t, --time SECONDS       per cell, all repetitions together (default 0.1)\n"
+    "      --csv                comma-separated, for perf/compare\n"
+    "      --list               print the collectives and end\n"
+    "      --smoke              one small size, two repetitions, almost no time\n"
+    "  -h, --help\n"
+    "Exit status: 0 all results right, 1 a wrong result, 2 wrong usage.\n";
+
+static int parse_size(const char* text) {
+    char* end;
+    long value = strtol(text, &end, 10);
+
+    if (*end == 'k') {
+        value <<= 10;
+        ++end;
+    } else if (*end == 'M') {
+        value <<= 20;
+        ++end;
+    }
+    return *end == '\0' && value > 0 && value <= (256L << 20) ? (int)value : -1;
+}
+
+static int parse_sizes(struct options* o, const char* list) {
+    char* copy = strdup(list);
+    char* state = NULL;
+    char* item;
+
+    o->size_count = 0;
+    for (item = strtok_r(copy, ",", &state); item != NULL; item = strtok_r(NULL, ",", &state)) {
+        int bytes = parse_size(item);
+        if (bytes < 0 || o->size_count == MAX_SIZES) {
+            free(copy);
+            return -1;
+        }
+        o->sizes[o->size_count++] = bytes;
+    }
+    free(copy);
+    return o->size_count > 0 ? 0 : -1;
+}
+
+static int parse_mode(struct options* o, const char* text) {
+    int i;
+
+    for (i = 0; i < 3; ++i) {
+        if (strcmp(text, mode_names[i]) == 0) {
+            o->mode = (enum mode)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static void print_calls(void) {
+    int i;
+
+    for (i = 0; i < collbench_call_count; ++i) {
+        printf("%s\n", collbench_calls[i].name);
+    }
+}
+
+/* Returns -1 to go on, else the exit status. */
+static int parse_options(int argc, char** argv, struct options* o, int rank) {
+    static const struct option longs[] = {
+        {"collectives", 1, NULL, 'c'}, {"sizes", 1, NULL, 's'},
+        {"mode", 1, NULL, 'm'},        {"repetitions", 1, NULL, 'r'},
+        {"time", 1, NULL, 't'},        {"csv", 0, NULL, 'v'},
+        {"list", 0, NULL, 'l'},        {"smoke", 0, NULL, 'k'},
+        {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    int c;
+    int bad = 0;
+
+    opterr = rank == 0;
+    while ((c = getopt_long(argc, argv, "c:s:m:r:t:h", longs, NULL)) != -1) {
+        switch (c) {
+        case 'c': o->collectives = optarg; break;
+        case 's': bad |= parse_sizes(o, optarg) != 0; break;
+        case 'm': bad |= parse_mode(o, optarg) != 0; break;
+        case 'r': o->repetitions = (int)strtol(optarg, NULL, 10); break;
+        case 't': o->cell_seconds = strtod(optarg, NULL); break;
+        case 'v': o->csv = 1; break;
+        case 'k':
+            parse_sizes(o, "1k");
+            o->repetitions = 2;
+            o->cell_seconds = 0.002;
+            break;
+        case 'l':
+            if (rank == 0) {
+                print_calls();
+            }
+            return 0;
+        case 'h':
+            if (rank == 0) {
+                fputs(usage, stdout);
+            }
+            return 0;
+        default: bad = 1;
+        }
+    }
+    if (bad || optind < argc || o->repetitions < 1 || o->repetitions > MAX_REPETITIONS ||
+        o->cell_seconds <= 0) {
+        if (rank == 0) {
+            fputs(usage, stderr);
+        }
+        return 2;
+    }
+    return -1;
+}
+
+static int selected(const struct options* o, const char* name) {
+    size_t length = strlen(name);
+    const char* at = o->collectives;
+
+    while (at != NULL && (at = strstr(at, name)) != NULL) {
+        int starts = at == o->collectives || at[-1] == ',';
+        if (starts && (at[length] == '\0' || at[length] == ',')) {
+            return 1;
+        }
+        ++at;
+    }
+    return o->collectives == NULL;
+}
+
+struct cell {
+    const struct call* call;
+    int bytes;
+    struct buffers* buffers;
+    struct sync* sync;
+    enum mode mode;
+    int yield; /* Ranks outnumber the processors. */
+};
+
+/* The mean time of one operation on this rank, in seconds. */
+static double run_iterations(const struct cell* cell, int iterations) {
+    double start, timed = 0;
+    int i;
+
+    sync_barrier(cell->sync, cell->yield);
+    start = MPI_Wtime();
+    for (i = 0; i < iterations; ++i) {
+        if (cell->mode == MODE_SEP) {
+            sync_barrier(cell->sync, cell->yield);
+            start = MPI_Wtime();
+            cell->call->run(cell->buffers, cell->bytes);
+            timed += MPI_Wtime() - start;
+            continue;
+        }
+        if (cell->mode == MODE_CYC) {
+            sync_barrier(cell->sync, 1);
+        }
+        cell->call->run(cell->buffers, cell->bytes);
+    }
+    if (cell->mode != MODE_SEP) {
+        timed = MPI_Wtime() - start;
+    }
+    return timed / iterations;
+}
+
+static double slowest(double seconds, MPI_Comm comm) {
+    double result;
+
+    MPI_Allreduce(&seconds, &result, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return result;
+}
+
+static int compare_doubles(const void* a, const void* b) {
+    double x = *(const double*)a;
+    double y = *(const double*)b;
+
+    return (x > y) - (x < y);
+}
+
+static int choose_iterations(const struct cell* cell, const struct options* o) {
+    double budget = o->cell_seconds / o->repetitions;
+    double once;
+    int probe = 4;
+
+    run_iterations(cell, 2); /* First calls set things up. */
+    once = slowest(run_iterations(cell, probe), cell->buffers->comm);
+    once = once > 1e-8 ? once : 1e-8;
+    return budget / once < 3 ? 3 : budget / once > 100000 ? 100000 : (int)(budget / once);
+}
+
+/* Returns 0 if the result is right on all ranks. */
+static int measure(const struct cell* cell, const struct options* o) {
+    static double times[MAX_REPETITIONS];
+    struct buffers* b = cell->buffers;
+    double before, after;
+    int i, iterations, wrong;
+
+    buffers_fill(b, cell->call, cell->bytes);
+    iterations = choose_iterations(cell, o);
+    before = sync_ping_pong_ns(cell->sync);
+    for (i = 0; i < o->repetitions; ++i) {
+        times[i] = slowest(run_iterations(cell, iterations), b->comm);
+    }
+    after = sync_ping_pong_ns(cell->sync);
+    wrong = cell->call->check(b, cell->bytes);
+    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, b->comm);
+    qsort(times, o->repetitions, sizeof(double), compare_doubles);
+    if (b->rank == 0) {
+        const char* format = o->csv ? "%s,%d,%d,%s,%.4f,%.4f,%.0f,%.0f,%s\n"
+                                    : "%-22s %9d %4d %4s %12.3f %12.3f %7.0f %7.0f  %s\n";
+        printf(format, cell->call->name, cell->bytes, b->size, mode_names[cell->mode],
+               times[o->repetitions / 2] * 1e6, times[0] * 1e6, before, after,
+               wrong ? "WRONG" : "ok");
+        fflush(stdout);
+    }
+    return wrong;
+}
+
+static void print_header(const struct options* o, int rank) {
+    if (rank == 0 && o->csv) {
+        puts("collective,bytes,ranks,mode,median_us,min_us,ping_before_ns,ping_after_ns,result");
+    } else if (rank == 0) {
+        printf("# %-20s %9s %4s %4s %12s %12s %7s %7s\n", "collective", "bytes", "np", "mode",
+               "median us", "min us", "ping ns", "after");
+    }
+}
+
+static int run_all(const struct options* o, struct cell* cell) {
+    int wrong = 0;
+    int i, k;
+
+    print_header(o, cell->buffers->rank);
+    for (i = 0; i < collbench_call_count; ++i) {
+        cell->call = &collbench_calls[i];
+        if (!selected(o, cell->call->name)) {
+            continue;
+        }
+        for (k = 0; k < (cell->call->has_size ? o->size_count : 1); ++k) {
+            cell->bytes = cell->call->has_size ? o->sizes[k] : 0;
+            if (!cell->call->reduces || cell->bytes % (int)sizeof(double) == 0) {
+                wrong |= measure(cell, o);
+            }
+        }
+    }
+    return wrong;
+}
+
+static char* allocate(size_t bytes) {
+    void* memory = NULL;
+
+    if (posix_memalign(&memory, 4096, bytes) != 0) {
+        fprintf(stderr, "collbench: %zu bytes cannot be allocated\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+static int processors(void) {
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+int main(int argc, char** argv) {
+    struct options o = {NULL, {0}, 0, MODE_B2B, 9, 0.1, 0};
+    struct buffers b;
+    struct cell cell = {0};
+    size_t largest = 0;
+    int status, i, cpus;
+
+    MPI_Init(&argc, &argv);
+    b.comm = MPI_COMM_WORLD;
+    MPI_Comm_rank(b.comm, &b.rank);
+    MPI_Comm_size(b.comm, &b.size);
+    parse_sizes(&o, "8,64,1k,8k,64k,256k,1M");
+    status = parse_options(argc, argv, &o, b.rank);
+    if (status < 0) {
+        for (i = 0; i < o.size_count; ++i) {
+            largest = (size_t)o.sizes[i] > largest ? (size_t)o.sizes[i] : largest;
+        }
+        b.send = allocate(largest * b.size);
+        b.recv = allocate(largest * b.size);
+        b.counts = (int*)allocate(b.size * sizeof(int));
+        b.displs = (int*)allocate(b.size * sizeof(int));
+        cell.buffers = &b;
+        cell.sync = sync_create(b.comm);
+        cell.mode = o.mode;
+        cpus = processors(); /* Bound ranks have one processor each, however many there are. */
+        cell.yield = cpus > 1 && b.size > cpus;
+        status = run_all(&o, &cell);
+        sync_free(cell.sync);
+        free(b.send);
+        free(b.recv);
+        free(b.counts);
+        free(b.displs);
+    }
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,84 @@
+// How long one rank takes to plan: by each logarithmic algorithm among a million ranks, and to
+// choose among the rows. The target is 1 ms at a million ranks.
+#include <string>
+
+#include <benchmark/benchmark.h>
+
+#include "ucg_coll/plan/plan.hpp"
+
+namespace {
+
+using namespace ucg;
+
+constexpr Rank kMillion = 1'000'000;
+
+const topo::Placement& million() {
+    static const topo::Placement kPlacement = topo::Placement::regular(kMillion / 50, 50);
+    return kPlacement;
+}
+
+graph::Request request_for(graph::Collective collective, std::uint64_t bytes) {
+    graph::Request request;
+    request.collective = collective;
+    request.rank_count = kMillion;
+    request.root = kMillion / 3;
+    request.bytes = collective == graph::Collective::barrier ? 0 : bytes;
+    request.element_bytes = 8;
+    return request;
+}
+
+void plan_one_rank(benchmark::State& state, const plan::Algorithm* row) {
+    const plan::Facts facts{million(), cost::default_profile()};
+    const graph::Request request = request_for(row->collective, 64);
+    std::size_t ops = 0;
+    for (auto _ : state) {
+        const graph::Schedule schedule = row->build(facts, request, kMillion / 3);
+        ops = schedule.ops.size();
+        benchmark::DoNotOptimize(schedule.ops.data());
+    }
+    state.counters["ops"] = static_cast<double>(ops);
+}
+
+void choose_row(benchmark::State& state, graph::Collective collective) {
+    const plan::Facts facts{million(), cost::default_profile()};
+    const graph::Request request = request_for(collective, 4096);
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(&plan::choose(facts, request));
+    }
+}
+
+/// Rows whose steps grow with the number of ranks would take long and prove nothing.
+bool is_logarithmic(const plan::Algorithm& row) {
+    for (const std::string_view name : {"dissemination", "kary_tree", "knomial", "binomial",
+                                        "recursive_doubling", "rabenseifner", "chain"}) {
+        if (row.name == name && row.collective != graph::Collective::allgather) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    for (const plan::Algorithm& row : plan::algorithms()) {
+        if (is_logarithmic(row)) {
+            const std::string name =
+                "plan/" + std::string(graph::name(row.collective)) + "/" + std::string(row.name);
+            benchmark::RegisterBenchmark(name.c_str(), plan_one_rank, &row)
+                ->Unit(benchmark::kMicrosecond);
+        }
+    }
+    for (const graph::Collective collective :
+         {graph::Collective::barrier, graph::Collective::bcast, graph::Collective::reduce,
+          graph::Collective::allreduce}) {
+        const std::string name = "choose/" + std::string(graph::name(collective));
+        benchmark::RegisterBenchmark(name.c_str(), choose_row, collective);
+    }
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
+        return 1;
+    }
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+}

@@ -1,0 +1,301 @@
+// One-way times between two forked processes, each bound to a CPU of its own, beside what the
+// machine can do at all, all measured in the same alternating rounds:
+//
+//   line        bare ping-pong of one cache line: the floor of any message
+//   message     ping-pong of messages of 0 B .. 1 MiB through transport/shm
+//   memcpy      one process copying as many bytes between two buffers of its own
+//
+// Options: --smoke (a few iterations, to see that it runs), --variants (several ring shapes and
+// copy modes side by side), --rounds N. Prints the median and the least of the rounds, in
+// nanoseconds. With fewer than two usable CPUs both processes share one and the numbers are those
+// of sched_yield.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <sched.h>
+#include <string>
+#include <string_view>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "shm/shm.hpp"
+#include "topo/topo.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
+
+namespace {
+
+using namespace ucg;
+using transport::Message;
+using transport::MessageState;
+using transport::ShmAddress;
+using transport::ShmOptions;
+using transport::ShmTransport;
+
+constexpr std::array<std::uint64_t, 9> kSizes = {0,        8,        64,        1 << 10, 4 << 10,
+                                                 16 << 10, 64 << 10, 256 << 10, 1 << 20};
+
+/// What both processes see from the start: the bare line, and where addresses are swapped.
+struct alignas(kCacheLine) Board {
+    alignas(kCacheLine) std::atomic<std::uint64_t> line;
+    alignas(kCacheLine) std::array<std::atomic<std::uint32_t>, 2> written;
+    std::array<std::array<ShmAddress, 8>, 2> addresses;
+};
+
+struct Variant {
+    std::string name;
+    ShmOptions options;
+};
+
+struct Settings {
+    unsigned rounds = 60;
+    std::uint64_t work_ns = 400000; ///< Of each size in each round, about.
+    bool variants = false;
+};
+
+std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+std::vector<Variant> variants(const Settings& settings) {
+    std::vector<Variant> all = {{"default", {}}};
+    if (settings.variants) {
+        constexpr std::uint64_t kNever = ~std::uint64_t{0};
+        for (const std::uint32_t slot : {4U << 10, 8U << 10, 16U << 10, 32U << 10}) {
+            ShmOptions options;
+            options.slot_bytes_max = slot;
+            options.streaming_bytes_min = kNever;
+            all.push_back({"cached " + std::to_string(slot >> 10) + "K", options});
+        }
+        for (const std::uint32_t slot : {8U << 10, 16U << 10}) {
+            ShmOptions options;
+            options.slot_bytes_max = slot;
+            options.streaming_bytes_min = 4 << 10;
+            all.push_back({"stream " + std::to_string(slot >> 10) + "K", options});
+        }
+    }
+    return all;
+}
+
+/// One process's side.
+class Side {
+  public:
+    Side(Board& board, int index, const std::vector<Variant>& all, unsigned cpus)
+        : board_(board), index_(index), waiter_(2, cpus), buffer_(kSizes.back(), std::byte{1}),
+          other_(kSizes.back(), std::byte{2}) {
+        auto heap = shm::Heap::create({});
+        require(heap.status());
+        heap_ = std::move(*heap);
+        const std::array<Rank, 2> ranks = {0, 1};
+        auto& mine = board_.addresses[static_cast<std::size_t>(index)];
+        for (const Variant& variant : all) {
+            auto made = ShmTransport::create(*heap_, ranks, index, variant.options);
+            require(made.status());
+            mine[transports_.size()] = (*made)->address();
+            transports_.push_back(std::move(*made));
+        }
+        board_.written[static_cast<std::size_t>(index)].store(1, std::memory_order_release);
+        while (board_.written[static_cast<std::size_t>(1 - index)].load() == 0) {
+            ::sched_yield();
+        }
+        for (std::size_t i = 0; i < transports_.size(); ++i) {
+            const std::array<ShmAddress, 2> pair = {board_.addresses[0][i], board_.addresses[1][i]};
+            require(transports_[i]->connect(pair));
+        }
+    }
+
+    /// Nanoseconds one way; both sides call it with the same arguments.
+    double message(std::size_t variant, std::uint64_t bytes, std::uint64_t iterations) {
+        transport::Transport& transport = *transports_[variant];
+        const std::uint64_t start = now_ns();
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            if (index_ == 0) {
+                move(transport, transport::Direction::send, bytes);
+                move(transport, transport::Direction::recv, bytes);
+            } else {
+                move(transport, transport::Direction::recv, bytes);
+                move(transport, transport::Direction::send, bytes);
+            }
+        }
+        return static_cast<double>(now_ns() - start) / static_cast<double>(2 * iterations);
+    }
+
+    double line(std::uint64_t iterations) {
+        const std::uint64_t start = now_ns();
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            if (index_ == 0) {
+                line_base_ += 1;
+                board_.line.store(line_base_, std::memory_order_release);
+                line_base_ += 1;
+                await_line();
+            } else {
+                line_base_ += 1;
+                await_line();
+                line_base_ += 1;
+                board_.line.store(line_base_, std::memory_order_release);
+            }
+        }
+        return static_cast<double>(now_ns() - start) / static_cast<double>(2 * iterations);
+    }
+
+    double copy(std::uint64_t bytes, std::uint64_t iterations) {
+        const std::uint64_t start = now_ns();
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            std::memcpy(other_.data(), buffer_.data(), bytes);
+            asm volatile("" ::: "memory"); // The copies must not be merged.
+        }
+        return static_cast<double>(now_ns() - start) / static_cast<double>(iterations);
+    }
+
+  private:
+    static void require(const Status& status) {
+        if (!status.ok()) {
+            std::fprintf(stderr, "shm_bench: %s\n", std::string(status.message()).c_str());
+            std::_Exit(1);
+        }
+    }
+
+    void await_line() {
+        waiter_.reset();
+        while (board_.line.load(std::memory_order_acquire) != line_base_) {
+            waiter_.idle();
+        }
+    }
+
+    void move(transport::Transport& transport, transport::Direction direction,
+              std::uint64_t bytes) {
+        message_.data = buffer_.data();
+        message_.bytes = bytes;
+        message_.peer = 1 - index_;
+        message_.direction = direction;
+        transport.post({&message_, 1});
+        waiter_.reset();
+        while (message_.state == MessageState::posted) {
+            if (transport.progress() == 0) {
+                waiter_.idle();
+            }
+        }
+    }
+
+    Board& board_;
+    int index_;
+    shm::Waiter waiter_;
+    std::vector<std::byte> buffer_;
+    std::vector<std::byte> other_;
+    std::unique_ptr<shm::Heap> heap_;
+    std::vector<std::unique_ptr<ShmTransport>> transports_;
+    Message message_;
+    std::uint64_t line_base_ = 0;
+};
+
+void bind_to(std::uint32_t cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    ::sched_setaffinity(0, sizeof(set), &set);
+}
+
+struct Row {
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::vector<double> times_ns;
+
+    double median() {
+        std::sort(times_ns.begin(), times_ns.end());
+        return times_ns[times_ns.size() / 2];
+    }
+};
+
+/// About as many iterations as fit into the time, alike on both sides.
+std::uint64_t iterations_for(const Settings& settings, std::uint64_t bytes) {
+    return std::max<std::uint64_t>(2, settings.work_ns / (100 + bytes / 8));
+}
+
+std::vector<Row> measure(Side& side, const Settings& settings, const std::vector<Variant>& all) {
+    std::vector<Row> rows;
+    for (unsigned round = 0; round < settings.rounds; ++round) {
+        std::size_t next = 0;
+        const auto record = [&](const std::string& name, std::uint64_t bytes, double time_ns) {
+            if (next == rows.size()) {
+                rows.push_back({name, bytes, {}});
+            }
+            rows[next++].times_ns.push_back(time_ns);
+        };
+        record("line", 8, side.line(iterations_for(settings, 8)));
+        for (const std::uint64_t bytes : kSizes) {
+            const std::uint64_t iterations = iterations_for(settings, bytes);
+            record("memcpy", bytes, side.copy(bytes, iterations));
+            for (std::size_t v = 0; v < all.size(); ++v) {
+                record("message " + all[v].name, bytes, side.message(v, bytes, iterations));
+            }
+        }
+    }
+    return rows;
+}
+
+Settings parse(int argc, char** argv) {
+    Settings settings;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view option = argv[i];
+        if (option == "--smoke") {
+            settings.rounds = 1;
+            settings.work_ns = 20000;
+        } else if (option == "--variants") {
+            settings.variants = true;
+        } else if (option == "--rounds" && i + 1 < argc) {
+            settings.rounds =
+                std::max(1U, static_cast<unsigned>(std::strtoul(argv[++i], nullptr, 10)));
+        } else {
+            std::fprintf(stderr, "usage: shm_bench [--smoke] [--variants] [--rounds N]\n");
+            std::exit(2);
+        }
+    }
+    return settings;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const Settings settings = parse(argc, argv);
+    const std::vector<Variant> all = variants(settings);
+    const std::vector<std::uint32_t> cpus = topo::usable_cpus();
+    const auto cpu_count = static_cast<unsigned>(cpus.size());
+    void* memory =
+        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        std::perror("shm_bench: mmap");
+        return 1;
+    }
+    auto& board = *static_cast<Board*>(memory);
+    const pid_t child = ::fork();
+    const int index = child == 0 ? 1 : 0;
+    if (cpu_count >= 2) {
+        bind_to(cpus[static_cast<std::size_t>(index)]);
+    }
+    Side side(board, index, all, cpu_count);
+    std::vector<Row> rows = measure(side, settings, all);
+    if (child == 0) {
+        return 0;
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    std::printf("# one way, two processes, %u usable CPUs, %u rounds\n", cpu_count,
+                settings.rounds);
+    std::printf("%-20s %9s %11s %11s %8s\n", "what", "bytes", "median_ns", "min_ns", "GB/s");
+    for (Row& row : rows) {
+        const double median = row.median();
+        std::printf("%-20s %9llu %11.1f %11.1f %8.2f\n", row.name.c_str(),
+                    static_cast<unsigned long long>(row.bytes), median, row.times_ns.front(),
+                    static_cast<double>(row.bytes) / median);
+    }
+    return status == 0 ? 0 : 1;
+}

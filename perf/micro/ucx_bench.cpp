@@ -1,0 +1,253 @@
+// One-way latency of 8 bytes between two processes, half of a ping-pong, in nanoseconds:
+//
+//   uct         uct_ep_am_short and uct_worker_progress alone: what the hardware and UCT cost
+//   short lane  UcxTransport with its short lane
+//   ucp         UcxTransport over UCP only
+//
+// The three take turns in one run, because the same two cores do not stay equally near. For each
+// the minimum, the median and the median deviation of the rounds are printed. --smoke: few rounds.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <sched.h>
+#include <string>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "ucg_coll/transport/ucx/short_lane.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+using namespace ucg;
+using namespace ucg::transport;
+using namespace ucg::transport::ucx;
+
+namespace {
+
+constexpr std::size_t kBytes = 8;
+
+/// The line between the two processes, for addresses.
+class Line {
+  public:
+    Line(int fd, Rank rank) : fd_(fd), rank_(rank) {}
+    Rank rank() const { return rank_; }
+
+    /// What the other process gives, for what this one gives. Short enough for the socket's buffer.
+    std::string swap(std::string_view mine) const {
+        const std::uint64_t bytes = mine.size();
+        std::uint64_t theirs = 0;
+        std::string text;
+        const bool sent = write(fd_, &bytes, sizeof(bytes)) == sizeof(bytes) &&
+                          write(fd_, mine.data(), bytes) == static_cast<ssize_t>(bytes);
+        const bool got = read(fd_, &theirs, sizeof(theirs)) == sizeof(theirs);
+        text.resize(got ? theirs : 0);
+        if (!sent || !got ||
+            recv(fd_, text.data(), theirs, MSG_WAITALL) != static_cast<ssize_t>(theirs)) {
+            std::fprintf(stderr, "ucx_bench: the other process is gone\n");
+            std::_Exit(1);
+        }
+        return text;
+    }
+
+  private:
+    int fd_;
+    Rank rank_;
+};
+
+/// Spins, but gives the core away once in a long while: others may need it to answer.
+class Spin {
+  public:
+    void idle() {
+        if (++turns_ % 4096 == 0) {
+            sched_yield();
+        }
+    }
+
+  private:
+    unsigned turns_ = 0;
+};
+
+/// One way to play ping-pong.
+class Player {
+  public:
+    virtual ~Player() = default;
+    virtual void send() = 0;
+    virtual void receive() = 0;
+};
+
+class UctPlayer final : public Player, private LaneSink {
+  public:
+    explicit UctPlayer(const Line& line, const UcxOptions& options) {
+        Result<Ucp> ucp = open_ucp(options);
+        UCG_ASSERT(ucp.ok());
+        std::vector<InterfaceInfo> report;
+        lane_ = ShortLane::create(ucp->inventory, *this, report);
+        ProcessAddress own;
+        own.process = static_cast<std::uint64_t>(line.rank()) + 1;
+        own.place = this_place();
+        own.lanes = lane_->addresses();
+        const Result<ProcessAddress> peer = unpack(line.swap(pack(own)));
+        UCG_ASSERT(peer.ok());
+        const std::vector<ShortLane::Route> routes = lane_->routes(own.place, *peer);
+        UCG_ASSERT(!routes.empty());
+        peer_ = *peer;
+        endpoint_ = lane_->connect(routes.front(), peer_);
+        UCG_ASSERT(endpoint_ != nullptr);
+    }
+
+    void send() override {
+        while (ShortLane::send(endpoint_.get(), envelope_, &word_, kBytes) == UCS_ERR_NO_RESOURCE) {
+            lane_->progress();
+        }
+    }
+
+    void receive() override {
+        for (Spin spin; arrived_ == 0; spin.idle()) {
+            lane_->progress();
+        }
+        --arrived_;
+    }
+
+  private:
+    void lane_data(const Envelope& /*envelope*/, const void* data, std::size_t bytes) override {
+        std::memcpy(&word_, data, std::min(bytes, sizeof(word_)));
+        ++arrived_;
+    }
+    void lane_notice(const LaneNotice& /*notice*/) override {}
+    void lane_error(uct_ep_h /*endpoint*/, ucs_status_t /*status*/) override {}
+
+    std::unique_ptr<ShortLane> lane_;
+    ProcessAddress peer_;
+    UctEndpoint endpoint_;
+    Envelope envelope_;
+    std::uint64_t word_ = 0;
+    unsigned arrived_ = 0;
+};
+
+class TransportPlayer final : public Player {
+  public:
+    TransportPlayer(const Line& line, const UcxOptions& options) : peer_(1 - line.rank()) {
+        Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
+        UCG_ASSERT(worker.ok());
+        worker_ = std::move(*worker);
+        std::vector<PeerAddress> peers(2);
+        peers[static_cast<std::size_t>(peer_)] = line.swap(worker_->address());
+        Result<std::unique_ptr<UcxTransport>> made =
+            UcxTransport::create(*worker_, 1, line.rank(), std::move(peers));
+        UCG_ASSERT(made.ok());
+        transport_ = std::move(*made);
+    }
+
+    void send() override { run(Direction::send, sent_++); }
+    void receive() override { run(Direction::recv, received_++); }
+    UcxWorker& worker() { return *worker_; }
+
+  private:
+    void run(Direction direction, std::uint32_t sequence) {
+        Message message;
+        message.data = data_;
+        message.bytes = kBytes;
+        message.peer = peer_;
+        message.sequence = sequence;
+        message.direction = direction;
+        transport_->post({&message, 1});
+        for (Spin spin; message.state == MessageState::posted; spin.idle()) {
+            transport_->progress();
+        }
+        UCG_ASSERT(message.state == MessageState::done);
+    }
+
+    Rank peer_;
+    std::unique_ptr<UcxWorker> worker_;
+    std::unique_ptr<UcxTransport> transport_;
+    std::byte data_[kBytes] = {};
+    std::uint32_t sent_ = 0;
+    std::uint32_t received_ = 0;
+};
+
+/// Nanoseconds one way, over `count` ping-pongs.
+double play(Player& player, Rank rank, int count) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) {
+        if (rank == 0) {
+            player.send();
+            player.receive();
+        } else {
+            player.receive();
+            player.send();
+        }
+    }
+    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
+    return time.count() / count / 2;
+}
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+void report(const char* fabric, const char* name, const std::vector<double>& rounds) {
+    const double centre = median(rounds);
+    std::vector<double> deviations;
+    deviations.reserve(rounds.size());
+    for (const double value : rounds) {
+        deviations.push_back(std::abs(value - centre));
+    }
+    std::printf("%-8s %-12s %10.0f %10.0f %8.0f %6zu\n", fabric, name,
+                *std::min_element(rounds.begin(), rounds.end()), centre, median(deviations),
+                rounds.size());
+}
+
+void measure(const Line& line, const char* fabric, int rounds, int count) {
+    UcxOptions options;
+    options.config = {{"TLS", fabric}, {"NET_DEVICES", "lo"}};
+    UcxOptions ucp_only = options;
+    ucp_only.short_lane = false;
+    UctPlayer uct(line, options);
+    TransportPlayer lane(line, options);
+    TransportPlayer ucp(line, ucp_only);
+    const std::pair<const char*, Player*> players[] = {
+        {"uct", &uct}, {"short lane", &lane}, {"ucp", &ucp}};
+    std::vector<double> times[3];
+    for (int round = -1; round < rounds; ++round) { // The first connects and is not counted.
+        for (std::size_t i = 0; i < 3; ++i) {
+            const double time = play(*players[i].second, line.rank(), count);
+            if (round >= 0) {
+                times[i].push_back(time);
+            }
+        }
+    }
+    for (std::size_t i = 0; line.rank() == 0 && i < 3; ++i) {
+        report(fabric, players[i].first, times[i]);
+    }
+    line.swap("done");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const bool smoke = argc > 1 && std::string_view(argv[1]) == "--smoke";
+    int pair[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
+        return 1;
+    }
+    std::printf("%-8s %-12s %10s %10s %8s %6s   (ns one way, 8 bytes)\n", "fabric", "path", "min",
+                "median", "mad", "rounds");
+    std::fflush(stdout);
+    const pid_t child = fork();
+    const Rank rank = child == 0 ? 1 : 0;
+    const Line line(pair[rank], rank);
+    close(pair[1 - rank]);
+    for (const char* fabric : {"tcp", "posix"}) {
+        measure(line, fabric, smoke ? 3 : 40, smoke ? 50 : 500);
+    }
+    if (child == 0) {
+        return 0;
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status == 0 ? 0 : 1;
+}
