@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""vcluster's reading of topology.conf and of host lists; needs no rights and no network."""
+
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from vcluster_parts import topology  # noqa: E402
+from vcluster_parts.errors import VclusterError  # noqa: E402
+from vcluster_parts.hostlist import expand  # noqa: E402
+
+TWO_LEVELS = """\
+# Two racks.
+SwitchName=s0 Nodes=n[0-1] LinkSpeed=100mbit
+switchname=s1 NODES=n[2-3]   # keys in any case
+
+SwitchName=top \\
+    Switches=s[0-1]
+"""
+
+
+class HostList(unittest.TestCase):
+    def test_expands_in_the_order_written(self):
+        cases = {
+            "n0": ["n0"],
+            "n[0-2]": ["n0", "n1", "n2"],
+            "n[0-1,5],login": ["n0", "n1", "n5", "login"],
+            "n[08-10]": ["n08", "n09", "n10"],
+            "r[0-1]n[0-1]": ["r0n0", "r0n1", "r1n0", "r1n1"],
+            "rack[2]x": ["rack2x"],
+        }
+        for text, names in cases.items():
+            with self.subTest(text):
+                self.assertEqual(expand(text), names)
+
+    def test_refuses_what_is_malformed(self):
+        for text in ("n[0-3", "n0-3]", "n[[0]]", "n[3-0]", "n[a-b]", "n[]", "n0,,n1", "", "n[0-]",
+                     "n[0-99999999]", "r[0-999]n[0-999]"):
+            with self.subTest(text), self.assertRaises(VclusterError):
+                expand(text)
+
+
+class Parse(unittest.TestCase):
+    def test_reads_a_tree(self):
+        tree = topology.parse(TWO_LEVELS, "file")
+        self.assertEqual(tree.root, "top")
+        self.assertEqual(tree.hosts, ["n0", "n1", "n2", "n3"])
+        self.assertEqual({name: switch.name for name, switch in tree.parents().items()},
+                         {"n0": "s0", "n1": "s0", "n2": "s1", "n3": "s1", "s0": "top",
+                          "s1": "top"})
+
+    def test_one_switch_is_the_tree_of_a_plain_count(self):
+        self.assertEqual(topology.one_switch(3).hosts, ["n0", "n1", "n2"])
+        with self.assertRaises(VclusterError):
+            topology.one_switch(0)
+
+    def test_malformed_files_are_named_with_their_line(self):
+        cases = {
+            "SwitchName=s0": "file:1: switch 's0' needs Nodes or Switches",
+            "SwitchName=s0 Nodes=n0 Switches=s1": "file:1: switch 's0' needs Nodes or Switches",
+            "Nodes=n0": "file:1: SwitchName is missing",
+            "SwitchName=s0 Nodes": "file:1: 'Nodes' is not of the form Key=value",
+            "\n\nSwitchName=s0 Hosts=n0": "file:3: unknown key 'Hosts'",
+            "SwitchName=s0 Nodes=n0 Nodes=n1": "file:1: 'Nodes' appears twice",
+            "SwitchName=s0 Nodes=n[0-": "file:1: host list 'n[0-'",
+            "SwitchName=s0 Nodes=n0\nSwitchName=s0 Nodes=n1": "file:2: switch 's0' was defined",
+            "SwitchName=s0 Nodes=n0\nSwitchName=s1 Nodes=n0": "file:2: 'n0' hangs below",
+            "SwitchName=s0 Nodes=n0,n0": "file:1: 'n0' hangs below",
+            "SwitchName=s0 Switches=s7": "file:1: switch 's7' is not defined",
+            "SwitchName=s0 Nodes=s0": "file:1: host 's0' has the name of a switch",
+            "SwitchName=s0 Nodes=-n": "file:1: '-n' cannot be a host name",
+            "SwitchName=s0 Nodes=n0/x": "file:1: 'n0/x' cannot be a host name",
+            "SwitchName=s0 Nodes=n0\nSwitchName=s1 Nodes=n1": "2 switches have no switch above",
+            "SwitchName=a Switches=b\nSwitchName=b Switches=a": "form a ring: a, b",
+            "SwitchName=r Nodes=n0\nSwitchName=a Switches=b\nSwitchName=b Switches=a":
+                "form a ring: a, b",
+            "": "file: no switch",
+            "# nothing": "file: no switch",
+        }
+        for text, message in cases.items():
+            with self.subTest(text):
+                with self.assertRaises(VclusterError) as caught:
+                    topology.parse(text, "file")
+                self.assertIn(message, str(caught.exception))
+
+
+class Rates(unittest.TestCase):
+    def test_units_are_those_of_tc(self):
+        self.assertEqual(topology.parse_rate("100mbit"), 100_000_000)
+        self.assertEqual(topology.parse_rate("1Gbit"), 1_000_000_000)
+        self.assertEqual(topology.parse_rate("1.5mbit"), 1_500_000)
+        self.assertEqual(topology.parse_rate("125mbps"), 1_000_000_000)
+        for text in ("100", "fast", "1gbit/s", "-1mbit", "0gbit", "1bit"):
+            with self.subTest(text), self.assertRaises(VclusterError):
+                topology.parse_rate(text)
+
+    def test_the_nearest_word_wins(self):
+        tree = topology.parse(TWO_LEVELS, "file")
+        rates = topology.link_rates(tree, default="1gbit", overrides={"n1": "10mbit"})
+        self.assertEqual(rates, {"n0": 100_000_000, "n1": 10_000_000, "n2": 1_000_000_000,
+                                 "n3": 1_000_000_000, "s0": 1_000_000_000, "s1": 1_000_000_000})
+
+    def test_a_bare_link_speed_counts_only_with_a_unit(self):
+        tree = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=40", "file")
+        self.assertEqual(topology.link_rates(tree), {"n0": None})
+        self.assertEqual(topology.link_rates(tree, unit="mbit"), {"n0": 40_000_000})
+
+    def test_an_override_must_name_a_link(self):
+        tree = topology.parse(TWO_LEVELS, "file")
+        for name in ("n9", "top"):
+            with self.subTest(name), self.assertRaises(VclusterError):
+                topology.link_rates(tree, overrides={name: "1gbit"})
+
+
+if __name__ == "__main__":
+    unittest.main()

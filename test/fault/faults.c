@@ -1,0 +1,276 @@
+/*
+ * What the tests of this folder put in trouble: one program, one part for each argument. Prints
+ * "PART ok" from rank 0 when every result was right.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+static void require(int condition, const char* what) {
+    if (!condition) {
+        fprintf(stderr, "faults: wrong: %s\n", what);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static int rank_in(MPI_Comm comm) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+static int size_of(MPI_Comm comm) {
+    int size;
+    MPI_Comm_size(comm, &size);
+    return size;
+}
+
+static int* integers(int count) {
+    int* data = malloc((size_t)count * sizeof *data);
+    require(NULL != data, "memory of the program");
+    return data;
+}
+
+/** A reduction and its spread, of `count` integers whose results are known. */
+static void reduce_and_spread(MPI_Comm comm, int count, int salt) {
+    const int size = size_of(comm);
+    const int rank = rank_in(comm);
+    int* mine = integers(count);
+    int* sum = integers(count);
+    for (int i = 0; i < count; i++) {
+        mine[i] = rank + salt + i;
+        sum[i] = -1;
+    }
+    MPI_Allreduce(mine, sum, count, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < count; i++) {
+        require(sum[i] == size * (size - 1) / 2 + size * (salt + i), "allreduce");
+    }
+    if (rank != salt % size) {
+        memset(sum, 0, (size_t)count * sizeof *sum);
+    }
+    MPI_Bcast(sum, count, MPI_INT, salt % size, comm);
+    require(sum[count - 1] == size * (size - 1) / 2 + size * (salt + count - 1), "bcast");
+    free(sum);
+    free(mine);
+}
+
+/** Everybody's block to everybody. */
+static void exchange(MPI_Comm comm, int count, int salt) {
+    const int size = size_of(comm);
+    const int rank = rank_in(comm);
+    int* out = integers(size * count);
+    int* in = integers(size * count);
+    for (int i = 0; i < size * count; i++) {
+        out[i] = salt + 1000 * rank + i / count;
+        in[i] = -1;
+    }
+    MPI_Alltoall(out, count, MPI_INT, in, count, MPI_INT, comm);
+    for (int i = 0; i < size * count; i++) {
+        require(in[i] == salt + 1000 * (i / count) + rank, "alltoall");
+    }
+    MPI_Allgather(out, count, MPI_INT, in, count, MPI_INT, comm);
+    for (int i = 0; i < size * count; i++) {
+        require(in[i] == salt + 1000 * (i / count), "allgather");
+    }
+    free(in);
+    free(out);
+}
+
+static void use(MPI_Comm comm, int count, int salt) {
+    reduce_and_spread(comm, count, salt);
+    exchange(comm, count, salt);
+    MPI_Barrier(comm);
+}
+
+/* ------------------------------------------------------------------ check, limit */
+
+/** Short, long and very long, on the world and on both halves of it. */
+static void check(void) {
+    static const int counts[] = {1, 1000, 100000};
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank_in(MPI_COMM_WORLD) % 2, 0, &half);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        use(MPI_COMM_WORLD, counts[i], (int)i);
+        use(half, counts[i], (int)i + 1);
+    }
+    MPI_Comm_free(&half);
+}
+
+/** Bytes of address space that the process has now. */
+static rlim_t address_space(void) {
+    unsigned long pages = 0;
+    FILE* file = fopen("/proc/self/statm", "r");
+    require(NULL != file && 1 == fscanf(file, "%lu", &pages), "/proc/self/statm");
+    fclose(file);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/**
+ * Lowers a limit after MPI_Init, which has its own needs, and before the first collective.
+ * "as": that many bytes more than now; "fsize": that many bytes.
+ */
+static void limit(const char* what, const char* bytes) {
+    const int is_space = 0 == strcmp(what, "as");
+    const rlim_t value = strtoul(bytes, NULL, 10) + (is_space ? address_space() : 0);
+    const struct rlimit limits = {value, value};
+    require(0 == setrlimit(is_space ? RLIMIT_AS : RLIMIT_FSIZE, &limits), "setrlimit");
+    check();
+}
+
+/* ------------------------------------------------------------------ loop */
+
+/** Collectives until somebody ends it; two minutes, should nobody do. */
+static void loop(void) {
+    const time_t end = time(NULL) + 120;
+    int go_on = 1;
+    for (int i = 0; go_on; i++) {
+        use(MPI_COMM_WORLD, 1 + i % 5 * 3000, i % 1000);
+        if (0 == i && 0 == rank_in(MPI_COMM_WORLD)) {
+            printf("looping\n");
+            fflush(stdout);
+        }
+        go_on = time(NULL) < end;
+        MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+}
+
+/* ------------------------------------------------------------------ mismatch */
+
+/** An erroneous program: the ranks do not agree how much is broadcast. */
+static void mismatch(const char* bytes) {
+    const int count = (int)strtol(bytes, NULL, 10);
+    const int mine = 0 == rank_in(MPI_COMM_WORLD) ? count : count / 2;
+    char* data = calloc(1, (size_t)count);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(data, mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(data);
+}
+
+/* ------------------------------------------------------------------ communicators */
+
+/** The value in kB of a "Key: value kB" line of a file in /proc. */
+static long kilobytes(const char* path, const char* key) {
+    char line[256];
+    long value = 0;
+    FILE* file = fopen(path, "r");
+    require(NULL != file, path);
+    while (NULL != fgets(line, sizeof line, file)) {
+        if (0 == strncmp(line, key, strlen(key))) {
+            value += strtol(line + strlen(key), NULL, 10);
+        }
+    }
+    fclose(file);
+    return value;
+}
+
+static int descriptors(void) {
+    int count = 0;
+    for (int fd = 0; fd < 4096; fd++) {
+        char path[64];
+        char target[8];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        count += readlink(path, target, sizeof target) > 0;
+    }
+    return count;
+}
+
+/** Every rank tells what it holds. Mappings are address space: shared pages lie in them or not. */
+static void tell_usage(int round) {
+    printf("usage rank %d round %d: %ld kB resident, %ld kB mapped, %d descriptors\n",
+           rank_in(MPI_COMM_WORLD), round, kilobytes("/proc/self/smaps", "Rss:"),
+           kilobytes("/proc/self/status", "VmSize:"), descriptors());
+    fflush(stdout);
+}
+
+static void communicators(void) {
+    for (int i = 1; i <= 200; i++) {
+        MPI_Comm comm;
+        if (0 == i % 4) {
+            MPI_Comm_split(MPI_COMM_WORLD, rank_in(MPI_COMM_WORLD) % 2, 0, &comm);
+        } else {
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        }
+        use(comm, 1 + i % 4 * 2000, i);
+        MPI_Comm_free(&comm);
+        if (50 == i || 200 == i) {
+            tell_usage(i);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ children */
+
+/** What a child does; it never calls MPI. */
+static void be_child(int kind) {
+    if (0 == kind) {
+        _exit(7);
+    }
+    if (1 == kind) {
+        exit(7); /* Runs whatever the libraries registered. */
+    }
+    if (2 == kind) {
+        execl("/bin/sh", "sh", "-c", "ls -l /proc/self/fd; exit 7", (char*)NULL);
+    }
+    char* touched = malloc(1 << 20);
+    memset(touched, kind, 1 << 20); /* Copy-on-write of what the parent uses. */
+    usleep(20000);
+    _exit(7);
+}
+
+static void bear_child(int kind, MPI_Comm comm, int salt) {
+    fflush(stdout);
+    int status = 0;
+    const pid_t child = fork();
+    require(child >= 0, "fork");
+    if (0 == child) {
+        be_child(kind);
+    }
+    use(comm, 5000, salt); /* While the child lives. */
+    require(child == waitpid(child, &status, 0), "waitpid");
+    require(WIFEXITED(status) && 7 == WEXITSTATUS(status), "a child's end");
+    use(comm, 5000, salt + 1);
+}
+
+/** Children come and go, before the first collective, and in the middle of them. */
+static void children(void) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < 20; i++) {
+        bear_child(i % 4, 0 == i % 2 ? comm : MPI_COMM_WORLD, i);
+    }
+    MPI_Comm_free(&comm);
+}
+
+/* ------------------------------------------------------------------ parts */
+
+int main(int argc, char** argv) {
+    const char* part = argc > 1 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    if (0 == strcmp(part, "check")) {
+        check();
+    } else if (0 == strcmp(part, "limit") && argc > 3) {
+        limit(argv[2], argv[3]);
+    } else if (0 == strcmp(part, "loop")) {
+        loop();
+    } else if (0 == strcmp(part, "mismatch") && argc > 2) {
+        mismatch(argv[2]);
+    } else if (0 == strcmp(part, "communicators")) {
+        communicators();
+    } else if (0 == strcmp(part, "children")) {
+        children();
+    } else {
+        require(0, "no such part");
+    }
+    if (0 == rank_in(MPI_COMM_WORLD)) {
+        printf("%s ok\n", part);
+    }
+    MPI_Finalize();
+    return 0;
+}

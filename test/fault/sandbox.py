@@ -1,0 +1,181 @@
+"""Runs a test in namespaces of its own, so that what jobs leave behind can be seen exactly.
+
+Inside, the test is process 1: when it ends, the kernel ends whatever it started. /dev/shm is empty,
+and the network, which abstract sockets belong to as well, is a loopback of its own.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mpi"))
+
+import mpirun  # noqa: E402 (found by the line above)
+
+ENTERED = "UCG_TEST_SANDBOX"
+NAMESPACES = ["--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child", "--mount-proc"]
+SHM_SIZE = "4g"
+
+# What Open MPI and PMIx themselves make in /dev/shm, and may leave when they are killed.
+HOST_NAMES = ("vader_segment.", "ompi.", "pmix", "sm_segment.")
+
+# What was in /tmp before the test.
+KNOWN_NAMES = {name for name in os.listdir("/tmp") if "ucg" in name}
+
+
+def mount_shm(size=SHM_SIZE):
+    """An empty /dev/shm. An earlier one is hidden, not gone."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", "/dev/shm"], check=True,
+                   timeout=20)
+
+
+@contextlib.contextmanager
+def small_shm(size):
+    """Meanwhile /dev/shm is small."""
+    mount_shm(size)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "/dev/shm"], check=True, timeout=20)
+
+
+def enter():
+    """Goes on in the sandbox; skips the test where the kernel or the container allows none."""
+    if ENTERED not in os.environ:
+        unshare = ["unshare"] + ([] if os.geteuid() == 0 else ["--map-root-user"]) + NAMESPACES
+        if subprocess.run(unshare + ["true"], capture_output=True, timeout=60).returncode != 0:
+            print("skipped: this system allows no namespaces")
+            sys.exit(mpirun.SKIPPED)
+        os.execvpe("unshare", unshare + [sys.executable] + sys.argv, {**os.environ, ENTERED: "1"})
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True, timeout=20)
+    mount_shm()
+
+
+@contextlib.contextmanager
+def temporary():
+    """A folder for the jobs' temporary files, in place of /tmp; short, for sockets' names."""
+    with tempfile.TemporaryDirectory(prefix="f", dir="/tmp") as folder:
+        os.environ["TMPDIR"] = folder
+        yield pathlib.Path(folder)
+
+
+# ---------------------------------------------------------------- leftovers
+
+
+def has_ended(pid):
+    """Zombies have nothing left but their exit status, which process 1 never asks orphans for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def processes():
+    """Ids of all processes but this one that have not ended."""
+    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}
+    return {pid for pid in pids if not has_ended(pid)}
+
+
+def running(program):
+    """Ids of the processes that execute `program`, in the order of their birth."""
+    found = []
+    for pid in sorted(processes()):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/exe") == str(program):
+                found.append(pid)
+    return found
+
+
+def await_quiet(seconds):
+    """Waits until no process but this one is left; tells which are."""
+    end = time.monotonic() + seconds
+    while processes() and time.monotonic() < end:
+        time.sleep(0.05)
+    return processes()
+
+
+def end_all():
+    """Ends every process of the sandbox."""
+    for pid in processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    await_quiet(10)
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return "(gone)"
+
+
+def our_sockets():
+    """Names of the library's sockets that are bound."""
+    lines = pathlib.Path("/proc/net/unix").read_text(encoding="ascii").splitlines()
+    return [line.split()[-1] for line in lines if "@ucg" in line]
+
+
+def temporary_names(folder):
+    """What has our name in the jobs' temporary folder, or in /tmp itself."""
+    inside = {str(path) for path in folder.rglob("*ucg*")}
+    return inside | {name for name in os.listdir("/tmp") if "ucg" in name}
+
+
+def our_files(folder):
+    """What is ours: whatever is not Open MPI's in /dev/shm, what has our name elsewhere."""
+    shared = [name for name in os.listdir("/dev/shm") if not name.startswith(HOST_NAMES)]
+    return shared + sorted(temporary_names(folder) - KNOWN_NAMES)
+
+
+def expect_nothing_left(checks, what, folder, seconds=30):
+    """Checks that a job has left no process, no shared memory, no file and no socket."""
+    left = {pid: command_of(pid) for pid in await_quiet(seconds)}
+    checks.expect(not left, f"{what}: still running after {seconds} s: {left}")
+    if left:
+        end_all()
+    checks.expect(not our_sockets(), f"{what}: sockets left: {our_sockets()}")
+    checks.expect(not our_files(folder), f"{what}: files left: {our_files(folder)}")
+
+
+# ---------------------------------------------------------------- tests
+
+
+class Bench:
+    """What a test works with: the program, its launcher, a folder for temporary files."""
+
+    def __init__(self, component_folder, program, temporary_folder):
+        self.checks = mpirun.Checks()
+        self.launcher = mpirun.Launcher(component_folder)
+        self.program = str(pathlib.Path(program).resolve())
+        self.folder = temporary_folder
+
+    def expect_right(self, what, job, part):
+        """Checks that the job ended well, with right results, and left nothing."""
+        self.checks.expect(job.status == 0 and f"{part} ok" in job.output,
+                           f"{what}: status {job.status}\n{job.output[-3000:]}")
+        expect_nothing_left(self.checks, what, self.folder)
+
+    def expect_lines(self, what, job, pattern, count):
+        """Checks that `count` lines of the job's output match."""
+        found = [line for line in job.output.splitlines() if re.search(pattern, line)]
+        self.checks.expect(len(found) == count,
+                           f"{what}: {len(found)} lines match '{pattern}', not {count}:\n"
+                           f"{job.output[-3000:]}")
+
+
+def run(tests):
+    """Runs each of the tests, which are functions of a bench: the main program of a test."""
+    enter()
+    with temporary() as folder:
+        bench = Bench(*sys.argv[1:3], folder)
+        for test in tests:
+            started = time.monotonic()
+            test(bench)
+            print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
+    bench.checks.end()

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Settings that cannot be followed get a clear line, and programs run right all the same.
+
+usage: settings.py COMPONENT-FOLDER FAULTS-PROGRAM
+"""
+
+import sandbox
+
+RANKS = 4
+FALLBACK = "uses Open MPI's other collectives"
+
+
+def expect_fallback(bench, what, job, reason, reasons):
+    """All ranks go without the component: why, `reasons` times; that, once."""
+    bench.expect_right(what, job, "check")
+    bench.expect_lines(what, job, reason, reasons)
+    bench.expect_lines(what, job, FALLBACK, 1)
+
+
+def expect_served(bench, what, job):
+    bench.expect_right(what, job, "check")
+    bench.expect_lines(what, job, FALLBACK, 0)
+    served = sandbox.mpirun.counters(job.output).get("allreduce", (0, 0))
+    bench.checks.expect(served[0] > 0 and served[1] == 0, f"{what}: allreduce counted {served}")
+
+
+def unknown_transport(bench):
+    job = bench.launcher.run(RANKS, [bench.program, "check"], environment={"UCG_TLS": "rocket"})
+    expect_fallback(bench, "UCG_TLS=rocket", job, "UCG_TLS: expected .* found 'rocket'", RANKS)
+
+
+def no_size(bench):
+    job = bench.launcher.run(RANKS, [bench.program, "check"],
+                             environment={"UCG_HEAP_SIZE": "lots"})
+    expect_fallback(bench, "UCG_HEAP_SIZE=lots", job, "UCG_HEAP_SIZE: expected .* found 'lots'",
+                    RANKS)
+
+
+def unknown_algorithm(bench):
+    """The planner's own choice serves."""
+    job = bench.launcher.run(RANKS, [bench.program, "check"], {"coll_ucg_verbose": "1"},
+                             environment={"UCG_ALLREDUCE": "no_such"})
+    expect_served(bench, "UCG_ALLREDUCE=no_such", job)
+    bench.expect_lines("UCG_ALLREDUCE=no_such", job,
+                       "allreduce has no algorithm 'no_such'; it has: .*ring", 1)
+
+
+def different_algorithms(bench):
+    """Ranks that are told different algorithms would not understand one another."""
+    command = ["mpirun", "--oversubscribe",
+               "-n", "2", bench.program, "check",
+               ":", "-n", "2", "-x", "UCG_ALLREDUCE=ring", bench.program, "check"]
+    job = bench.launcher.execute(command)
+    bench.expect_right("different UCG_ALLREDUCE", job, "check")
+    bench.expect_lines("different UCG_ALLREDUCE", job, FALLBACK + ".*[Rr]anks disagree", 1)
+    named = "rank 0 and rank 2 have different settings" in job.output
+    bench.checks.expect(named and "UCG_" in job.output,
+                        f"what differs is not said:\n{job.output[-3000:]}")
+
+
+def no_ucx_transport(bench):
+    job = bench.launcher.run(RANKS, [bench.program, "check"],
+                             {"coll_ucg_tls": "ucx", "pml": "ob1"},
+                             environment={"UCX_TLS": "bogus"})
+    bench.expect_right("UCX_TLS=bogus", job, "check")
+    bench.expect_lines("UCX_TLS=bogus", job, FALLBACK, 1)
+    bench.checks.expect("does UCX_TLS name a transport" in job.output,
+                        f"the remedy is not said:\n{job.output[-3000:]}")
+
+
+def no_ucx_transport_on_one_rank(bench):
+    command = ["mpirun", "--oversubscribe", "--mca", "pml", "ob1", "-x", "UCG_TLS=ucx",
+               "-n", "3", bench.program, "check",
+               ":", "-n", "1", "-x", "UCX_TLS=bogus", bench.program, "check"]
+    job = bench.launcher.execute(command)
+    bench.expect_right("UCX_TLS=bogus on rank 3", job, "check")
+    bench.expect_lines("UCX_TLS=bogus on rank 3", job, FALLBACK, 1)
+
+
+def ucx_unused(bench):
+    """Where shared memory reaches everybody, UCX is not started and cannot be missed."""
+    job = bench.launcher.run(RANKS, [bench.program, "check"],
+                             {"coll_ucg_verbose": "1", "pml": "ob1"},
+                             environment={"UCX_TLS": "bogus"})
+    expect_served(bench, "UCX_TLS=bogus and shared memory", job)
+
+
+sandbox.run([unknown_transport, no_size, unknown_algorithm, different_algorithms,
+             no_ucx_transport, no_ucx_transport_on_one_rank, ucx_unused])

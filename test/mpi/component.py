@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Checks the Open MPI component as its users meet it: parameters, counters, refusals, leftovers.
+
+usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM OTHER-SERIES-LIBRARY
+"""
+
+import os
+import re
+import sys
+import uuid
+
+import mpirun
+
+PARAMETERS = ["priority", "verbose", "tls", "heap_size", "enable_allreduce",
+              "enable_barrier", "allreduce_algorithm"]
+
+
+def check_parameters(checks, launcher):
+    job = launcher.execute(["ompi_info", "--param", "coll", "ucg", "--level", "9"])
+    for name in PARAMETERS:
+        checks.expect(f'"coll_ucg_{name}"' in job.output, f"no parameter coll_ucg_{name}")
+    checks.expect("taken_allreduce" in job.output, "ompi_info does not show the counters")
+
+
+def check_counters(checks, launcher, program):
+    job = launcher.run(3, [program, "use"], {"coll_ucg_verbose": "1"})
+    counted = mpirun.counters(job.output)
+    checks.expect(job.status == 0, job.output)
+    for name in ["allreduce", "bcast", "allgather", "barrier"]:
+        checks.expect(counted.get(name) == (1, 0), f"{name} was counted {counted.get(name)}")
+
+
+def check_switches(checks, launcher, program):
+    job = launcher.run(3, [program, "use"],
+                       {"coll_ucg_verbose": "1", "coll_ucg_enable_bcast": "0"})
+    counted = mpirun.counters(job.output)
+    checks.expect(job.status == 0, job.output)
+    checks.expect("bcast" not in counted, "bcast was switched off and served")
+    checks.expect(counted.get("allreduce") == (1, 0), "allreduce was not served")
+    job = launcher.run(3, [program, "use"], {"coll_ucg_verbose": "1", "coll": "^ucg"})
+    checks.expect(job.status == 0 and not mpirun.counters(job.output), "coll ^ucg was ignored")
+
+
+def check_other_host(checks, launcher, program):
+    """With the basic component the previous allgather calls our own functions during set-up."""
+    job = launcher.run(3, [program, "use"],
+                       {"coll_ucg_verbose": "1", "coll": "ucg,basic,libnbc,self,inter"})
+    checks.expect(job.status == 0, job.output)
+    checks.expect(mpirun.counters(job.output).get("allreduce") == (1, 0), "not served over basic")
+
+
+def check_fallback(checks, launcher, program):
+    """All ranks, or one of them, have no context: everybody goes without, and says it once."""
+    everywhere = launcher.run(3, [program, "use"], {"coll_ucg_tls": "pigeons"})
+    command = ["mpirun", "--oversubscribe", "-n", "1", "-x", "UCG_TLS=pigeons", program, "use", ":",
+               "-n", "2", program, "use"]
+    somewhere = launcher.execute(command)
+    for job in [everywhere, somewhere]:
+        checks.expect(job.status == 0 and "use ok" in job.output, job.output)
+        told = len(re.findall("uses Open MPI's other collectives", job.output))
+        checks.expect(told == 1, f"the user was told {told} times:\n{job.output}")
+
+
+def check_other_series(checks, launcher, program, library):
+    job = launcher.run(2, [program, "use"], environment={"LD_PRELOAD": library})
+    checks.expect(job.status == 0 and "use ok" in job.output, job.output)
+    checks.expect("was built for Open MPI 4.1 and does not work with Open MPI v5.0.3" in job.output,
+                  f"another series was not refused:\n{job.output}")
+
+
+def check_part(checks, launcher, program, part, ranks):
+    job = launcher.run(ranks, [program, part], timeout=240)
+    if "needs more threads" in job.output:
+        return
+    checks.expect(job.status == 0 and f"{part} ok" in job.output,
+                  f"{part} on {ranks} ranks: status {job.status}\n{job.output[-3000:]}")
+
+
+def check_all(checks, launcher, program, library):
+    check_parameters(checks, launcher)
+    check_counters(checks, launcher, program)
+    check_switches(checks, launcher, program)
+    check_other_host(checks, launcher, program)
+    check_fallback(checks, launcher, program)
+    check_other_series(checks, launcher, program, library)
+    for part, ranks in [("use", 1), ("leak", 4), ("churn", 3), ("crowd", 4), ("serialized", 2),
+                        ("multiple", 2), ("multiple", 3), ("spawn", 2)]:
+        check_part(checks, launcher, program, part, ranks)
+        print(f"{part} on {ranks} ranks: done", flush=True)
+
+
+def main():
+    folder, program, library = sys.argv[1:]
+    checks = mpirun.Checks()
+    launcher = mpirun.Launcher(folder)
+    marker = f"UCG_TEST_MARKER={uuid.uuid4()}"
+    launcher.environment.update([marker.split("=")])
+    before = mpirun.shared_memory()
+    check_all(checks, launcher, program, library)
+    left = {name for name in mpirun.shared_memory() - before if "ucg" in name}
+    checks.expect(not left, f"left in /dev/shm: {sorted(left)}")
+    running = mpirun.processes(marker) - {os.getpid()}
+    checks.expect(not running, f"still running: {sorted(running)}")
+    checks.end()
+
+
+main()

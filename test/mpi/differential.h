@@ -1,0 +1,78 @@
+/*
+ * A program that calls every blocking collective in many ways and writes down, for each call and
+ * rank, a digest of all memory that the call might have written. It knows MPI only: the same binary
+ * runs with any collectives, and differential.py compares what two runs wrote.
+ */
+#ifndef UCG_TEST_DIFFERENTIAL_H
+#define UCG_TEST_DIFFERENTIAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <mpi.h>
+
+/** A communicator under test. */
+typedef struct {
+    const char* name;
+    MPI_Comm comm;
+    int rank;
+    int size;
+} place_t;
+
+/** How elements lie in memory. `ints` ints make one element; 0: not of ints. */
+typedef struct {
+    const char* name;
+    MPI_Datatype type;
+    int ints;
+    int elements_max; /**< More would overlap. */
+} layout_t;
+
+enum { LAYOUT_BACKWARDS = 4, LAYOUT_COUNT = 6 };
+extern layout_t layouts[LAYOUT_COUNT];
+void layouts_make(void);
+void layouts_free(void);
+
+/** Memory for elements, with room around it that nobody may write. */
+typedef struct {
+    unsigned char* memory;
+    size_t bytes;
+    void* data; /**< What MPI gets. */
+} buffer_t;
+
+/** Memory for elements [0, count) of a type, filled with bytes that depend on `seed` alone. */
+buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed);
+uint64_t buffer_digest(const buffer_t* buffer);
+void buffer_free(buffer_t* buffer);
+
+/** Where `count` elements lie, as offsets from the address that MPI gets. */
+void span_of(MPI_Datatype type, long count, MPI_Aint* low, MPI_Aint* high);
+
+/** Pseudo-random, the same everywhere: a step of splitmix64. */
+uint64_t next_random(uint64_t* state);
+/** A seed from the name of a case and a rank. */
+uint64_t seed_of(const char* name, int rank);
+
+enum { NAME_MAX_BYTES = 160 };
+/** Writes a case's name: "bcast comm=dup int n=7 root=1". */
+void name_case(char* name, const place_t* place, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** Notes the outcome of a case on this rank. */
+void record(const char* name, uint64_t digest);
+/** The same for floating point that rounds: the digest is compared between ranks and runs, and
+ * `sum` with the other implementation's within rounding. */
+void record_rounded(const char* name, uint64_t digest, double sum);
+/** Notes a self-checked case, which needs no other run. */
+void record_verdict(const char* name, int passed);
+
+/** The most bytes of a vector that a run of this many ranks should use. */
+long bytes_limit(const place_t* place);
+/** Numbers of elements of `type` to try; ends with -1. */
+const long* element_counts(MPI_Datatype type);
+
+void run_moves(const place_t* place);
+void run_vectors(const place_t* place);
+void run_reductions(const place_t* place);
+void run_predefined(const place_t* place);
+void run_mixed(const place_t* place);
+
+#endif

@@ -1,0 +1,114 @@
+"""Runs programs under mpirun, with UCG's component or without, and finds what they leave behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+SKIPPED = 77
+
+
+class Job:
+    """What a run left: its exit status and its output. Standard error is part of the output."""
+
+    def __init__(self, status, output):
+        self.status = status
+        self.output = output
+
+
+class Launcher:
+    """Starts jobs with the component that lies in `folder`."""
+
+    def __init__(self, folder):
+        self.environment = dict(os.environ)
+        self.environment.update(
+            OMPI_ALLOW_RUN_AS_ROOT="1",
+            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+            # The vector operators of Open MPI 4.1 saturate sums of 8-bit integers.
+            OMPI_MCA_op="^avx",
+            OMPI_MCA_btl="^openib",
+        )
+        self.environment["OMPI_MCA_mca_base_component_path"] = f"{folder}:{default_path()}"
+
+    def run(self, ranks, program, mca=None, timeout=300, environment=None):
+        """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters."""
+        command = ["mpirun", "--oversubscribe", "-n", str(ranks)]
+        for name, value in (mca or {}).items():
+            command += ["--mca", name, value]
+        for name in environment or {}:
+            command += ["-x", name]
+        return self.execute(command + program, timeout, environment)
+
+    def execute(self, command, timeout=60, environment=None):
+        """Runs a command in a process group of its own, which a timeout ends as a whole."""
+        process = subprocess.Popen(
+            command,
+            env={**self.environment, **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                output, _ = process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output, _ = process.communicate()
+            return Job(-1, f"{output}\nno end within {timeout} s: {' '.join(command)}")
+        return Job(process.returncode, output)
+
+
+def default_path():
+    """Where Open MPI looks for components: setting the path would otherwise hide them all."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OMPI_MCA_mca_base")}
+    output = subprocess.run(
+        ["ompi_info", "--parsable", "--param", "mca", "base", "--level", "9"],
+        env=environment, capture_output=True, text=True, check=True,
+    ).stdout
+    return re.search(r"mca_base_component_path:value:(.*)", output).group(1).strip('"\n')
+
+
+def shared_memory():
+    """Names in /dev/shm that a job could have made. Other programs may run beside a test."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
+
+
+def processes(marker):
+    """Ids of processes whose environment holds the marker."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as stream:
+                if marker.encode() in stream.read():
+                    found.add(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def counters(output):
+    """What the component says at the end of a run: {collective: (served, passed on)}."""
+    pattern = r"coll/ucg: rank 0 called (\w+): (\d+) by libucg, (\d+) passed on"
+    return {name: (int(taken), int(passed)) for name, taken, passed in re.findall(pattern, output)}
+
+
+class Checks:
+    """Counts what went wrong, and says it."""
+
+    def __init__(self):
+        self.failures = 0
+
+    def expect(self, condition, message):
+        if not condition:
+            self.failures += 1
+            print(f"FAILED: {message}", flush=True)
+        return condition
+
+    def end(self):
+        print("all as expected" if self.failures == 0 else f"{self.failures} failures")
+        sys.exit(0 if self.failures == 0 else 1)

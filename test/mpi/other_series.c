@@ -1,0 +1,13 @@
+/*
+ * Preloaded, makes Open MPI call itself another series: the component must refuse it and say so.
+ */
+#include <string.h>
+
+__attribute__((visibility("default"))) int MPI_Get_library_version(char* version, int* length);
+
+int MPI_Get_library_version(char* version, int* length) {
+    static const char text[] = "Open MPI v5.0.3, package: test, ident: 5.0.3";
+    memcpy(version, text, sizeof text);
+    *length = (int)sizeof text - 1;
+    return 0;
+}

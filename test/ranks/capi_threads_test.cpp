@@ -1,0 +1,391 @@
+// Every collective of the C API among ranks that are threads of this process: real shared memory or
+// real UCX, no MPI. Also what ThreadSanitizer looks at.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/thread_ranks.hpp"
+#include "ucg/ucg.h"
+
+namespace {
+
+using ucg::test::run_thread_ranks;
+using ucg::test::ThreadRank;
+
+using Settings = std::vector<std::pair<const char*, const char*>>;
+
+/// A rank's context and group, gone at the end of the scope.
+class Job {
+  public:
+    Job(ThreadRank& me, const Settings& settings) : me_(me) {
+        ucg_config_h config = nullptr;
+        require(ucg_config_read(&config), "read the configuration");
+        for (const auto& [name, value] : settings) {
+            require(ucg_config_modify(config, name, value), name);
+        }
+        require(ucg_context_create(nullptr, config, &context_), "create the context");
+        ucg_config_release(config);
+        status_ = add_group(groups_.emplace_back());
+    }
+    ~Job() {
+        me_.meeting->wait(); // Nobody leaves while a peer still waits for it.
+        for (ucg_group_h group : groups_) {
+            if (group != nullptr) {
+                ucg_group_destroy(group);
+            }
+        }
+        ucg_context_disconnect(context_);
+        me_.meeting->wait();
+        ucg_context_destroy(context_);
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    ucg_status_t add_group(ucg_group_h& group) {
+        const ucg_group_params_t params = me_.group_params();
+        return ucg_group_create(context_, &params, &group);
+    }
+    void add_another_group() { require(add_group(groups_.emplace_back()), "another group"); }
+
+    ucg_status_t status() const { return status_; }
+    ucg_group_h group(std::size_t index = 0) const { return groups_[index]; }
+    const std::string& complaint() const { return complaint_; }
+
+    void require(ucg_status_t status, const char* what) {
+        if (status != UCG_OK && complaint_.empty()) {
+            complaint_ = std::string(what) + ": " + ucg_status_string(status);
+        }
+    }
+    void require(bool right, const std::string& what) {
+        if (!right && complaint_.empty()) {
+            complaint_ = what;
+        }
+    }
+
+  private:
+    ThreadRank& me_;
+    ucg_context_h context_ = nullptr;
+    std::vector<ucg_group_h> groups_;
+    ucg_status_t status_ = UCG_OK;
+    std::string complaint_;
+};
+
+/// The value that rank `from` contributes at `index` of block `block`.
+std::int64_t value(unsigned from, unsigned block, std::size_t index) {
+    return static_cast<std::int64_t>(from * 1000003ULL + block * 1009ULL + index * 7ULL + 1);
+}
+
+struct Case {
+    unsigned rank = 0;
+    unsigned size = 1;
+    unsigned root = 0;
+    std::size_t count = 0; // Elements of a block or vector.
+    bool in_place = false;
+    ucg_coll_params_t params = {};
+    std::vector<std::int64_t> send, receive, expected;
+    std::vector<std::uint64_t> counts;
+    std::vector<std::int64_t> displs;
+};
+
+void base_params(Case& c, ucg_coll_type_t type) {
+    c.params = {};
+    c.params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS;
+    c.params.type = type;
+    c.params.root = c.root;
+    c.params.count = c.count;
+    c.params.element_bytes = sizeof(std::int64_t);
+    c.params.datatype = UCG_DT_INT64;
+    c.params.op = UCG_OP_SUM;
+    c.counts.assign(c.size, c.count);
+    c.displs.clear();
+    for (unsigned i = 0; i < c.size; ++i) {
+        c.displs.push_back(static_cast<std::int64_t>(i * c.count));
+    }
+    c.params.send_counts = c.params.recv_counts = c.counts.data();
+    c.params.send_displs = c.params.recv_displs = c.displs.data();
+}
+
+std::vector<std::int64_t> blocks_from(unsigned from, unsigned blocks, std::size_t count) {
+    std::vector<std::int64_t> data;
+    for (unsigned block = 0; block < blocks; ++block) {
+        for (std::size_t i = 0; i < count; ++i) {
+            data.push_back(value(from, block, i));
+        }
+    }
+    return data;
+}
+
+/// Block `block` of the sum over ranks [0, ranks).
+std::vector<std::int64_t> summed(unsigned ranks, unsigned block, std::size_t count) {
+    std::vector<std::int64_t> data(count, 0);
+    for (unsigned rank = 0; rank < ranks; ++rank) {
+        for (std::size_t i = 0; i < count; ++i) {
+            data[i] += value(rank, block, i);
+        }
+    }
+    return data;
+}
+
+/// Block `block` of every rank, one after the other.
+std::vector<std::int64_t> gathered(unsigned size, unsigned block, std::size_t count) {
+    std::vector<std::int64_t> data;
+    for (unsigned rank = 0; rank < size; ++rank) {
+        for (std::size_t i = 0; i < count; ++i) {
+            data.push_back(value(rank, block, i));
+        }
+    }
+    return data;
+}
+
+bool sends_blocks(ucg_coll_type_t type) {
+    return type == UCG_COLL_ALLTOALL || type == UCG_COLL_ALLTOALLV || type == UCG_COLL_SCATTER ||
+           type == UCG_COLL_SCATTERV || type == UCG_COLL_REDUCE_SCATTER ||
+           type == UCG_COLL_REDUCE_SCATTER_BLOCK;
+}
+
+std::vector<std::int64_t> expectation(const Case& c, ucg_coll_type_t type) {
+    const bool root = c.rank == c.root;
+    switch (type) {
+    case UCG_COLL_BCAST: return blocks_from(c.root, 1, c.count);
+    case UCG_COLL_REDUCE: return root ? summed(c.size, 0, c.count) : std::vector<std::int64_t>();
+    case UCG_COLL_ALLREDUCE: return summed(c.size, 0, c.count);
+    case UCG_COLL_SCAN: return summed(c.rank + 1, 0, c.count);
+    case UCG_COLL_EXSCAN:
+        return c.rank > 0 ? summed(c.rank, 0, c.count) : std::vector<std::int64_t>();
+    case UCG_COLL_ALLGATHER:
+    case UCG_COLL_ALLGATHERV: return gathered(c.size, 0, c.count);
+    case UCG_COLL_GATHER:
+    case UCG_COLL_GATHERV: return root ? gathered(c.size, 0, c.count) : std::vector<std::int64_t>();
+    case UCG_COLL_ALLTOALL:
+    case UCG_COLL_ALLTOALLV: return gathered(c.size, c.rank, c.count);
+    case UCG_COLL_SCATTER:
+    case UCG_COLL_SCATTERV: {
+        std::vector<std::int64_t> data;
+        for (std::size_t i = 0; i < c.count; ++i) {
+            data.push_back(value(c.root, c.rank, i));
+        }
+        return data;
+    }
+    case UCG_COLL_REDUCE_SCATTER:
+    case UCG_COLL_REDUCE_SCATTER_BLOCK: return summed(c.size, c.rank, c.count);
+    default: return {};
+    }
+}
+
+void fill(Case& c, ucg_coll_type_t type) {
+    base_params(c, type);
+    c.send = blocks_from(c.rank, sends_blocks(type) ? c.size : 1, c.count);
+    c.expected = expectation(c, type);
+    c.receive.assign(std::max(c.expected.size(), c.count), -1);
+    if (type == UCG_COLL_BCAST && c.rank == c.root) {
+        c.receive = c.send;
+    }
+    const bool allowed = type == UCG_COLL_ALLREDUCE || type == UCG_COLL_SCAN ||
+                         type == UCG_COLL_EXSCAN || type == UCG_COLL_ALLTOALL ||
+                         type == UCG_COLL_ALLTOALLV || type == UCG_COLL_ALLGATHER ||
+                         type == UCG_COLL_ALLGATHERV;
+    if (c.in_place && allowed) {
+        c.params.flags |= UCG_COLL_FLAG_IN_PLACE;
+        if (type == UCG_COLL_ALLGATHER || type == UCG_COLL_ALLGATHERV) {
+            std::copy(c.send.begin(), c.send.end(),
+                      c.receive.begin() + static_cast<std::ptrdiff_t>(c.rank * c.count));
+        } else {
+            c.receive = c.send;
+        }
+    }
+    c.params.send_buffer = c.send.data();
+    c.params.recv_buffer = c.receive.data();
+}
+
+bool right(const Case& c) {
+    return std::equal(c.expected.begin(), c.expected.end(), c.receive.begin());
+}
+
+std::string run_all_collectives(ThreadRank& me, const Settings& settings,
+                                const std::vector<std::size_t>& counts) {
+    Job job(me, settings);
+    job.require(job.status(), "make the group");
+    for (const std::size_t count : counts) {
+        for (int type = 0; type < UCG_COLL_LAST && job.complaint().empty(); ++type) {
+            for (const bool in_place : {false, true}) {
+                Case c{me.rank, me.meeting->size(), (me.meeting->size() - 1) / 2, count, in_place};
+                fill(c, static_cast<ucg_coll_type_t>(type));
+                const std::string what = std::string(ucg_coll_type_string(c.params.type)) + " of " +
+                                         std::to_string(count) + (in_place ? " in place" : "");
+                job.require(ucg_coll_run(job.group(), &c.params), what.c_str());
+                job.require(right(c), what + ": wrong result");
+            }
+        }
+    }
+    return job.complaint();
+}
+
+TEST_CASE("capi: every collective over shared memory", "[capi][shm]") {
+    const unsigned size = GENERATE(1U, 2U, 3U, 4U, 5U, 8U);
+    CHECK(run_thread_ranks(size, [](ThreadRank& me) {
+              return run_all_collectives(me, {{"TLS", "shm"}}, {0, 1, 7, 1000, 20000});
+          }) == "");
+}
+
+TEST_CASE("capi: every collective over UCX", "[capi][ucx]") {
+    const unsigned size = GENERATE(2U, 3U, 4U);
+    CHECK(run_thread_ranks(size, [](ThreadRank& me) {
+              return run_all_collectives(me, {{"TLS", "ucx"}}, {0, 1, 7, 1000, 20000});
+          }) == "");
+}
+
+TEST_CASE("capi: every plan passes the proof before it is used", "[capi][verify]") {
+    const unsigned size = GENERATE(2U, 5U);
+    CHECK(run_thread_ranks(size, [](ThreadRank& me) {
+              return run_all_collectives(me, {{"TLS", "shm"}, {"VERIFY", "y"}}, {0, 1, 37});
+          }) == "");
+}
+
+TEST_CASE("capi: nonblocking collectives overlap on two groups", "[capi][nonblocking]") {
+    CHECK(run_thread_ranks(3, [](ThreadRank& me) {
+              Job job(me, {{"TLS", "shm"}});
+              job.add_another_group();
+              constexpr int kCount = 100; // Beyond the window of outstanding collectives.
+              std::vector<Case> cases;
+              for (int i = 0; i < kCount; ++i) {
+                  Case c{me.rank, 3, 1, static_cast<std::size_t>(1 + i * 13 % 700), false};
+                  cases.push_back(c);
+              }
+              std::vector<ucg_coll_h> requests(kCount);
+              for (int i = 0; i < kCount; ++i) {
+                  fill(cases[i], i % 2 == 0 ? UCG_COLL_ALLREDUCE : UCG_COLL_BCAST);
+                  job.require(ucg_coll_init(job.group(i % 3 == 0), &cases[i].params, &requests[i]),
+                              "init");
+                  const ucg_status_t started = ucg_coll_start(requests[i]);
+                  job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
+              }
+              // Each rank waits in an order of its own.
+              for (int i = 0; i < kCount; ++i) {
+                  const int which = (i * 37 + static_cast<int>(me.rank) * 11) % kCount;
+                  job.require(ucg_coll_wait(requests[which]), "wait");
+                  job.require(right(cases[which]), "wrong result");
+                  ucg_coll_free(requests[which]);
+              }
+              return job.complaint();
+          }) == "");
+}
+
+TEST_CASE("capi: a prepared collective runs again with new data", "[capi][persistent]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
+              Job job(me, {{"TLS", "shm"}});
+              Case c{me.rank, 2, 0, 5, false};
+              fill(c, UCG_COLL_ALLREDUCE);
+              ucg_coll_h request = nullptr;
+              job.require(ucg_coll_init(job.group(), &c.params, &request), "init");
+              for (int round = 0; round < 50; ++round) {
+                  std::fill(c.send.begin(), c.send.end(), round + static_cast<int>(me.rank));
+                  ucg_coll_start(request);
+                  ucg_status_t status = UCG_INPROGRESS;
+                  while (status == UCG_INPROGRESS) {
+                      status = ucg_coll_test(request);
+                  }
+                  job.require(status, "test");
+                  job.require(c.receive[4] == 2 * round + 1, "wrong result");
+              }
+              ucg_coll_free(request);
+              return job.complaint();
+          }) == "");
+}
+
+void concatenate(void*, const void* left, const void* right, void* target, std::size_t count) {
+    // Affine maps x -> a x + b modulo 2^32 under composition: associative, not commutative.
+    using Map = std::array<std::uint32_t, 2>;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Map f = static_cast<const Map*>(left)[i];
+        const Map g = static_cast<const Map*>(right)[i];
+        static_cast<Map*>(target)[i] = {f[0] * g[0], f[0] * g[1] + f[1]};
+    }
+}
+
+TEST_CASE("capi: a caller's operator sees its operands in rank order", "[capi][user-op]") {
+    const unsigned size = GENERATE(2U, 3U, 5U, 6U, 7U);
+    CHECK(run_thread_ranks(size, [&](ThreadRank& me) {
+              Job job(me, {{"TLS", "shm"}});
+              using Map = std::array<std::uint32_t, 2>;
+              const auto map_of = [](unsigned rank, unsigned i) {
+                  return Map{2 * rank + 3 + i, rank * 5 + 1};
+              };
+              for (const unsigned count : {1U, 9U, 500U}) {
+                  std::vector<Map> send, receive(count), expected;
+                  for (unsigned i = 0; i < count; ++i) {
+                      send.push_back(map_of(me.rank, i));
+                      Map total = map_of(0, i);
+                      for (unsigned rank = 1; rank < size; ++rank) {
+                          const Map next = map_of(rank, i);
+                          concatenate(nullptr, &total, &next, &total, 1);
+                      }
+                      expected.push_back(total);
+                  }
+                  ucg_coll_params_t params = {};
+                  params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+                  params.type = UCG_COLL_ALLREDUCE;
+                  params.flags = UCG_COLL_FLAG_NON_COMMUTATIVE;
+                  params.send_buffer = send.data();
+                  params.recv_buffer = receive.data();
+                  params.count = count;
+                  params.element_bytes = sizeof(Map);
+                  params.op = UCG_OP_USER;
+                  params.reduce = concatenate;
+                  job.require(ucg_coll_run(job.group(), &params), "allreduce");
+                  job.require(receive == expected, "wrong result");
+              }
+              return job.complaint();
+          }) == "");
+}
+
+TEST_CASE("capi: without room for shared memory all ranks step down to UCX", "[capi][step-down]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
+              // One rank alone has too little: both must decide alike.
+              Job job(me, {{"HEAP_SIZE", me.rank == 1 ? "4k" : "1G"}});
+              job.require(job.status(), "make the group");
+              ucg_group_attr_t attr = {};
+              job.require(ucg_group_query(job.group(), &attr), "query");
+              job.require(attr.uses_shm == 0 && attr.uses_ucx == 1, "not stepped down");
+              Case c{me.rank, 2, 0, 100, false};
+              fill(c, UCG_COLL_ALLREDUCE);
+              job.require(ucg_coll_run(job.group(), &c.params), "allreduce");
+              job.require(right(c), "wrong result");
+              return job.complaint();
+          }) == "");
+}
+
+TEST_CASE("capi: a group that nothing can connect fails on all ranks", "[capi][errors]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
+              Job job(me, {{"HEAP_SIZE", "4k"}, {"TLS", "shm"}});
+              job.require(job.status() == UCG_ERR_UNREACHABLE,
+                          std::string("got ") + ucg_status_string(job.status()));
+              return job.complaint();
+          }) == "");
+}
+
+TEST_CASE("capi: ranks with different settings are told what differs", "[capi][errors]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
+              Job job(me, {{"ALLREDUCE", me.rank == 0 ? "ring" : ""}});
+              job.require(job.status() == UCG_ERR_DISAGREEMENT,
+                          std::string("got ") + ucg_status_string(job.status()));
+              return job.complaint();
+          }) == "");
+}
+
+TEST_CASE("capi: an algorithm that cannot serve gives way with a warning", "[capi][algorithm]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
+              Job job(me, {{"ALLREDUCE", "no_such_algorithm"}, {"TLS", "shm"}});
+              Case c{me.rank, 2, 0, 3, false};
+              fill(c, UCG_COLL_ALLREDUCE);
+              job.require(ucg_coll_run(job.group(), &c.params), "allreduce");
+              job.require(right(c), "wrong result");
+              return job.complaint();
+          }) == "");
+}
+
+} // namespace

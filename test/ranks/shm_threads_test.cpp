@@ -1,0 +1,307 @@
+// The shared-memory transport between threads of one process, each with its own heap: the same code
+// as between processes, where a thread sanitizer can follow it.
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shm/shm.hpp"
+#include "test/ranks/shm_pattern.hpp"
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
+
+namespace {
+
+using namespace ucg;
+using transport::Message;
+using transport::MessageState;
+using transport::ShmAddress;
+using transport::ShmOptions;
+using transport::ShmTransport;
+
+/// All ranks of a group, in one process. Transports go before heaps.
+struct Group {
+    std::vector<std::unique_ptr<shm::Heap>> heaps;
+    std::vector<std::unique_ptr<ShmTransport>> transports;
+
+    Group(const std::vector<Rank>& ranks, const ShmOptions& options) {
+        std::vector<ShmAddress> addresses;
+        for (std::size_t i = 0; i < ranks.size(); ++i) {
+            auto heap = shm::Heap::create({std::uint64_t{1} << 26});
+            REQUIRE(heap.ok());
+            heaps.push_back(std::move(*heap));
+            auto made = ShmTransport::create(*heaps.back(), ranks, static_cast<Rank>(i), options);
+            REQUIRE(made.ok());
+            transports.push_back(std::move(*made));
+            addresses.push_back(transports.back()->address());
+        }
+        std::vector<Status> outcome(ranks.size());
+        run([&](std::size_t i) { outcome[i] = transports[i]->connect(addresses); });
+        for (const Status& status : outcome) {
+            INFO(status.message());
+            REQUIRE(status.ok());
+        }
+    }
+
+    template <typename Body>
+    void run(Body body) {
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < transports.size(); ++i) {
+            threads.emplace_back(body, i);
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+    }
+};
+
+std::vector<Rank> first_ranks(Rank count) {
+    std::vector<Rank> ranks(static_cast<std::size_t>(count));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+}
+
+Message message(transport::Direction direction, Rank peer, std::vector<std::byte>& data,
+                std::uint32_t sequence, std::uint16_t step = 0) {
+    Message m;
+    m.data = data.data();
+    m.bytes = data.size();
+    m.peer = peer;
+    m.sequence = sequence;
+    m.step = step;
+    m.direction = direction;
+    return m;
+}
+constexpr auto kSend = transport::Direction::send;
+constexpr auto kRecv = transport::Direction::recv;
+
+std::vector<std::byte> filled(std::uint64_t bytes, int value) {
+    return std::vector<std::byte>(bytes, static_cast<std::byte>(value));
+}
+
+/// Moves all sides in turn, in this thread, often enough for all that these tests post.
+void settle(Group& group) {
+    for (int i = 0; i < 200; ++i) {
+        for (const auto& transport : group.transports) {
+            transport->progress();
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: threads exchange random messages", "[ranks][shm]") {
+    test::Pattern pattern;
+    pattern.rank_count = GENERATE(2, 3, 4);
+    pattern.seed = GENERATE(21U, 22U);
+    pattern.sizes = {0, 1, 40, 41, 64, 4096, (64 << 10) + 1};
+    ShmOptions options;
+    options.depth = GENERATE(2U, 16U);
+    options.slot_bytes_max = 1024;
+    options.streaming_bytes_min = pattern.seed == 22 ? 64 : options.streaming_bytes_min;
+    Group group(first_ranks(pattern.rank_count), options);
+    std::vector<std::string> errors(group.transports.size());
+    group.run([&](std::size_t i) {
+        test::PatternRank mine(pattern, static_cast<Rank>(i));
+        errors[i] = mine.run(*group.transports[i], shm::Waiter(8, 1));
+    });
+    for (const std::string& error : errors) {
+        CHECK(error.empty());
+    }
+}
+
+TEST_CASE("transport/shm: a short message is complete on return from post", "[ranks][shm]") {
+    Group group(first_ranks(2), {});
+    auto source = filled(8, 5);
+    auto target = filled(8, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    group.transports[0]->post({&send, 1});
+    CHECK(send.state == MessageState::done);
+    group.transports[1]->post({&recv, 1});
+    CHECK(recv.state == MessageState::done);
+    CHECK(target == source);
+    CHECK(group.transports[0]->progress() == 0);
+    CHECK(group.transports[1]->progress() == 0);
+}
+
+TEST_CASE("transport/shm: messages nobody awaits stay in the ring and hold the sender back",
+          "[ranks][shm]") {
+    ShmOptions options;
+    options.depth = 4;
+    Group group(first_ranks(2), options);
+    auto source = filled(8, 1);
+    std::vector<Message> sends;
+    for (std::uint16_t step = 0; step < 6; ++step) {
+        sends.push_back(message(kSend, 1, source, 0, step));
+    }
+    group.transports[0]->post(sends);
+    settle(group);
+    CHECK(sends[3].state == MessageState::done);
+    CHECK(sends[4].state == MessageState::posted);
+    auto target = filled(8, 0);
+    std::vector<Message> recvs;
+    for (std::uint16_t step = 0; step < 6; ++step) {
+        recvs.push_back(message(kRecv, 0, target, 0, step));
+    }
+    group.transports[1]->post(recvs);
+    settle(group);
+    CHECK(sends[5].state == MessageState::done);
+    CHECK(recvs[5].state == MessageState::done);
+}
+
+TEST_CASE("transport/shm: an awaited message is found behind others", "[ranks][shm]") {
+    // The longest needs several rings' worth of fragments, so it is adopted half received.
+    const std::uint64_t bytes = GENERATE(0U, 8U, 5000U, 300000U);
+    ShmOptions options;
+    options.depth = 4;
+    Group group(first_ranks(2), options);
+    auto first = filled(bytes, 1);
+    auto second = filled(16, 2);
+    std::vector<Message> sends = {message(kSend, 1, first, 7), message(kSend, 1, second, 8)};
+    group.transports[0]->post(sends);
+    auto target_second = filled(16, 0);
+    Message wanted = message(kRecv, 0, target_second, 8);
+    group.transports[1]->post({&wanted, 1});
+    auto target_first = filled(bytes, 0);
+    Message late = message(kRecv, 0, target_first, 7);
+    const bool post_half_way = GENERATE(false, true);
+    if (post_half_way) {
+        group.transports[1]->post({&late, 1});
+    }
+    settle(group);
+    CHECK(wanted.state == MessageState::done);
+    CHECK(target_second == second);
+    if (!post_half_way) {
+        group.transports[1]->post({&late, 1});
+    }
+    settle(group);
+    CHECK(late.state == MessageState::done);
+    CHECK(target_first == first);
+}
+
+TEST_CASE("transport/shm: channels and steps tell messages apart", "[ranks][shm]") {
+    Group group(first_ranks(2), {});
+    auto data = filled(8, 3);
+    auto none = filled(0, 0);
+    std::vector<Message> sends = {message(kSend, 1, none, 0), message(kSend, 1, data, 0)};
+    sends[0].channel = transport::kSignalChannel;
+    group.transports[0]->post(sends);
+    auto target = filled(8, 0);
+    std::vector<Message> recvs = {message(kRecv, 0, target, 0), message(kRecv, 0, none, 0)};
+    recvs[1].channel = transport::kSignalChannel;
+    group.transports[1]->post(recvs);
+    settle(group);
+    CHECK(recvs[0].state == MessageState::done);
+    CHECK(recvs[1].state == MessageState::done);
+    CHECK(target == data);
+}
+
+TEST_CASE("transport/shm: lengths that disagree fail the group and are explained", "[ranks][shm]") {
+    set_log_level(LogLevel::error);
+    Group group(first_ranks(2), {});
+    auto source = filled(8, 1);
+    auto target = filled(16, 0);
+    auto other = filled(4, 0);
+    Message send = message(kSend, 1, source, 0);
+    std::vector<Message> recvs = {message(kRecv, 0, target, 0), message(kRecv, 0, other, 1)};
+    const bool early = GENERATE(false, true);
+    group.transports[0]->post({&send, 1});
+    if (early) {
+        std::swap(recvs[0], recvs[1]);
+    }
+    group.transports[1]->post(recvs);
+    unsigned failed = 0;
+    for (int i = 0; i < 4; ++i) {
+        failed += group.transports[1]->progress();
+    }
+    CHECK(failed == 2);
+    CHECK(recvs[0].state == MessageState::failed);
+    CHECK(recvs[1].state == MessageState::failed);
+    CHECK(group.transports[1]->status().code() == Code::disagreement);
+    Message again = message(kSend, 0, source, 2);
+    group.transports[1]->post({&again, 1});
+    CHECK(again.state == MessageState::failed);
+    CHECK(group.transports[1]->progress() == 1);
+}
+
+TEST_CASE("transport/shm: ranks of a host need not follow one another", "[ranks][shm]") {
+    Group group({3, 17, 90}, {});
+    for (std::size_t from = 0; from < 3; ++from) {
+        for (std::size_t to = 0; to < 3; ++to) {
+            if (from == to) {
+                continue;
+            }
+            const std::vector<Rank> ranks = {3, 17, 90};
+            auto source = filled(100, static_cast<int>(from * 3 + to));
+            auto target = filled(100, 0);
+            Message send = message(kSend, ranks[to], source, 0);
+            Message recv = message(kRecv, ranks[from], target, 0);
+            group.transports[from]->post({&send, 1});
+            group.transports[to]->post({&recv, 1});
+            CHECK(recv.state == MessageState::done);
+            CHECK(target == source);
+        }
+    }
+}
+
+TEST_CASE("transport/shm: buffers in the heap are seen by peers, others are not", "[ranks][shm]") {
+    Group group(first_ranks(2), {});
+    const auto lease = group.heaps[0]->lease(100);
+    REQUIRE(lease.ok());
+    auto own = filled(100, 1);
+    constexpr std::uint32_t kSequence = 200;
+    using graph::BufferKind;
+    transport::Transport& reader = *group.transports[1];
+    CHECK(reader.peer_buffer(0, BufferKind::input, kSequence) == nullptr);
+    REQUIRE(group.transports[0]->expose(kSequence, {lease->data() + 8, own.data(), nullptr}).ok());
+    lease->data()[8] = std::byte{42};
+    const std::byte* seen = reader.peer_buffer(0, BufferKind::input, kSequence);
+    REQUIRE(seen != nullptr);
+    CHECK(*seen == std::byte{42});
+    CHECK(reader.peer_buffer(0, BufferKind::output, kSequence) == nullptr);
+    CHECK(reader.peer_buffer(0, BufferKind::scratch, kSequence) == nullptr);
+    CHECK(reader.peer_buffer(0, BufferKind::input, kSequence + 64) == nullptr);
+}
+
+TEST_CASE("transport/shm: settings that differ are a disagreement", "[ranks][shm]") {
+    auto heap = shm::Heap::create({std::uint64_t{1} << 24});
+    REQUIRE(heap.ok());
+    const auto ranks = first_ranks(2);
+    ShmOptions other;
+    other.depth = 8;
+    const auto first = ShmTransport::create(**heap, ranks, 0, {});
+    const auto second = ShmTransport::create(**heap, ranks, 1, other);
+    REQUIRE(first.ok());
+    REQUIRE(second.ok());
+    const std::vector<ShmAddress> addresses = {(*first)->address(), (*second)->address()};
+    CHECK((*first)->connect(addresses).code() == Code::disagreement);
+    CHECK((*second)->connect(addresses).code() == Code::disagreement);
+}
+
+TEST_CASE("transport/shm: a heap that is too small is a status, and nothing stays leased",
+          "[ranks][shm]") {
+    auto heap = shm::Heap::create({std::uint64_t{1} << 16});
+    REQUIRE(heap.ok());
+    const auto made = ShmTransport::create(**heap, first_ranks(8), 0, {});
+    CHECK(made.status().code() == Code::out_of_memory);
+    CHECK((*heap)->free_bytes() == (*heap)->capacity_bytes());
+}
+
+TEST_CASE("transport/shm: rings shrink with the ranks so that a host's share is bounded",
+          "[ranks][shm]") {
+    const ShmOptions options;
+    for (const std::uint32_t count : {1U, 2U, 4U, 16U, 48U, 96U, 128U, 192U}) {
+        CAPTURE(count);
+        const auto shape = transport::ring_shape(count, options);
+        CHECK(shape.slot_bytes % kCacheLine == 0);
+        CHECK(shape.slot_bytes >= options.slot_bytes_min);
+        CHECK(shape.depth >= 4);
+        const std::uint64_t all =
+            std::uint64_t{count} * (count - 1) * (shape.ring_bytes() - sizeof(shm::RingCredit));
+        CHECK((all <= options.host_bytes_max || shape.slot_bytes == options.slot_bytes_min));
+    }
+    CHECK(transport::ring_shape(2, options) == shm::RingShape{16, 16 << 10});
+}

@@ -1,0 +1,187 @@
+// How things end: workers that close in any order, with and without a fence, and peers that die.
+// Nothing may be printed in an ordinary end, and nothing may hang in any.
+#include <thread>
+
+#include "test/ranks/ucx_support.hpp"
+#include "test/support/catch.hpp"
+
+using namespace ucg;
+using namespace ucg::test;
+
+namespace {
+
+enum class Ending {
+    fence,       ///< As an MPI library ends: part, fence, destroy.
+    destructor,  ///< Everyone just destroys its worker.
+    first_early, ///< Rank 0 ends at once, the others 300 ms later, serving the network meanwhile.
+    last_early,  ///< The same with the last rank.
+};
+
+/// Everyone sends to its right neighbour only, so that most connections are needed one way.
+std::string ring(const ForkedRank& rank, UcxTransport& transport) {
+    std::string wrong;
+    for (std::uint32_t i = 0; i < 50 && wrong.empty(); ++i) {
+        const std::uint64_t bytes = i % 5 == 0 ? 20000 : i;
+        const Rank right = (rank.rank() + 1) % rank.size();
+        const Rank left = (rank.rank() + rank.size() - 1) % rank.size();
+        auto out = filled(i, bytes);
+        std::vector<std::byte> in(bytes);
+        Message pair[] = {message(Direction::send, right, out, i),
+                          message(Direction::recv, left, in, i)};
+        transport.post(pair);
+        complete(transport, pair);
+        wrong = check_done(pair, transport.status());
+        if (wrong.empty() && in != out) {
+            wrong = "wrong bytes";
+        }
+    }
+    return wrong;
+}
+
+std::string end_as(const ForkedRank& rank, const Fabric& fabric, Ending ending) {
+    RankWorker own(rank, options_for(fabric));
+    if (!own.worker) {
+        return own.complaint;
+    }
+    auto transport = own.group(1, rank.rank());
+    const std::string wrong = ring(rank, *transport);
+    transport.reset();
+    if (ending == Ending::fence) {
+        while (!own.worker->close_progress()) {
+        }
+        rank.barrier_polling([&] { own.worker->progress(); });
+    }
+    const bool early = (ending == Ending::first_early && rank.rank() == 0) ||
+                       (ending == Ending::last_early && rank.rank() == rank.size() - 1);
+    if ((ending == Ending::first_early || ending == Ending::last_early) && !early) {
+        const auto until = std::chrono::steady_clock::now() + 300ms;
+        while (std::chrono::steady_clock::now() < until) {
+            own.worker->progress();
+        }
+    }
+    const auto start = std::chrono::steady_clock::now();
+    own.worker.reset();
+    if (ending == Ending::fence && std::chrono::steady_clock::now() - start > 500ms) {
+        return "destroying a worker that had parted took too long";
+    }
+    return wrong;
+}
+
+/// The data of a sender that has gone is still there for a receive that is posted afterwards.
+std::string sender_gone(const ForkedRank& rank, const Fabric& fabric) {
+    RankWorker own(rank, options_for(fabric));
+    if (!own.worker) {
+        return own.complaint;
+    }
+    auto transport = own.group(1, rank.rank());
+    std::vector<std::vector<std::byte>> buffers;
+    std::vector<Message> messages;
+    for (std::uint32_t i = 0; i < 20; ++i) {
+        buffers.push_back(rank.rank() == 0 ? filled(i, i * 50) : std::vector<std::byte>(i * 50));
+        messages.push_back(message(rank.rank() == 0 ? Direction::send : Direction::recv,
+                                   1 - rank.rank(), buffers.back(), i));
+    }
+    std::string wrong;
+    if (rank.rank() == 0) {
+        transport->post(messages);
+        complete(*transport, messages);
+        wrong = check_done(messages, transport->status());
+        transport.reset();
+        own.worker.reset();
+        return wrong;
+    }
+    const auto until = std::chrono::steady_clock::now() + 500ms;
+    while (std::chrono::steady_clock::now() < until) {
+        own.worker->progress();
+    }
+    transport->post(messages);
+    complete(*transport, messages);
+    wrong = check_done(messages, transport->status());
+    for (std::uint32_t i = 0; i < 20 && wrong.empty(); ++i) {
+        wrong = buffers[i] == filled(i, i * 50) ? "" : "wrong bytes";
+    }
+    return wrong;
+}
+
+/// The last rank dies while the others wait for it; with `sending`, they send to it as well.
+std::string killed(const ForkedRank& rank, const Fabric& fabric, bool sending) {
+    RankWorker own(rank, options_for(fabric));
+    if (!own.worker) {
+        return own.complaint;
+    }
+    auto transport = own.group(1, rank.rank());
+    const std::string wrong = ring(rank, *transport);
+    const Rank victim = rank.size() - 1;
+    if (!wrong.empty() || rank.rank() == victim) {
+        kill(getpid(), SIGKILL);
+    }
+    std::vector<std::byte> in(1 << 20);
+    std::vector<std::byte> out(1 << 20);
+    std::vector<Message> messages = {message(Direction::recv, victim, in, 1000)};
+    if (sending) {
+        messages.push_back(message(Direction::send, victim, out, 1000));
+        messages.push_back(message(Direction::send, victim, {out.data(), 8}, 1000, 1));
+    }
+    transport->post(messages);
+    if (!complete(*transport, messages, 15s)) {
+        return "a message to a dead peer neither failed nor ended";
+    }
+    if (messages[0].state != MessageState::failed || transport->status().ok()) {
+        return "the death of a peer was not reported";
+    }
+    // What the living have to say to one another still goes.
+    if (rank.size() == 3) {
+        std::vector<std::byte> word(64);
+        Message last = message(rank.rank() == 0 ? Direction::send : Direction::recv,
+                               1 - rank.rank(), word, 2000);
+        transport->post({&last, 1});
+        if (!complete(*transport, {&last, 1}, 10s) || last.state != MessageState::done) {
+            return "the living could not speak";
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("ucx: workers end silently in any order", "[ucx][ranks]") {
+    for (const Fabric& fabric : kFabrics) {
+        for (const Ending ending :
+             {Ending::fence, Ending::destructor, Ending::first_early, Ending::last_early}) {
+            for (const int size : {2, 3}) {
+                INFO(fabric.name << ", ending " << static_cast<int>(ending) << ", " << size
+                                 << " ranks");
+                const auto results = fork_ranks(size, 30s, [&](const ForkedRank& rank) {
+                    return end_as(rank, fabric, ending);
+                });
+                CHECK(complaints(results) == "");
+            }
+        }
+    }
+}
+
+TEST_CASE("ucx: data outlives its sender", "[ucx][ranks]") {
+    for (const Fabric& fabric : kFabrics) {
+        INFO(fabric.name);
+        const auto results =
+            fork_ranks(2, 30s, [&](const ForkedRank& rank) { return sender_gone(rank, fabric); });
+        CHECK(complaints(results) == "");
+    }
+}
+
+TEST_CASE("ucx: a peer that is killed fails its messages and no others", "[ucx][ranks]") {
+    for (const bool short_lane : {false, true}) {
+        for (const bool sending : {false, true}) {
+            INFO("short lane " << short_lane << ", sending " << sending);
+            const Fabric fabric{"tcp", "tcp", short_lane};
+            const auto results = fork_ranks(
+                3, 60s, [&](const ForkedRank& rank) { return killed(rank, fabric, sending); });
+            CHECK(results[2].signal == SIGKILL);
+            CHECK(results[2].output == "");
+            for (int rank = 0; rank < 2; ++rank) {
+                INFO(results[static_cast<std::size_t>(rank)].output);
+                CHECK(results[static_cast<std::size_t>(rank)].ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// Runs a test body in N threads of this process, as ranks of one job: each has a context of its
+// own, and they find each other through an allgather in plain memory.
+#pragma once
+
+#include <barrier>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ucg/ucg.h"
+
+namespace ucg::test {
+
+/// The bootstrap of the ranks of one job.
+class Meeting {
+  public:
+    explicit Meeting(unsigned size) : size_(size), barrier_(size), slots_(size) {}
+
+    unsigned size() const { return size_; }
+    void wait() { barrier_.arrive_and_wait(); }
+
+    void allgather(unsigned rank, const void* send, void* receive, std::size_t bytes) {
+        slots_[rank].assign(static_cast<const char*>(send), bytes);
+        wait();
+        for (unsigned i = 0; i < size_; ++i) {
+            std::memcpy(static_cast<char*>(receive) + i * bytes, slots_[i].data(), bytes);
+        }
+        wait();
+    }
+
+  private:
+    unsigned size_;
+    std::barrier<> barrier_;
+    std::vector<std::string> slots_;
+};
+
+/// What a rank's body gets.
+struct ThreadRank {
+    Meeting* meeting = nullptr;
+    unsigned rank = 0;
+
+    static int allgather(void* self, const void* send, void* receive, std::size_t bytes) {
+        auto* me = static_cast<ThreadRank*>(self);
+        me->meeting->allgather(me->rank, send, receive, bytes);
+        return 0;
+    }
+
+    ucg_group_params_t group_params() {
+        ucg_group_params_t params = {};
+        params.rank = rank;
+        params.size = meeting->size();
+        params.oob_allgather = allgather;
+        params.oob_arg = this;
+        return params;
+    }
+};
+
+/// Runs `body` on every rank; returns what went wrong, one line per rank, empty if nothing.
+/// A body returns its complaint, or an empty string.
+inline std::string run_thread_ranks(unsigned size,
+                                    const std::function<std::string(ThreadRank&)>& body) {
+    Meeting meeting(size);
+    std::vector<std::thread> threads;
+    std::vector<std::string> complaints(size);
+    for (unsigned rank = 0; rank < size; ++rank) {
+        threads.emplace_back([&, rank] {
+            ThreadRank me{&meeting, rank};
+            complaints[rank] = body(me);
+        });
+    }
+    std::string all;
+    for (unsigned rank = 0; rank < size; ++rank) {
+        threads[rank].join();
+        if (!complaints[rank].empty()) {
+            all += "rank " + std::to_string(rank) + ": " + complaints[rank] + "\n";
+        }
+    }
+    return all;
+}
+
+} // namespace ucg::test

@@ -1,0 +1,59 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/config.hpp"
+
+namespace ucg::capi {
+namespace {
+
+TEST_CASE("config: sizes are written as UCX writes them", "[config]") {
+    CHECK(parse_size("65536").value() == 65536);
+    CHECK(parse_size("64k").value() == 65536);
+    CHECK(parse_size("64K").value() == 65536);
+    CHECK(parse_size("16M").value() == 16U << 20);
+    CHECK(parse_size("2G").value() == 2ULL << 30);
+    for (const char* wrong :
+         {"", "k", "1.5M", "-1", "12q", "12kk", "99999999999999999999", "99999999999G"}) {
+        CAPTURE(wrong);
+        CHECK(parse_size(wrong).status().code() == Code::invalid_argument);
+    }
+}
+
+TEST_CASE("config: wrong values are refused with the variable's name", "[config]") {
+    Config config;
+    const auto message = [&](const char* name, const char* value) {
+        const Status status = config.set(name, value);
+        CHECK(status.code() == Code::invalid_argument);
+        return std::string(status.message());
+    };
+    CHECK(message("NO_SUCH", "1") == "there is no variable UCG_NO_SUCH");
+    CHECK(message("TLS", "shm,rocket") ==
+          "UCG_TLS: expected a list of shm and ucx, found 'shm,rocket'");
+    CHECK(message("TLS", "") == "UCG_TLS: expected a list of shm and ucx, found ''");
+    CHECK(message("VERIFY", "maybe") == "UCG_VERIFY: expected y or n, found 'maybe'");
+    CHECK(message("HEAP_SIZE", "lots") ==
+          "UCG_HEAP_SIZE: expected a size such as 65536, 64k, 16M or 1G, found 'lots'");
+    CHECK(message("TIMEOUT", "0") ==
+          "UCG_TIMEOUT: expected a number of seconds above 0, found '0'");
+    CHECK(config.shm_enabled());
+    CHECK(config.ucx_enabled());
+}
+
+TEST_CASE("config: what the planner depends on is in the hash", "[config]") {
+    Config plain;
+    Config forced;
+    CHECK(plain.plan_hash() == forced.plan_hash());
+    REQUIRE(forced.set("ALLREDUCE", "ring").ok());
+    CHECK(plain.plan_hash() != forced.plan_hash());
+    CHECK(forced.algorithm(graph::Collective::allreduce) == "ring");
+    REQUIRE(plain.set("LOG_LEVEL", "info").ok());
+    CHECK(plain.plan_hash() == Config().plan_hash());
+}
+
+TEST_CASE("config: every variable is printed with its meaning", "[config]") {
+    const std::string text = Config().to_text();
+    CHECK(text.find("UCG_TLS=shm,ucx\n") != std::string::npos);
+    CHECK(text.find("# Algorithm of allreduce; empty: the planner chooses. One of:") !=
+          std::string::npos);
+}
+
+} // namespace
+} // namespace ucg::capi

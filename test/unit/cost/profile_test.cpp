@@ -1,0 +1,198 @@
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/cost/profile.hpp"
+
+using namespace ucg;
+using namespace ucg::cost;
+using topo::Distance;
+
+namespace {
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+    const std::size_t at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, what.size(), by);
+}
+
+// The default's text with one change, as somebody who edits a profile would make it.
+std::string failure_of(std::string_view what, std::string_view by) {
+    const Result<Profile> profile = parse_toml(replaced(to_toml(default_profile()), what, by));
+    REQUIRE_FALSE(profile.ok());
+    CHECK(profile.status().code() == Code::invalid_argument);
+    return std::string(profile.status().message());
+}
+
+} // namespace
+
+TEST_CASE("cost: a message costs two overheads, the wire, and each byte but one", "[cost]") {
+    const LogGp model = {.latency_ns = 100, .overhead_ns = 10, .gap_ns = 7, .gap_per_byte_ns = 0.5};
+    CHECK(message_ns(model, 0) == 120);
+    CHECK(message_ns(model, 1) == 120);
+    CHECK(message_ns(model, 5) == 122);
+    CHECK(message_ns(model, 1ULL << 32) == Approx(120 + 2147483647.5));
+}
+
+TEST_CASE("cost: by default, farther is dearer at every size", "[cost]") {
+    const Profile& profile = default_profile();
+    for (std::size_t i = 1; i < topo::kDistanceCount; ++i) {
+        const auto nearer = static_cast<Distance>(i - 1);
+        const auto farther = static_cast<Distance>(i);
+        INFO(topo::name(nearer) << " and " << topo::name(farther));
+        for (const std::uint64_t bytes : {0ULL, 8ULL, 4096ULL, 1ULL << 20, 1ULL << 33}) {
+            CHECK(message_ns(profile.level(nearer), bytes) <
+                  message_ns(profile.level(farther), bytes));
+        }
+        CHECK(profile.level(nearer).gap_ns < profile.level(farther).gap_ns);
+    }
+    // Copying within a process is cheaper than handing over, which copies in and out.
+    CHECK(profile.copy_per_byte_ns < profile.level(Distance::core).gap_per_byte_ns);
+    CHECK(profile.reduce_per_byte_ns > 0);
+    CHECK(profile.reduce_fixed_ns > 0);
+}
+
+TEST_CASE("cost: the default's orders of magnitude", "[cost]") {
+    const auto microseconds = [](Distance distance, std::uint64_t bytes) {
+        return message_ns(default_profile().level(distance), bytes) / 1000;
+    };
+    CHECK(microseconds(Distance::cache, 8) == Approx(0.08).margin(0.03));
+    CHECK(microseconds(Distance::cache, 1 << 20) == Approx(60).margin(15));
+    CHECK(microseconds(Distance::network, 8) > 2);                        // RDMA.
+    CHECK(microseconds(Distance::network, 8) < 15);                       // Kernel TCP.
+    CHECK(microseconds(Distance::network, 1 << 20) > (1 << 20) / 3125.0); // 25 Gbit/s.
+    CHECK(microseconds(Distance::network, 1 << 20) < (1 << 20) / 1250.0); // 10 Gbit/s.
+}
+
+TEST_CASE("cost: a profile as TOML", "[cost][toml]") {
+    Profile profile;
+    profile.copy_per_byte_ns = 0.027;
+    profile.levels[0] = {30, 15.5, 20, 1e-9};
+    const std::string text = to_toml(profile);
+    CHECK(text.starts_with("# UCG cost profile. Times are in nanoseconds.\n"
+                           "\n"
+                           "[compute]\n"
+                           "copy_per_byte_ns = 0.027\n"
+                           "reduce_per_byte_ns = 0.0\n"
+                           "reduce_fixed_ns = 0.0\n"
+                           "\n"
+                           "[levels.core]\n"
+                           "latency_ns = 30.0\n"
+                           "overhead_ns = 15.5\n"
+                           "gap_ns = 20.0\n"
+                           "gap_per_byte_ns = 1e-09\n"
+                           "\n"
+                           "[levels.cache]\n"));
+    const Result<Profile> parsed = parse_toml(text);
+    INFO(parsed.status().message());
+    REQUIRE(parsed.ok());
+    CHECK(*parsed == profile);
+}
+
+TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") {
+    const auto check = [](const Profile& profile) {
+        const Result<Profile> parsed = parse_toml(to_toml(profile));
+        INFO(parsed.status().message());
+        REQUIRE(parsed.ok());
+        CHECK(*parsed == profile);
+    };
+    SECTION("the default") {
+        check(default_profile());
+    }
+    SECTION("extremes") {
+        Profile profile;
+        profile.copy_per_byte_ns = std::numeric_limits<double>::max();
+        profile.reduce_per_byte_ns = std::numeric_limits<double>::min();
+        profile.reduce_fixed_ns = 1e22;
+        check(profile);
+    }
+    SECTION("random") {
+        std::mt19937_64 random(20);
+        for (int i = 0; i < 50; ++i) {
+            const auto number = [&] {
+                return std::exp(std::uniform_real_distribution<double>(-40, 40)(random));
+            };
+            Profile profile{{}, number(), number(), number()};
+            for (LogGp& level : profile.levels) {
+                level = {number(), number(), number(), number()};
+            }
+            check(profile);
+        }
+    }
+}
+
+TEST_CASE("cost: whole numbers are accepted", "[cost][toml]") {
+    const Result<Profile> profile = parse_toml(
+        replaced(to_toml(default_profile()), "latency_ns = 4000.0", "latency_ns = 4000"));
+    REQUIRE(profile.ok());
+    CHECK(*profile == default_profile());
+}
+
+TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml][malformed]") {
+    SECTION("not TOML") {
+        const std::string message = failure_of("[compute]", "[compute");
+        CHECK(message.starts_with("line 3, column "));
+    }
+    SECTION("nothing") {
+        CHECK(parse_toml("").status().message() ==
+              "line 1: compute: expected a table, found nothing");
+    }
+    SECTION("a value for a table") {
+        CHECK(parse_toml("compute = 3").status().message() ==
+              "line 1: compute: expected a table, found 3");
+    }
+    SECTION("a level missing") {
+        CHECK(failure_of("[levels.numa]", "[levels.number]") ==
+              "line 8: levels.numa: expected a table, found nothing");
+    }
+    SECTION("a key missing") {
+        CHECK(
+            failure_of("overhead_ns = 500.0\n", "") ==
+            "line 38: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "found nothing");
+    }
+    SECTION("a negative number") {
+        CHECK(
+            failure_of("overhead_ns = 500.0", "overhead_ns = -500.0") ==
+            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "found -500");
+    }
+    SECTION("not a number") {
+        CHECK(
+            failure_of("overhead_ns = 500.0", "overhead_ns = nan") ==
+            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "found nan");
+    }
+    SECTION("a word") {
+        CHECK(
+            failure_of("overhead_ns = 500.0", "overhead_ns = \"much\"") ==
+            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "found \"much\"");
+    }
+    SECTION("a list") {
+        CHECK(
+            failure_of("overhead_ns = 500.0", "overhead_ns = [500.0]") ==
+            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "found an array");
+    }
+    SECTION("a truth value") {
+        CHECK(
+            failure_of("overhead_ns = 500.0", "overhead_ns = true") ==
+            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "found a truth value");
+    }
+    SECTION("a key more") {
+        CHECK(
+            failure_of("overhead_ns = 500.0", "overhead_ns = 500.0\noverhead_us = 0.5") ==
+            "line 41: levels.network.overhead_us: expected only keys of a profile, found this one");
+    }
+    SECTION("a level more") {
+        CHECK(failure_of("[levels.core]", "[levels.rack]\n[levels.core]") ==
+              "line 8: levels.rack: expected only keys of a profile, found this one");
+    }
+    SECTION("a table more") {
+        CHECK(failure_of("[compute]", "[machine]\n[compute]") ==
+              "line 3: machine: expected only keys of a profile, found this one");
+    }
+}

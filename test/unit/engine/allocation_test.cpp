@@ -1,0 +1,241 @@
+// After its first run a plan runs without allocating memory, whatever it consists of.
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/engine/operators.hpp"
+#include "ucg_coll/plan/plan.hpp"
+#include "ucg_coll/transport/loopback/loopback.hpp"
+
+namespace {
+
+bool counting = false;
+unsigned allocations = 0;
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+    allocations += counting ? 1 : 0;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+
+} // namespace
+
+// The whole executable allocates through these. Not inline: gcc would see one half of a pair only
+// and take it for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    return allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes) {
+    return allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/,
+                                       std::align_val_t /*alignment*/) noexcept {
+    std::free(memory);
+}
+
+namespace ucg {
+namespace {
+
+/// Counts while it lives.
+class Count {
+  public:
+    Count() {
+        allocations = 0;
+        counting = true;
+    }
+    ~Count() { counting = false; }
+    Count(const Count&) = delete;
+    Count& operator=(const Count&) = delete;
+    static unsigned result() { return allocations; }
+};
+
+/// The loopback, whose buffers for early messages are not the engine's: they are not counted.
+class Uncounted final : public transport::Transport {
+  public:
+    explicit Uncounted(transport::Transport& inner) : inner_(inner) {}
+
+    std::string_view name() const override { return inner_.name(); }
+    void post(std::span<transport::Message> messages) override {
+        const bool was_counting = std::exchange(counting, false);
+        inner_.post(messages);
+        counting = was_counting;
+    }
+    unsigned progress() override {
+        const bool was_counting = std::exchange(counting, false);
+        const unsigned events = inner_.progress();
+        counting = was_counting;
+        return events;
+    }
+    Status status() const override { return inner_.status(); }
+
+  private:
+    transport::Transport& inner_;
+};
+
+struct One {
+    One(const graph::Schedule& schedule, transport::LoopbackFabric& fabric)
+        : transport(fabric.transport(schedule.rank)),
+          routes(static_cast<std::size_t>(schedule.rank_count), &transport),
+          input(schedule.input_bytes), output(schedule.output_bytes), engine({&transport}) {
+        routes[static_cast<std::size_t>(schedule.rank)] = nullptr;
+        program = engine::lower(schedule, routes).value();
+        execution = std::make_unique<engine::Execution>(program);
+    }
+
+    Uncounted transport;
+    std::vector<transport::Transport*> routes;
+    std::vector<std::byte> input;
+    std::vector<std::byte> output;
+    engine::Program program;
+    engine::Engine engine;
+    std::unique_ptr<engine::Execution> execution;
+};
+
+using Ranks = std::vector<std::unique_ptr<One>>;
+
+Ranks ranks_for(const std::vector<graph::Schedule>& schedules, transport::LoopbackFabric& fabric) {
+    Ranks ranks;
+    for (const graph::Schedule& schedule : schedules) {
+        ranks.push_back(std::make_unique<One>(schedule, fabric));
+    }
+    return ranks;
+}
+
+bool run(Ranks& ranks) {
+    const engine::Reduction sum{
+        engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
+    for (const auto& one : ranks) {
+        one->engine.start(*one->execution, {one->input.data(), one->output.data(), sum});
+    }
+    constexpr int kRoundsMax = 1000000;
+    for (int round = 0; round < kRoundsMax; ++round) {
+        bool done = true;
+        for (const auto& one : ranks) {
+            one->engine.progress();
+            done = done && one->execution->state() == engine::ExecutionState::done;
+        }
+        if (done) {
+            return true;
+        }
+    }
+    return false;
+}
+
+graph::Request request_for(graph::Collective collective, Rank ranks, std::uint64_t bytes) {
+    graph::Request request;
+    request.collective = collective;
+    request.rank_count = ranks;
+    request.bytes = bytes;
+    request.element_bytes = 8;
+    return request;
+}
+
+std::vector<graph::Schedule> plans(const plan::Facts& facts, const graph::Request& request,
+                                   std::string_view algorithm) {
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < request.rank_count; ++rank) {
+        schedules.push_back(plan::plan(facts, request, rank, algorithm).value());
+    }
+    return schedules;
+}
+
+TEST_CASE("engine: every algorithm's plan runs again without allocating", "[engine][allocation]") {
+    constexpr Rank kRanks = 5;
+    const topo::Placement placement = topo::Placement::one_host(kRanks);
+    const plan::Facts facts{placement, cost::default_profile()};
+    const auto bytes = GENERATE(as<std::uint64_t>(), 8, 256 << 10);
+    unsigned plan_count = 0;
+    for (const plan::Algorithm& row : plan::algorithms()) {
+        if (graph::has_block_vectors(row.collective)) {
+            continue; // The same ops, from requests that need more words.
+        }
+        const bool is_barrier = row.collective == graph::Collective::barrier;
+        const graph::Request request = request_for(row.collective, kRanks, is_barrier ? 0 : bytes);
+        if (!row.eligible(facts, request)) {
+            continue;
+        }
+        CAPTURE(graph::name(row.collective), row.name, bytes);
+        transport::LoopbackFabric fabric(kRanks, transport::Delivery::immediate);
+        Ranks ranks = ranks_for(plans(facts, request, row.name), fabric);
+        REQUIRE(run(ranks));
+        const Count count;
+        const bool completed = run(ranks) && run(ranks);
+        const unsigned found = Count::result();
+        counting = false;
+        REQUIRE(completed);
+        CHECK(found == 0);
+        ++plan_count;
+    }
+    CHECK(plan_count > 20);
+}
+
+TEST_CASE("engine: a plan with repeats runs again without allocating",
+          "[engine][allocation][repeat]") {
+    constexpr Rank kRanks = 4;
+    const topo::Placement placement = topo::Placement::one_host(kRanks);
+    const plan::Facts facts{placement, cost::default_profile()};
+    const graph::Request request = request_for(graph::Collective::bcast, kRanks, 4 << 20);
+    const std::vector<graph::Schedule> schedules = plans(facts, request, "chain");
+    REQUIRE(!schedules[1].repeats.empty());
+    const auto delivery =
+        GENERATE(transport::Delivery::immediate, transport::Delivery::synchronous);
+    transport::LoopbackFabric fabric(kRanks, delivery);
+    Ranks ranks = ranks_for(schedules, fabric);
+    REQUIRE(run(ranks));
+    const Count count;
+    const bool completed = run(ranks);
+    const unsigned found = Count::result();
+    counting = false;
+    REQUIRE(completed);
+    CHECK(found == 0);
+}
+
+TEST_CASE("engine: starts that queue do not allocate either", "[engine][allocation][window]") {
+    const topo::Placement placement = topo::Placement::one_host(2);
+    const plan::Facts facts{placement, cost::default_profile()};
+    const graph::Request request = request_for(graph::Collective::allreduce, 2, 8);
+    transport::LoopbackFabric fabric(2, transport::Delivery::synchronous);
+    Ranks ranks = ranks_for(plans(facts, request, {}), fabric);
+    One& first = *ranks[0];
+    std::vector<std::unique_ptr<engine::Execution>> executions;
+    for (std::uint32_t i = 0; i < 2 * engine::kOutstandingMax; ++i) {
+        executions.push_back(std::make_unique<engine::Execution>(first.program));
+    }
+    const engine::Reduction sum{
+        engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
+    const Count count;
+    for (const auto& execution : executions) {
+        first.engine.start(*execution, {first.input.data(), first.output.data(), sum});
+    }
+    const unsigned found = Count::result();
+    counting = false;
+    CHECK(executions.back()->state() == engine::ExecutionState::queued);
+    CHECK(found == 0);
+}
+
+} // namespace
+} // namespace ucg

@@ -1,0 +1,43 @@
+// Requests with random block vectors, to prove the algorithms that move blocks with: lengths with
+// zeros and long outliers, other offsets at each rank, nothing symmetric that need not be.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::plan::test {
+
+struct BlockCase {
+    graph::Collective collective = graph::Collective::allgatherv;
+    Rank rank_count = 1;
+    Rank root = 0;
+    std::uint64_t element_bytes = 1;
+    std::uint64_t longest = 0; ///< In elements.
+    bool in_place = false;
+    bool commutative = true;
+    std::uint32_t seed = 0;
+};
+
+/// The requests of all ranks.
+std::vector<graph::Request> random_requests(const BlockCase& sample);
+
+/// Plans all ranks by the row of that name and proves them.
+Status prove(const Facts& facts, std::string_view algorithm,
+             const std::vector<graph::Request>& requests);
+
+/// REQUIREs that every row of the case's collective that is eligible passes, on one host and on
+/// several.
+void require_proofs(const BlockCase& sample);
+
+/// The same for equal blocks of `bytes`, all roots that matter, in place and not.
+void require_equal_blocks(graph::Collective collective, Rank rank_count, std::uint64_t bytes,
+                          std::uint64_t element_bytes = 1);
+
+/// How many ops of that kind `rank` has when it plans for equal blocks on one host.
+std::size_t count_ops(graph::Collective collective, std::string_view algorithm, Rank rank_count,
+                      Rank rank, graph::OpKind kind);
+
+} // namespace ucg::plan::test

@@ -1,0 +1,43 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/plan/cost.hpp"
+
+namespace ucg::plan {
+
+TEST_CASE("plan: a tree is as deep as its count has digits", "[plan][cost]") {
+    CHECK(tree_depth(1, 2) == 0);
+    CHECK(tree_depth(2, 2) == 1);
+    CHECK(tree_depth(8, 2) == 3);
+    CHECK(tree_depth(9, 2) == 4);
+    CHECK(tree_depth(9, 3) == 2);
+    CHECK(tree_depth(2147483647, 2) == 31);
+}
+
+TEST_CASE("plan: segments are multiples of elements, from a cache line to the vector",
+          "[plan][cost]") {
+    // 64 segments of 1000 bytes cost as much in fixed parts as the filling of the pipeline.
+    CHECK(pipeline_segment(64000, 65, 1000, 64, 1) == 128);
+    CHECK(pipeline_segment(64000, 65, 0, 1, 8) == 64);
+    CHECK(pipeline_segment(64000, 2, 1e12, 1, 8) == 64000);
+    CHECK(pipeline_segment(64000, 2, 1, 0, 8) == 64000);
+    CHECK(pipeline_segment(10000, 100, 0, 1, 24) % 24 == 0);
+    CHECK(pipeline_segment(30, 100, 0, 1, 10) == 30);
+    CHECK(pipeline_segment(0, 2, 1, 1, 8) > 0);
+}
+
+TEST_CASE("plan: the cheapest radix wins, the smaller one of equals", "[plan][cost]") {
+    CHECK(cheapest_radix([](unsigned) { return 1.0; }) == kRadixMin);
+    CHECK(cheapest_radix([](unsigned radix) { return -1.0 * radix; }) == kRadixMax);
+    CHECK(cheapest_radix([](unsigned radix) { return radix == 5 ? 0.0 : 1.0; }) == 5);
+}
+
+TEST_CASE("plan: ranks that leave a host together share its way out", "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(2, 10);
+    const Facts facts{placement, cost::default_profile()};
+    const Link sparse = flat_link(facts, Traffic::sparse);
+    const Link dense = flat_link(facts, Traffic::dense);
+    CHECK(dense.byte_ns() == Approx(10 * sparse.byte_ns()));
+    CHECK(leader_link(facts).byte_ns() == Approx(sparse.byte_ns()));
+    CHECK(host_link(facts).message_ns(8) < sparse.message_ns(8));
+}
+
+} // namespace ucg::plan

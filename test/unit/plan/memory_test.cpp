@@ -1,0 +1,121 @@
+// Planning one rank takes memory for its own steps only: in a group of a million, less than 64 KiB.
+// A program of its own, since it replaces operator new.
+#include <cstdlib>
+#include <new>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/plan/plan.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace {
+
+std::size_t allocated_now = 0;
+std::size_t allocated_peak = 0;
+
+/// Before each block, how long it is; as long as the strictest alignment of operator new.
+constexpr std::size_t kHeader = alignof(std::max_align_t);
+
+} // namespace
+
+void* operator new(std::size_t size) {
+    auto* block = static_cast<unsigned char*>(std::malloc(size + kHeader));
+    if (block == nullptr) {
+        throw std::bad_alloc();
+    }
+    *reinterpret_cast<std::size_t*>(block) = size;
+    allocated_now += size;
+    allocated_peak = allocated_now > allocated_peak ? allocated_now : allocated_peak;
+    return block + kHeader;
+}
+
+void operator delete(void* pointer) noexcept {
+    if (pointer != nullptr) {
+        auto* block = static_cast<unsigned char*>(pointer) - kHeader;
+        allocated_now -= *reinterpret_cast<std::size_t*>(block);
+        std::free(block);
+    }
+}
+
+void operator delete(void* pointer, std::size_t) noexcept {
+    operator delete(pointer);
+}
+
+namespace ucg::plan {
+namespace {
+
+/// The most that is allocated at a time beside what was before.
+template <typename Action>
+std::size_t peak_of(Action action) {
+    const std::size_t before = allocated_now;
+    allocated_peak = before;
+    action();
+    return allocated_peak - before;
+}
+
+graph::Request request_for(const Algorithm& row, Rank count) {
+    graph::Request request;
+    request.collective = row.collective;
+    request.rank_count = count;
+    request.root = count / 3;
+    request.bytes = row.collective == graph::Collective::barrier ? 0 : 64;
+    request.element_bytes = 8;
+    return request;
+}
+
+constexpr Rank kMillion = 1'000'000;
+constexpr std::size_t kLimit = 64 * 1024;
+
+/// Ranks at the ends, around the root, in the fold and amid the others.
+constexpr Rank kRanks[] = {0, 1, 2, kMillion / 3, kMillion / 3 + 1, 524'288, kMillion - 1};
+
+} // namespace
+
+TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") {
+    const topo::Placement placement = topo::Placement::regular(kMillion / 8, 8);
+    const Facts facts{placement, cost::default_profile()};
+    const Algorithm* const rows[] = {
+        &kBarrierDissemination,
+        &kBarrierKaryTree,
+        &kBarrierTwoLevel,
+        &kBcastKnomial,
+        &kBcastChain,
+        &kBcastTwoLevel,
+        &kReduceKnomial,
+        &kReduceChain,
+        &kReduceRabenseifner,
+        &kReduceTwoLevel,
+        &kAllreduceTwoLevel,
+        &kAllreduceRecursiveDoubling,
+        &kAllreduceRabenseifner,
+        &kScanRecursiveDoubling,
+        &kExscanRecursiveDoubling,
+    };
+    for (const Algorithm* row : rows) {
+        for (const Rank rank : kRanks) {
+            const graph::Request request = request_for(*row, kMillion);
+            const std::size_t peak = peak_of([&] {
+                const graph::Schedule schedule = row->build(facts, request, rank);
+                UCG_ASSERT(schedule.rank == rank);
+            });
+            INFO(graph::name(row->collective) << " " << row->name << " rank " << rank);
+            CHECK(peak <= kLimit);
+        }
+    }
+}
+
+TEST_CASE("plan: choosing allocates nothing", "[plan][memory]") {
+    const topo::Placement placement = topo::Placement::regular(125, 8);
+    const Facts facts{placement, cost::default_profile()};
+    static_cast<void>(algorithms()); // The table is made on first use.
+    for (const Algorithm& row : algorithms()) {
+        if (graph::has_block_vectors(row.collective)) {
+            continue;
+        }
+        const graph::Request request = request_for(row, 1000);
+        const std::size_t peak = peak_of([&] { static_cast<void>(choose(facts, request)); });
+        INFO(graph::name(row.collective));
+        CHECK(peak == 0);
+    }
+}
+
+} // namespace ucg::plan

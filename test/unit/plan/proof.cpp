@@ -1,0 +1,154 @@
+#include "test/unit/plan/proof.hpp"
+
+#include <algorithm>
+
+namespace ucg::plan::test {
+namespace {
+
+using graph::Blocks;
+using graph::Collective;
+using graph::Request;
+
+/// How many times `bytes` the block of `from` for `to` is long; symmetric, as MPI_IN_PLACE demands.
+std::uint64_t weight(Rank from, Rank to) {
+    return static_cast<std::uint64_t>(from + to) % 3;
+}
+
+/// Blocks end to end, but for a gap before each third one.
+template <typename WeightOf>
+Blocks blocks_of(const Case& sample, WeightOf weight_of) {
+    Blocks blocks;
+    std::uint64_t offset = 0;
+    for (Rank rank = 0; rank < sample.rank_count; ++rank) {
+        const std::uint64_t bytes = sample.bytes * weight_of(rank);
+        offset += rank % 3 == 2 ? sample.bytes : 0;
+        blocks.bytes.push_back(bytes);
+        blocks.offsets.push_back(offset);
+        offset += bytes;
+    }
+    return blocks;
+}
+
+void add_blocks(Request& request, const Case& sample, Rank rank) {
+    const bool at_root = rank == sample.root;
+    const Blocks by_rank = blocks_of(sample, [](Rank other) { return weight(0, other); });
+    const Blocks with_each = blocks_of(sample, [&](Rank other) { return weight(rank, other); });
+    switch (sample.collective) {
+    case Collective::allgatherv:
+    case Collective::reduce_scatter:
+        request.receive = by_rank;
+        request.bytes = 0;
+        break;
+    case Collective::alltoallv:
+        request.receive = with_each;
+        request.send = sample.in_place ? Blocks{} : with_each;
+        request.bytes = 0;
+        break;
+    case Collective::gatherv:
+        request.receive = at_root ? by_rank : Blocks{};
+        request.bytes = sample.bytes * weight(0, rank);
+        break;
+    case Collective::scatterv:
+        request.send = at_root ? by_rank : Blocks{};
+        request.bytes = sample.bytes * weight(0, rank);
+        break;
+    default: break;
+    }
+}
+
+std::vector<topo::Place> on_hosts(const std::vector<std::uint32_t>& hosts) {
+    std::vector<topo::Place> places;
+    for (const std::uint32_t host : hosts) {
+        topo::Place place;
+        place.host = host;
+        places.push_back(topo::forget_inside(place, topo::Distance::host));
+    }
+    return places;
+}
+
+} // namespace
+
+std::string describe(const Case& sample) {
+    return fmt::format("{} of {} bytes, {} each, {} ranks, root {}{}{}",
+                       graph::name(sample.collective), sample.bytes, sample.element_bytes,
+                       sample.rank_count, sample.root, sample.in_place ? ", in place" : "",
+                       sample.commutative ? "" : ", not commutative");
+}
+
+Request request_of(const Case& sample, Rank rank) {
+    Request request;
+    request.collective = sample.collective;
+    request.rank_count = sample.rank_count;
+    request.root = sample.root;
+    request.bytes = sample.bytes;
+    request.element_bytes = sample.element_bytes;
+    request.commutative = sample.commutative;
+    request.in_place =
+        sample.in_place && (!graph::rooted(sample.collective) || rank == sample.root);
+    if (graph::has_block_vectors(sample.collective)) {
+        add_blocks(request, sample, rank);
+    }
+    return request;
+}
+
+Status prove(const Facts& facts, const Algorithm& row, const Case& sample) {
+    std::vector<Request> requests;
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < sample.rank_count; ++rank) {
+        requests.push_back(request_of(sample, rank));
+        Result<graph::Schedule> schedule = plan(facts, requests.back(), rank, row.name);
+        if (!schedule.ok()) {
+            return schedule.status();
+        }
+        schedules.push_back(std::move(*schedule));
+    }
+    Status status = graph::verify(schedules, requests);
+    if (status.ok()) {
+        return status;
+    }
+    return failure(status.code(), "{} by {}: {}", describe(sample), row.name, status.message());
+}
+
+topo::Placement place(Layout layout, Rank count) {
+    std::vector<std::uint32_t> hosts;
+    const auto total = static_cast<std::uint32_t>(count);
+    switch (layout) {
+    case Layout::one_host: hosts.assign(total, 0); break;
+    case Layout::pairs:
+        for (std::uint32_t rank = 0; rank < total; ++rank) {
+            hosts.push_back(rank / 2);
+        }
+        break;
+    case Layout::uneven:
+        for (std::uint32_t host = 0; hosts.size() < total; ++host) {
+            hosts.insert(hosts.end(), host + 1, host);
+        }
+        hosts.resize(total);
+        break;
+    case Layout::cyclic:
+        for (std::uint32_t rank = 0; rank < total; ++rank) {
+            hosts.push_back(rank % std::max(1U, total / 4));
+        }
+        break;
+    }
+    return topo::Placement(on_hosts(hosts));
+}
+
+cost::Profile profile_for(Prices prices) {
+    cost::Profile profile = cost::default_profile();
+    for (cost::LogGp& level : profile.levels) {
+        switch (prices) {
+        case Prices::usual: break;
+        case Prices::wide_trees:
+            level = {.latency_ns = 1e6, .overhead_ns = 1, .gap_ns = 1, .gap_per_byte_ns = 0.1};
+            break;
+        case Prices::short_segments:
+            level = {.latency_ns = 1, .overhead_ns = 0, .gap_ns = 0, .gap_per_byte_ns = 1};
+            profile.reduce_fixed_ns = 0;
+            break;
+        }
+    }
+    return profile;
+}
+
+} // namespace ucg::plan::test

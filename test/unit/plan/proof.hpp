@@ -1,0 +1,46 @@
+// Requests, placements and profiles to try algorithms with, and the proof that an algorithm serves
+// them: all ranks plan, then graph::verify looks at the schedules together.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::plan::test {
+
+/// What a test varies. Block vectors have lengths of 0 to 2 times `bytes`, some with gaps between.
+struct Case {
+    graph::Collective collective = graph::Collective::barrier;
+    Rank rank_count = 1;
+    Rank root = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t element_bytes = 1;
+    bool in_place = false;
+    bool commutative = true;
+};
+std::string describe(const Case& sample);
+
+/// What `rank` asks for: local facts differ between ranks as MPI allows.
+graph::Request request_of(const Case& sample, Rank rank);
+
+/// Plans all ranks by the algorithm `row` and proves them. The message names the case.
+Status prove(const Facts& facts, const Algorithm& row, const Case& sample);
+
+/// `count` ranks on: one host; hosts of 2 in turn; hosts of 1, 2, 3, ...; hosts of up to 4, dealt
+/// round robin.
+enum class Layout { one_host, pairs, uneven, cyclic };
+inline constexpr Layout kLayouts[] = {Layout::one_host, Layout::pairs, Layout::uneven,
+                                      Layout::cyclic};
+topo::Placement place(Layout layout, Rank count);
+
+/// Which algorithms' parameters a profile brings about.
+enum class Prices {
+    usual,
+    wide_trees,     ///< Latency is all: trees and rounds of radix 8.
+    short_segments, ///< A message costs next to nothing: pipelines of one cache line a segment.
+};
+inline constexpr Prices kPrices[] = {Prices::usual, Prices::wide_trees, Prices::short_segments};
+cost::Profile profile_for(Prices prices);
+
+} // namespace ucg::plan::test

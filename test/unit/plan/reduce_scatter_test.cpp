@@ -1,0 +1,60 @@
+#include "test/support/catch.hpp"
+#include "test/unit/plan/blocks.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+using graph::Collective;
+using graph::OpKind;
+
+constexpr std::uint64_t kBytes[] = {0, 1, 7, 8, 4096};
+constexpr Rank kLarger[] = {48, 64};
+
+} // namespace
+
+TEST_CASE("plan: reduce_scatter_block is proved", "[plan][proof]") {
+    for (Rank count = 1; count <= 33; ++count) {
+        require_equal_blocks(Collective::reduce_scatter_block, count, 8 * (count % 4), 8);
+    }
+    for (const std::uint64_t bytes : kBytes) {
+        for (const Rank count : {2, 5, 8, 11}) {
+            require_equal_blocks(Collective::reduce_scatter_block, count, bytes, 1);
+        }
+    }
+    for (const Rank count : kLarger) {
+        require_equal_blocks(Collective::reduce_scatter_block, count, 8, 8);
+    }
+}
+
+TEST_CASE("plan: reduce_scatter of any blocks is proved", "[plan][proof]") {
+    for (Rank count = 1; count <= 33; ++count) {
+        for (const bool in_place : {false, true}) {
+            for (const bool commutative : {false, true}) {
+                BlockCase sample;
+                sample.collective = Collective::reduce_scatter;
+                sample.rank_count = count;
+                sample.element_bytes = 3;
+                sample.longest = 5;
+                sample.in_place = in_place;
+                sample.commutative = commutative;
+                for (std::uint32_t variant = 0; variant < 3; ++variant) {
+                    sample.seed = static_cast<std::uint32_t>(count) + 1000 * variant;
+                    require_proofs(sample);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("plan: reduce_scatter takes the rounds of the literature", "[plan]") {
+    const auto block = Collective::reduce_scatter_block;
+    CHECK(count_ops(block, "recursive_halving", 16, 5, OpKind::send) == 4);
+    CHECK(count_ops(block, "recursive_halving", 17, 5, OpKind::send) == 4);
+    CHECK(count_ops(block, "recursive_halving", 17, 0, OpKind::send) == 1);
+    CHECK(count_ops(block, "ring", 17, 5, OpKind::reduce) == 16);
+    // Up to 16 contributions in one pass, 8 at a time beyond.
+    CHECK(count_ops(block, "pairwise", 17, 5, OpKind::reduce) == 1);
+    CHECK(count_ops(block, "pairwise", 65, 0, OpKind::reduce) == 8);
+}
+
+} // namespace ucg::plan::test

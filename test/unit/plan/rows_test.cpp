@@ -1,0 +1,130 @@
+// Every row of the planner's table is proved for awkward group sizes, roots, lengths and layouts.
+// The short form runs with the unit tests; `plan_test "[exhaustive]"` goes through every group size
+// up to 64 and samples up to 1024.
+#include <algorithm>
+#include <set>
+
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+struct Length {
+    std::uint64_t bytes;
+    std::uint64_t element_bytes;
+};
+
+/// Nothing; one element; fewer elements than most groups have ranks; odd ones; several segments.
+constexpr Length kLengths[] = {{0, 8}, {8, 8}, {56, 8}, {333, 3}, {1000, 8}};
+
+std::set<Rank> roots(const Algorithm& row, Rank count) {
+    if (!graph::rooted(row.collective)) {
+        return {0};
+    }
+    return {0, count / 2, count - 1};
+}
+
+std::vector<bool> in_place_choices(const Algorithm& row) {
+    const bool never =
+        row.collective == graph::Collective::barrier || row.collective == graph::Collective::bcast;
+    return never ? std::vector<bool>{false} : std::vector<bool>{false, true};
+}
+
+std::vector<bool> commutative_choices(const Algorithm& row) {
+    return graph::reduces(row.collective) ? std::vector<bool>{true, false}
+                                          : std::vector<bool>{true};
+}
+
+/// Proves one group size in all roots, orders and places; returns how many cases were eligible.
+unsigned prove_size(const Facts& facts, const Algorithm& row, Rank count, Length length) {
+    unsigned proved = 0;
+    for (const Rank root : roots(row, count)) {
+        for (const bool in_place : in_place_choices(row)) {
+            for (const bool commutative : commutative_choices(row)) {
+                const Case sample{row.collective,       count,    root,       length.bytes,
+                                  length.element_bytes, in_place, commutative};
+                if (!row.eligible(facts, request_of(sample, 0))) {
+                    continue;
+                }
+                const Status status = prove(facts, row, sample);
+                INFO(status.message());
+                REQUIRE(status.ok());
+                ++proved;
+            }
+        }
+    }
+    return proved;
+}
+
+/// The lengths that matter to a row.
+std::span<const Length> lengths_for(const Algorithm& row) {
+    const std::span<const Length> all = kLengths;
+    return row.collective == graph::Collective::barrier ? all.first(1) : all;
+}
+
+unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank count) {
+    const topo::Placement placement = place(layout, count);
+    const cost::Profile profile = profile_for(prices);
+    unsigned proved = 0;
+    for (const Length length : lengths_for(row)) {
+        proved += prove_size({placement, profile}, row, count, length);
+    }
+    return proved;
+}
+
+} // namespace
+
+TEST_CASE("plan: every row is proved for awkward sizes and roots and layouts", "[plan][proof]") {
+    for (const Algorithm& row : algorithms()) {
+        unsigned proved = 0;
+        for (const Rank count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17}) {
+            for (const Layout layout : kLayouts) {
+                const auto prices = kPrices[static_cast<std::size_t>(count) % std::size(kPrices)];
+                proved += prove_layout(row, layout, prices, count);
+            }
+        }
+        INFO(graph::name(row.collective) << " " << row.name);
+        CHECK(proved > 0);
+    }
+}
+
+TEST_CASE("plan: every row is proved for every size to 64", "[.exhaustive]") {
+    for (const Algorithm& row : algorithms()) {
+        for (Rank count = 1; count <= 64; ++count) {
+            for (const Prices prices : kPrices) {
+                const auto layout =
+                    kLayouts[static_cast<std::size_t>(count + static_cast<Rank>(prices)) %
+                             std::size(kLayouts)];
+                prove_layout(row, Layout::one_host, prices, count);
+                prove_layout(row, layout, prices, count);
+            }
+        }
+    }
+}
+
+/// In the linear forms of these every rank exchanges messages with every other: the proof of a
+/// group takes the square of its size, in memory too.
+bool quadratic(const Algorithm& row) {
+    using graph::Collective;
+    const std::set<Collective> everyone = {
+        Collective::alltoall,       Collective::alltoallv,
+        Collective::reduce_scatter, Collective::reduce_scatter_block,
+        Collective::allgather,      Collective::allgatherv};
+    return everyone.contains(row.collective) || row.name == "ring";
+}
+
+TEST_CASE("plan: every row is proved for samples to 1024", "[.exhaustive]") {
+    for (const Algorithm& row : algorithms()) {
+        for (const Rank count : {96, 127, 128, 255, 256, 257, 1000, 1023, 1024}) {
+            if (quadratic(row) && count > 257) {
+                continue;
+            }
+            const topo::Placement placement = place(Layout::uneven, count);
+            const cost::Profile profile = profile_for(Prices::usual);
+            prove_size({placement, profile}, row, count, {56, 8});
+        }
+    }
+}
+
+} // namespace ucg::plan::test

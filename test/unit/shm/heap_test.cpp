@@ -1,0 +1,310 @@
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "shm/heap.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/fork_ranks.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UCG_TEST_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UCG_TEST_SANITIZED
+#endif
+#endif
+
+namespace {
+
+using namespace ucg;
+using namespace std::chrono_literals;
+using shm::Heap;
+using shm::HeapAddress;
+using shm::Lease;
+
+constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
+
+std::unique_ptr<Heap> make_heap(std::uint64_t capacity) {
+    auto heap = Heap::create({capacity});
+    REQUIRE(heap.ok());
+    return std::move(*heap);
+}
+
+/// Addresses of all ranks, in the order of ranks.
+std::vector<HeapAddress> exchange(const test::ForkedRank& rank, const HeapAddress& mine) {
+    std::vector<HeapAddress> all;
+    for (const std::string& text :
+         rank.exchange({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
+        HeapAddress address;
+        if (text.size() == sizeof(address)) {
+            std::memcpy(&address, text.data(), sizeof(address));
+            all.push_back(address);
+        }
+    }
+    return all;
+}
+
+void require_all_ok(const std::vector<test::RankResult>& results) {
+    for (const auto& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
+    }
+}
+
+std::size_t open_descriptors() {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator("/proc/self/fd")) {
+        ++count;
+    }
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("shm/heap: leases are zeroed, aligned, apart, and come back", "[shm]") {
+    const auto heap = make_heap(kMebi);
+    {
+        const auto first = heap->lease(1);
+        const auto second = heap->lease(shm::page_bytes() + 1);
+        REQUIRE(first.ok());
+        REQUIRE(second.ok());
+        CHECK(first->bytes() == shm::page_bytes());
+        CHECK(second->bytes() == 2 * shm::page_bytes());
+        CHECK(second->offset() >= first->offset() + first->bytes());
+        CHECK(reinterpret_cast<std::uintptr_t>(second->data()) % shm::page_bytes() == 0);
+        CHECK(heap->free_bytes() == kMebi - 3 * shm::page_bytes());
+        std::memset(second->data(), 0xff, second->bytes());
+    }
+    CHECK(heap->free_bytes() == kMebi);
+    const auto again = heap->lease(4 * shm::page_bytes());
+    REQUIRE(again.ok());
+    for (std::uint64_t i = 0; i < again->bytes(); ++i) {
+        REQUIRE(again->data()[i] == std::byte{0});
+    }
+}
+
+TEST_CASE("shm/heap: a moved lease is returned once", "[shm]") {
+    const auto heap = make_heap(kMebi);
+    {
+        auto lease = heap->lease(kMebi / 2);
+        REQUIRE(lease.ok());
+        Lease moved = std::move(*lease);
+        CHECK(moved.data() != nullptr);
+        auto other = heap->lease(kMebi / 2);
+        REQUIRE(other.ok());
+        moved = std::move(*other);
+    }
+    CHECK(heap->free_bytes() == kMebi);
+}
+
+TEST_CASE("shm/heap: exhaustion is a status", "[shm]") {
+    const auto heap = make_heap(kMebi);
+    const auto all = heap->lease(kMebi);
+    REQUIRE(all.ok());
+    CHECK(heap->lease(1).status().code() == Code::out_of_memory);
+    CHECK(heap->lease(2 * kMebi).status().code() == Code::out_of_memory);
+    CHECK(heap->lease(~std::uint64_t{0}).status().code() == Code::out_of_memory);
+    CHECK(heap->lease(0).status().code() == Code::invalid_argument);
+}
+
+TEST_CASE("shm/heap: fragments do not add up, and the message says so", "[shm]") {
+    const auto heap = make_heap(4 * shm::page_bytes());
+    std::vector<Lease> leases;
+    for (int i = 0; i < 4; ++i) {
+        auto lease = heap->lease(1);
+        REQUIRE(lease.ok());
+        leases.push_back(std::move(*lease));
+    }
+    leases[0] = Lease();
+    leases[2] = Lease();
+    const auto two = heap->lease(2 * shm::page_bytes());
+    CHECK(two.status().code() == Code::out_of_memory);
+    leases[1] = Lease();
+    CHECK(heap->lease(3 * shm::page_bytes()).ok());
+}
+
+TEST_CASE("shm/heap: no room at all is a status", "[shm]") {
+    CHECK(Heap::create({0}).status().code() == Code::out_of_memory);
+    CHECK(Heap::create({100}).status().code() == Code::out_of_memory);
+    CHECK(make_heap(shm::page_bytes())->capacity_bytes() == shm::page_bytes());
+}
+
+TEST_CASE("shm/heap: a huge wish is reduced to a share of the memory", "[shm]") {
+    const auto heap = make_heap(std::uint64_t{1} << 50);
+    CHECK(heap->capacity_bytes() < std::uint64_t{1} << 46);
+    CHECK(heap->lease(kMebi).ok());
+}
+
+TEST_CASE("shm/heap: the file size limit is respected and not hit", "[shm]") {
+    require_all_ok(test::fork_ranks(1, 10s, [](const test::ForkedRank&) -> std::string {
+        const rlimit limit = {64 << 10, 64 << 10};
+        if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+            return "setrlimit failed";
+        }
+        const auto heap = Heap::create({kMebi}); // SIGXFSZ would end the process.
+        return heap.ok() && (*heap)->capacity_bytes() == (64 << 10) ? "" : "wrong capacity";
+    }));
+}
+
+#if !defined(UCG_TEST_SANITIZED) // Sanitizers need the address space themselves.
+TEST_CASE("shm/heap: the address space limit is respected", "[shm]") {
+    require_all_ok(test::fork_ranks(1, 10s, [](const test::ForkedRank&) -> std::string {
+        const rlimit limit = {512 * kMebi, 512 * kMebi};
+        if (::setrlimit(RLIMIT_AS, &limit) != 0) {
+            return "setrlimit failed";
+        }
+        const auto heap = Heap::create({1024 * kMebi});
+        return heap.ok() && (*heap)->lease(kMebi).ok() ? "" : "no heap";
+    }));
+}
+#endif
+
+TEST_CASE("shm/heap: places are found in the own segment only", "[shm]") {
+    const auto heap = make_heap(kMebi);
+    const auto lease = heap->lease(8192);
+    REQUIRE(lease.ok());
+    const auto place = heap->locate(lease->data() + 10, 100);
+    REQUIRE(place);
+    CHECK(place->offset == lease->offset() + 10);
+    CHECK(heap->base_of(place->token) + place->offset == lease->data() + 10);
+    std::byte own{};
+    CHECK_FALSE(heap->locate(&own, 1));
+    CHECK_FALSE(heap->locate(lease->data(), 2 * kMebi));
+    CHECK(heap->base_of(shm::Token{}) == nullptr);
+}
+
+TEST_CASE("shm/heap: nothing stays open", "[shm]") {
+    static_cast<void>(make_heap(kMebi)); // What is opened once per process is open now.
+    const std::size_t before = open_descriptors();
+    {
+        const auto heap = make_heap(kMebi);
+        const auto lease = heap->lease(1);
+        CHECK(open_descriptors() > before);
+    }
+    CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("shm/heap: forked processes read one another's leases", "[shm]") {
+    const int size = GENERATE(2, 3, 8);
+    require_all_ok(test::fork_ranks(size, 30s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        if (!heap) {
+            return std::string(heap.status().message());
+        }
+        const auto lease = (*heap)->lease(100);
+        lease->data()[7] = static_cast<std::byte>(rank.rank() + 1);
+        const auto all = exchange(rank, (*heap)->address());
+        const std::size_t before = open_descriptors();
+        for (int again = 0; again < 2; ++again) { // The second time nothing is left to do.
+            if (const Status status = (*heap)->attach(all, 10s); !status.ok()) {
+                return std::string(status.message());
+            }
+        }
+        if (open_descriptors() != before) {
+            return "descriptors were left open";
+        }
+        for (std::size_t peer = 0; peer < all.size(); ++peer) {
+            const std::byte* base = (*heap)->base_of(all[peer].token);
+            if (base == nullptr || base[lease->offset() + 7] != static_cast<std::byte>(peer + 1)) {
+                return "wrong memory of rank " + std::to_string(peer);
+            }
+        }
+        rank.barrier();
+        return "";
+    }));
+}
+
+TEST_CASE("shm/heap: processes that come late are waited for, in any order", "[shm]") {
+    require_all_ok(test::fork_ranks(4, 30s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        ::usleep(static_cast<unsigned>((rank.rank() * 7) % 4) * 60000);
+        const Status status = (*heap)->attach(all, 10s);
+        rank.barrier();
+        return std::string(status.message());
+    }));
+}
+
+TEST_CASE("shm/heap: groups that cross do not block one another", "[shm]") {
+    // Ranks attach to the pairs of a triangle, each in another order: rank r first to r + 1.
+    require_all_ok(test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        for (int step = 1; step <= 2; ++step) {
+            const auto peer = static_cast<std::size_t>((rank.rank() + step) % 3);
+            const std::vector<HeapAddress> pair = {all[peer]};
+            if (const Status status = (*heap)->attach(pair, 10s); !status.ok()) {
+                return std::string(status.message());
+            }
+        }
+        rank.barrier();
+        return "";
+    }));
+}
+
+TEST_CASE("shm/heap: a dead peer is an error and not a hang", "[shm]") {
+    const auto results = test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        if (rank.rank() == 1) {
+            ::kill(::getpid(), SIGKILL);
+        }
+        const Status status = (*heap)->attach(all, 2s);
+        return status.code() == Code::unreachable || status.code() == Code::timed_out
+                   ? ""
+                   : "attached to a dead process";
+    });
+    CHECK(results[0].ok());
+    CHECK(results[1].signal == SIGKILL);
+    CHECK(results[2].ok());
+}
+
+TEST_CASE("shm/heap: a peer that does not come is an error after the time", "[shm]") {
+    require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        Code code = Code::timed_out;
+        if (rank.rank() == 0) {
+            code = (*heap)->attach(all, 200ms).code();
+        }
+        rank.barrier();
+        return code == Code::timed_out ? "" : "no time out";
+    }));
+}
+
+TEST_CASE("shm/heap: another user's process is refused", "[shm]") {
+    if (::geteuid() != 0) {
+        WARN("needs root to change the user");
+        return;
+    }
+    require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        if (rank.rank() == 1 && ::setuid(65534) != 0) {
+            return "setuid failed";
+        }
+        auto heap = Heap::create({kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        const Status status = (*heap)->attach(all, 500ms);
+        rank.barrier();
+        return status.code() == Code::unreachable || status.code() == Code::timed_out
+                   ? ""
+                   : "attached across users";
+    }));
+}
+
+TEST_CASE("shm/heap: two heaps of one process share one mapping", "[shm]") {
+    const auto first = make_heap(kMebi);
+    const auto second = make_heap(kMebi);
+    const std::vector<HeapAddress> all = {first->address(), second->address()};
+    Status outcome; // Catch's assertions belong to one thread.
+    std::thread other([&] { outcome = second->attach(all, 10s); });
+    CHECK(first->attach(all, 10s).ok());
+    other.join();
+    CHECK(outcome.ok());
+    CHECK(first->base_of(all[1].token) == second->base_of(all[1].token));
+    CHECK(second->base_of(all[0].token) == first->base_of(all[0].token));
+}

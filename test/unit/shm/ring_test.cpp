@@ -1,0 +1,127 @@
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "shm/ring.hpp"
+#include "shm/wait.hpp"
+#include "test/support/catch.hpp"
+
+namespace {
+
+using namespace ucg::shm;
+
+/// Zeroed memory for one ring.
+class RingMemory {
+  public:
+    explicit RingMemory(const RingShape& shape)
+        : bytes_(static_cast<std::byte*>(
+              std::aligned_alloc(alignof(RingCredit), ucg::round_up(shape.ring_bytes(), 128)))) {
+        std::memset(bytes_.get(), 0, shape.ring_bytes());
+    }
+    std::byte* get() const { return bytes_.get(); }
+
+  private:
+    struct Free {
+        void operator()(std::byte* bytes) const { std::free(bytes); }
+    };
+    std::unique_ptr<std::byte, Free> bytes_;
+};
+
+std::vector<std::byte> numbered(std::uint64_t bytes) {
+    std::vector<std::byte> data(bytes);
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+        data[i] = static_cast<std::byte>(i * 7 + 1);
+    }
+    return data;
+}
+
+} // namespace
+
+TEST_CASE("shm/ring: zeroed memory is an empty ring", "[shm]") {
+    const RingShape shape = {4, 128};
+    const RingMemory memory(shape);
+    CHECK_FALSE(RingReceiver(memory.get(), shape).ready());
+    CHECK_FALSE(RingSender(memory.get(), shape).full());
+}
+
+TEST_CASE("shm/ring: messages of every length arrive with their tag, around the ring", "[shm]") {
+    const bool streaming = GENERATE(false, true);
+    const RingShape shape = {4, 128};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), shape);
+    RingReceiver receiver(memory.get(), shape);
+    for (std::uint64_t length = 0; length <= 128; ++length) {
+        const auto sent = numbered(length);
+        std::vector<std::byte> got(length + 1, std::byte{0});
+        REQUIRE_FALSE(sender.full());
+        CHECK(sender.send(length + 5, sent.data(), length, 0, streaming) == length);
+        REQUIRE(receiver.ready());
+        CHECK(receiver.tag() == length + 5);
+        CHECK(receiver.message_bytes() == length);
+        CHECK(receiver.receive(got.data(), 0) == length);
+        CHECK(got.back() == std::byte{0});
+        got.pop_back();
+        CHECK(got == sent);
+    }
+}
+
+TEST_CASE("shm/ring: a full ring refuses until the receiver releases", "[shm]") {
+    const RingShape shape = {4, 64};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), shape);
+    RingReceiver receiver(memory.get(), shape);
+    std::vector<std::byte> unused(shape.slot_bytes);
+    for (int i = 0; i < 4; ++i) {
+        REQUIRE_FALSE(sender.full());
+        sender.send(static_cast<std::uint64_t>(i), unused.data(), 0, 0, false);
+    }
+    CHECK(sender.full());
+    REQUIRE(receiver.ready());
+    receiver.receive(unused.data(), 0);
+    CHECK_FALSE(sender.full());
+    sender.send(4, unused.data(), 0, 0, false);
+    CHECK(sender.full());
+}
+
+TEST_CASE("shm/ring: two threads pass long messages in fragments", "[shm]") {
+    const RingShape shape = {4, 128};
+    const RingMemory memory(shape);
+    const auto data = numbered(100000);
+    std::vector<std::byte> got(data.size());
+    std::thread other([&] {
+        RingSender sender(memory.get(), shape);
+        Waiter waiter(2, 1);
+        for (std::uint64_t moved = 0; moved < data.size();) {
+            if (sender.full()) {
+                waiter.idle();
+            } else {
+                moved += sender.send(1, data.data(), data.size(), moved, moved % 256 == 0);
+            }
+        }
+    });
+    RingReceiver receiver(memory.get(), shape);
+    Waiter waiter(2, 1);
+    for (std::uint64_t moved = 0; moved < data.size();) {
+        if (receiver.ready()) {
+            moved += receiver.receive(got.data(), moved);
+        } else {
+            waiter.idle();
+        }
+    }
+    other.join();
+    CHECK(got == data);
+}
+
+TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") {
+    const RingShape shape = {16, GENERATE(512U, 4096U, 16384U)};
+    const std::uint64_t bytes = GENERATE(1U, 40U, 4096U, 4097U, 8192U, 16385U, 65537U, 1U << 20);
+    std::uint64_t moved = 0;
+    while (moved < bytes) {
+        const std::uint64_t length = fragment_bytes(shape, bytes, moved);
+        REQUIRE(length > 0);
+        REQUIRE(length <= shape.slot_bytes);
+        moved += length;
+    }
+    CHECK(moved == bytes);
+}

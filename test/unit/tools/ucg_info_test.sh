@@ -1,0 +1,28 @@
+#!/bin/sh
+# The command line of ucg_info: what it prints and with which status it exits. Argument: the tool.
+set -u
+tool=$1
+. "$(dirname "$0")/expect.sh"
+
+expect 0 '^UCG [0-9]+\.[0-9]+\.[0-9]+ \(API [0-9]+\.[0-9]+\)$' -v
+expect 0 'Examples:' --help
+expect 0 '^  UCX +compiled for [0-9.]+, running [0-9.]+$' -b
+expect 0 '^Machine: ' -t
+expect 0 '^  shm ' -d
+expect 0 '^  ucx ' -d
+expect 0 '^Transports$'
+expect 0 '"usable_cpu_count"' --format json
+expect 0 '^UCG_ALLREDUCE=$' -f
+expect 0 '"UCG_TLS": "shm,ucx"' -f --format json
+
+UCG_TLS=shm
+export UCG_TLS
+expect 0 '^  ucx +possible, not used: UCG_TLS' -d
+expect 0 '^UCG_TLS=shm$' -f
+UCG_TLS=tcp
+expect 1 '^ucg_info: UCG_TLS: expected a list of shm and ucx' -d
+unset UCG_TLS
+
+expect 2 'expected one of text, json; found dot' --format dot
+
+[ "$failures" -eq 0 ]

@@ -1,0 +1,111 @@
+#!/bin/sh
+# The command line of ucg_plan: what it prints and with which status it exits. Argument: the tool.
+set -u
+tool=$1
+. "$(dirname "$0")/expect.sh"
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
+
+expect 0 '^ucg_plan \(UCG\) [0-9]+\.[0-9]+' --version
+for command in list show verify explain; do
+    expect 0 'Examples:' $command --help
+done
+
+expect 0 '^  dissemination  ' list
+expect 0 '"algorithm": "ring"' list --collective allreduce --format json
+expect 0 '^  two_level .*not eligible' list --collective bcast --ranks 4
+expect 0 '^  two_level .*  eligible' list --collective bcast --hosts 2 --ranks-per-host 2
+
+expect 0 '^schedule allreduce ring rank 3 of 4 ' \
+    show --collective allreduce --algorithm ring --ranks 4 --bytes 1k
+expect 0 '^schedule bcast .* rank 2 of 3 input 8 output 0 ' \
+    show --collective bcast --ranks 3 --bytes 8 --root 2 --rank 2
+expect 0 'in_place' show --collective allreduce --ranks 2 --bytes 8 --in-place
+expect 0 '^digraph' show --collective scan --ranks 3 --bytes 8 --format dot
+expect 0 ' rank 999999 of 1000000 ' \
+    show --collective allreduce --hosts 1000 --ranks-per-host 1000 --bytes 8 --rank 999999
+
+expect 0 'us  chosen$' explain --collective allreduce --ranks 6 --bytes 8
+expect 0 'runner-up, [0-9.]+ times' explain --collective allreduce --ranks 6 --bytes 8
+expect 0 'not eligible: needs ' explain --collective allreduce --ranks 6 --bytes 8
+expect 0 '"chosen": "' explain --collective barrier --ranks 6 --format json
+expect 0 '4 ranks on 2 hosts' explain --collective barrier --placement - <<END
+rank 0: host 0
+rank 1: host 1
+rank 2: host 0
+rank 3: host 1
+END
+
+expect 0 '^proved [0-9]+ plans, [0-9]+ schedules, of 1 algorithms' \
+    verify --collective allreduce --algorithm ring --ranks 2..9,16
+expect 0 '^proved [0-9]+ plans' verify --collective all --ranks 1..5 --roots all
+
+# What show prints, verify reads, for every collective; what was changed by hand is refused.
+for collective in barrier bcast reduce allreduce allgather allgatherv alltoall gather gatherv \
+    scatter scatterv reduce_scatter reduce_scatter_block scan exscan; do
+    for format in text json; do
+        "$tool" show --collective $collective --ranks 4 --bytes 16 --format $format \
+            >"$directory/plan" || failures=$((failures + 1))
+        expect 0 "^proved $collective .*, 4 ranks" verify --file "$directory/plan"
+    done
+done
+for collective in reduce gather gatherv scatter scatterv; do
+    "$tool" show --collective $collective --ranks 4 --bytes 16 --root 2 --in-place \
+        >"$directory/plan" || failures=$((failures + 1))
+    expect 0 "^proved $collective" verify --file "$directory/plan"
+done
+"$tool" show --collective alltoallv --ranks 3 --blocks 8,0,16 >"$directory/plan"
+expect 1 '^ucg_plan: --blocks: alltoallv needs the lengths of 3 blocks' \
+    verify --file "$directory/plan"
+expect 0 '^proved alltoallv' verify --file "$directory/plan" --blocks 8,0,16
+
+"$tool" show --collective allreduce --ranks 2 --bytes 8 >"$directory/plan"
+sed '0,/send to 1/s//recv from 1/; s/recv from 1 input/recv from 1 scratch/' "$directory/plan" \
+    >"$directory/changed"
+expect 1 '^ucg_plan: rank 1, op 1 .*: rank 0 never sends this message' \
+    verify --file "$directory/changed"
+sed '/rank 1 of 2/,$s/send to 0/sent to 0/' "$directory/plan" >"$directory/changed"
+expect 1 '^ucg_plan: .*/changed: line 7, column 4: expected' verify --file "$directory/changed"
+sed '/rank 1 of 2/,$d' "$directory/plan" >"$directory/changed"
+expect 1 '^ucg_plan: rank 1 has no schedule' verify --file "$directory/changed"
+expect 1 '^ucg_plan: rank 0 has two schedules' \
+    verify --file "$directory/changed" "$directory/plan"
+echo '[{"collective": "bcast"' >"$directory/changed"
+expect 1 '^ucg_plan: .*/changed: .*line 2, column 1' verify --file "$directory/changed"
+expect 1 '^ucg_plan: /nonexistent: cannot open' verify --file /nonexistent
+
+expect 1 "has no algorithm 'star'; it has: recursive_doubling, ring" \
+    show --collective allreduce --ranks 2 --algorithm star
+expect 1 "cannot serve this request .* needs " \
+    show --collective allreduce --ranks 2 --algorithm two_level
+expect 1 'bytes: 7 is no multiple of element_bytes, 8' \
+    show --collective allreduce --ranks 2 --bytes 7
+expect 1 '--rank: expected a rank in 0 .. 1, found 2' \
+    show --collective allreduce --ranks 2 --rank 2
+expect 1 'line 1, column 9: expected' explain --collective barrier --placement - <<END
+rank 0: shelf 0
+END
+expect 1 'nothing was proved' verify --collective bcast --algorithm two_level --ranks 2
+
+expect 2 'A subcommand is required'
+expect 2 'collective is required' show --ranks 3
+expect 2 'expected one of barrier, .*; found allgathr' show --collective allgathr
+expect 2 'collective or --file' verify
+expect 2 'expected a rank in 0 .. 2, found 3' show --collective bcast --ranks 3 --root 3
+expect 2 'expected 3 lengths, one per rank, found 2' \
+    show --collective allgatherv --ranks 3 --blocks 1,2
+expect 2 'bcast has one length' show --collective bcast --ranks 2 --blocks 1,2
+expect 2 '5 ranks are not 2 hosts with 2 each' \
+    show --collective bcast --ranks 5 --hosts 2 --ranks-per-host 2
+expect 2 '4 hosts are more than the 3 ranks' show --collective bcast --ranks 3 --hosts 4
+expect 2 'no such algorithm: star; there are barrier' verify --collective all --algorithm star
+expect 2 'expected a number of ranks from 1 to .*, found "x"' \
+    verify --collective bcast --ranks 2..x
+expect 2 'ends before it begins' verify --collective bcast --ranks 4..2
+
+if [ -w /dev/full ]; then
+    "$tool" list >/dev/full 2>/dev/null
+    [ $? -eq 1 ] || { echo "a full disk must fail"; failures=$((failures + 1)); }
+fi
+
+[ "$failures" -eq 0 ]

@@ -1,0 +1,50 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/ucx/address.hpp"
+
+using namespace ucg;
+using namespace ucg::transport::ucx;
+
+namespace {
+
+ProcessAddress sample() {
+    ProcessAddress address;
+    address.process = 0x0123456789abcdefULL;
+    address.place = {11, 22};
+    address.ucp = std::string("\0opaque\xff", 8);
+    address.lanes = {{"tcp", "eth0", std::string("\1\2\0\3", 4), "ab"},
+                     {"posix", "memory", "", std::string(8, '\0')}};
+    return address;
+}
+
+} // namespace
+
+TEST_CASE("ucx address: packed and unpacked it is the same", "[ucx]") {
+    const Result<ProcessAddress> back = unpack(pack(sample()));
+    REQUIRE(back.ok());
+    CHECK(*back == sample());
+}
+
+TEST_CASE("ucx address: damaged bytes are refused", "[ucx]") {
+    const std::string good = pack(sample());
+    for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+        CHECK_FALSE(unpack(std::string_view(good).substr(0, bytes)).ok());
+    }
+    CHECK_FALSE(unpack(good + "x").ok());
+    std::string bad = good;
+    bad[0] = static_cast<char>(bad[0] + 1);
+    CHECK_FALSE(unpack(bad).ok());
+    // A length that reaches beyond everything must not wrap around.
+    bad = good;
+    for (std::size_t i = 32; i < 40; ++i) {
+        bad[i] = '\xff';
+    }
+    CHECK_FALSE(unpack(bad).ok());
+    ProcessAddress nobody = sample();
+    nobody.process = 0;
+    CHECK_FALSE(unpack(pack(nobody)).ok());
+}
+
+TEST_CASE("ucx address: a process is where it is", "[ucx]") {
+    CHECK(this_place() == this_place());
+    CHECK(this_place().network != 0);
+}

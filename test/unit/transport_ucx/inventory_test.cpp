@@ -1,0 +1,54 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/ucx/context.hpp"
+
+using namespace ucg;
+using namespace ucg::transport::ucx;
+
+namespace {
+
+constexpr const char* kInfo = R"(#
+# UCP context
+#
+#     component 0  :  self
+#     component 1  :  tcp
+#
+#            md 0  :  component 0  self
+#            md 1  :  component 1  tcp
+#            md 3  :  component 4  mlx5_0
+#
+#      resource 0  :  md 0  dev 0  flags -- self/memory0
+#      resource 1  :  md 1  dev 1  flags -- tcp/eth0
+#      resource 5  :  md 3  dev 3  flags -- rc_mlx5/mlx5_0:1
+#
+)";
+
+} // namespace
+
+TEST_CASE("ucx inventory: what UCP prints of its context", "[ucx]") {
+    const UcpInventory found = parse_inventory(kInfo);
+    CHECK(found.domains == std::vector<std::string>{"self", "tcp", "mlx5_0"});
+    REQUIRE(found.resources.size() == 3);
+    CHECK(found.contains("tcp", "eth0"));
+    CHECK(found.contains("rc_mlx5", "mlx5_0:1"));
+    CHECK_FALSE(found.contains("tcp", "lo"));
+    CHECK(found.has_network());
+    CHECK(parse_inventory("").resources.empty());
+}
+
+TEST_CASE("ucx inventory: the UCX of this machine prints what is expected", "[ucx]") {
+    UcxOptions options;
+    options.config = {{"TLS", "posix,cma"}};
+    const Result<Ucp> ucp = open_ucp(options);
+    REQUIRE(ucp.ok());
+    CHECK(ucp->inventory.contains("posix", "memory"));
+    CHECK_FALSE(ucp->inventory.has_network());
+    CHECK_FALSE(ucp->address.empty());
+}
+
+TEST_CASE("ucx inventory: without a transport the failure names the remedy", "[ucx]") {
+    UcxOptions options;
+    options.config = {{"TLS", "no_such_transport"}, {"WARN_UNUSED_ENV_VARS", "n"}};
+    const Result<Ucp> ucp = open_ucp(options);
+    REQUIRE_FALSE(ucp.ok());
+    CHECK(ucp.status().message().find("UCX_TLS") != std::string_view::npos);
+}

@@ -1,0 +1,95 @@
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/ucx/matching.hpp"
+
+using namespace ucg;
+using namespace ucg::transport;
+using namespace ucg::transport::ucx;
+
+namespace {
+
+Message receive(std::uint32_t sequence, std::uint16_t step, std::uint8_t channel = kDataChannel) {
+    Message message;
+    message.direction = Direction::recv;
+    message.sequence = sequence;
+    message.step = step;
+    message.channel = channel;
+    return message;
+}
+
+/// A link's relation to its peer is not looked at by what is tested here.
+struct Fixture {
+    Group group;
+    Link link{group, 1, *reinterpret_cast<Peer*>(&group)};
+};
+
+} // namespace
+
+TEST_CASE("ucx matching: a fifo gives back by key, in order among equals", "[ucx]") {
+    std::vector<Message> messages = {receive(1, 0), receive(1, 1), receive(2, 0),
+                                     receive(1, 0, kSignalChannel), receive(1, 0)};
+    Fifo<Message> fifo;
+    for (Message& message : messages) {
+        fifo.push(message);
+    }
+    CHECK(fifo.take({3, 0, 0}) == nullptr);
+    CHECK(fifo.take({1, 0, 1}) == &messages[3]);
+    CHECK(fifo.take({1, 0, 0}) == &messages[0]);
+    CHECK(fifo.take({1, 0, 0}) == &messages[4]);
+    // The last one was taken: the list must go on growing at its new end.
+    fifo.push(messages[0]);
+    CHECK(fifo.pop() == &messages[1]);
+    CHECK(fifo.pop() == &messages[2]);
+    CHECK(fifo.pop() == &messages[0]);
+    CHECK(fifo.pop() == nullptr);
+    CHECK(fifo.empty());
+}
+
+TEST_CASE("ucx matching: credits are counted, not carried", "[ucx]") {
+    Fixture at;
+    CHECK(at.link.has_credit(16, 16));
+    CHECK_FALSE(at.link.has_credit(17, 16));
+    at.link.sent = 16;
+    CHECK_FALSE(at.link.has_credit(1, 16));
+    at.link.acknowledge(10);
+    CHECK(at.link.has_credit(10, 16));
+    SECTION("a late count changes nothing") {
+        at.link.acknowledge(4);
+        CHECK(at.link.acknowledged == 10);
+    }
+    SECTION("more than was sent is not believed") {
+        at.link.acknowledge(17);
+        CHECK(at.link.acknowledged == 10);
+    }
+    SECTION("counts wrap around") {
+        at.link.sent = 5;
+        at.link.acknowledged = 0xfffffff0U;
+        CHECK(at.link.has_credit(11, 32));
+        CHECK_FALSE(at.link.has_credit(12, 32));
+        at.link.acknowledge(3);
+        CHECK(at.link.acknowledged == 3);
+    }
+}
+
+TEST_CASE("ucx matching: early arrivals keep a copy of every size", "[ucx]") {
+    EarlyPool pool;
+    for (const std::size_t bytes : {0U, 1U, 128U, 129U, 8192U}) {
+        std::vector<std::byte> data(bytes, std::byte{42});
+        Early* early = pool.hold(Envelope{}, data.data(), bytes);
+        std::fill(data.begin(), data.end(), std::byte{0});
+        REQUIRE(early->data().size() == bytes);
+        for (const std::byte each : early->data()) {
+            CHECK(each == std::byte{42});
+        }
+        pool.release(early);
+        CHECK(early->large == nullptr);
+    }
+}
+
+TEST_CASE("ucx matching: what an eager message costs", "[ucx]") {
+    CHECK(credit_cost(0) == 1);
+    CHECK(credit_cost(1023) == 1);
+    CHECK(credit_cost(1024) == 2);
+    CHECK(credit_cost(8192) == 9);
+}

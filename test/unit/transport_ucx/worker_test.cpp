@@ -1,0 +1,81 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+using namespace ucg;
+using namespace ucg::transport;
+using namespace ucg::transport::ucx;
+
+namespace {
+
+std::unique_ptr<UcxWorker> make_worker(bool short_lane = true) {
+    UcxOptions options;
+    options.config = {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}};
+    options.short_lane = short_lane;
+    Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
+    REQUIRE(worker.ok());
+    return std::move(*worker);
+}
+
+} // namespace
+
+TEST_CASE("ucx worker: says what it found", "[ucx]") {
+    const auto worker = make_worker();
+    REQUIRE(worker->interfaces().size() == 1);
+    CHECK(worker->interfaces()[0].transport == "tcp");
+    CHECK(worker->interfaces()[0].usable);
+    CHECK(worker->describe().find("tcp/lo: usable") != std::string::npos);
+    CHECK(make_worker(false)->describe().find("not asked for") != std::string::npos);
+}
+
+TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]") {
+    const auto worker = make_worker();
+    const auto peer = make_worker();
+    const std::vector<PeerAddress> both = {std::string(worker->address()),
+                                           std::string(peer->address())};
+    const auto group = UcxTransport::create(*worker, 5, 0, both);
+    REQUIRE(group.ok());
+    CHECK(UcxTransport::create(*worker, 5, 0, both).status().code() == Code::invalid_argument);
+    CHECK(UcxTransport::create(*worker, 6, 0, {"", "nonsense"}).status().code() ==
+          Code::invalid_argument);
+}
+
+TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are an error",
+          "[ucx]") {
+    const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
+    const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
+                                           std::string(workers[1]->address())};
+    auto first = UcxTransport::create(*workers[0], 1, 0, both).value();
+    auto second = UcxTransport::create(*workers[1], 1, 1, both).value();
+    const std::size_t sent = GENERATE(4, 20000);
+    std::vector<std::byte> out(sent, std::byte{1});
+    std::vector<std::byte> in(sent + 1);
+    Message send;
+    send.data = out.data();
+    send.bytes = out.size();
+    send.peer = 1;
+    Message receive = send;
+    receive.data = in.data();
+    receive.bytes = in.size();
+    receive.peer = 0;
+    receive.direction = Direction::recv;
+    first->post({&send, 1});
+    second->post({&receive, 1});
+    for (int i = 0; i < 10'000'000 &&
+                    (receive.state == MessageState::posted || send.state == MessageState::posted);
+         ++i) {
+        first->progress();
+        second->progress();
+    }
+    CHECK(receive.state == MessageState::failed);
+    CHECK(second->status().code() == Code::disagreement);
+    CHECK(send.state != MessageState::posted);
+    first.reset();
+    second.reset();
+    // One process: neither worker can wait for the other in its destructor.
+    for (int i = 0; i < 10'000'000; ++i) {
+        const bool closed = workers[0]->close_progress();
+        if (workers[1]->close_progress() && closed) {
+            break;
+        }
+    }
+}
