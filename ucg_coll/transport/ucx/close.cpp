@@ -1,6 +1,9 @@
-// Parting from the peers. Whoever ends says bye and waits for the answer, which means that the peer
-// has taken everything out of buffers that go with this process (shared-memory transports) or with
-// its sockets. Then endpoints are flushed and closed. All of it is bounded in time.
+// Parting from the peers. Whoever ends flushes, while the peers still make progress: a flush may
+// need their help (TCP acknowledges on demand). Then it says bye and waits for the answer, which
+// means that the peer has taken everything out of buffers that go with this process (shared-memory
+// transports) or with its sockets. Closing the endpoints then needs nobody: UCX is told to drop
+// them, since its own flush would ask peers who may have stopped listening. All of it is bounded in
+// time.
 #include "ucg_coll/transport/ucx/core.hpp"
 
 namespace ucg::transport::ucx {
@@ -15,9 +18,34 @@ void Core::begin_close() {
         if (peer->endpoint == nullptr || !peer->failure.ok()) {
             continue;
         }
-        peer->lane_bye_due = peer->lane_state == LaneState::open;
-        send_control(*peer, Control::bye, peer->lane_bye_due ? 1 : 0, self_.ucp);
+        ucp_request_param_t parameters;
+        parameters.op_attr_mask = 0;
+        const ucs_status_ptr_t request = ucp_ep_flush_nbx(peer->endpoint, &parameters);
+        if (UCS_PTR_IS_PTR(request)) {
+            flushing_.push_back({request, peer.get()});
+        } else {
+            say_bye(*peer);
+        }
     }
+}
+
+void Core::reap_flushing() {
+    std::erase_if(flushing_, [&](const Flushing& flushing) {
+        if (ucp_request_check_status(flushing.request) == UCS_INPROGRESS) {
+            return false;
+        }
+        ucp_request_free(flushing.request);
+        say_bye(*flushing.peer);
+        return true;
+    });
+}
+
+void Core::say_bye(Peer& peer) {
+    if (peer.endpoint == nullptr || !peer.failure.ok()) {
+        return;
+    }
+    peer.lane_bye_due = peer.lane_state == LaneState::open;
+    send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, self_.ucp);
     send_lane_byes();
 }
 
@@ -49,12 +77,13 @@ bool Core::close_progress() {
     switch (phase_) {
     case Phase::parting:
         send_lane_byes();
-        if (all_parted() || late) {
+        if ((all_parted() && active_operations_ == 0) || late) {
             start_closing();
         }
         return false;
     case Phase::closing:
         if (closing_.empty() || late) {
+            abandon_closing();
             phase_ = Phase::closed;
         }
         return phase_ == Phase::closed;
@@ -66,6 +95,9 @@ bool Core::close_progress() {
 
 void Core::start_closing() {
     phase_ = Phase::closing;
+    for (const Flushing& flushing : std::exchange(flushing_, {})) { // Time was up.
+        ucp_request_free(flushing.request);
+    }
     close_deadline_ = Clock::now() + options_.close_timeout;
     for (auto& [process, peer] : peers_) {
         drop_lane(*peer);
@@ -73,13 +105,14 @@ void Core::start_closing() {
     }
 }
 
+/// REQUIRES: the peer has failed, or nothing that matters is on the way.
 void Core::close_endpoint(Peer& peer, bool failed) {
     if (peer.endpoint == nullptr) {
         return;
     }
     ucp_request_param_t parameters;
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    parameters.flags = failed && detects_failures_ ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    parameters.flags = detects_failures_ ? UCP_EP_CLOSE_FLAG_FORCE : 0;
     const ucs_status_ptr_t request = ucp_ep_close_nbx(peer.endpoint, &parameters);
     endpoint_owners_.erase(peer.endpoint);
     peer.endpoint = nullptr;
@@ -101,6 +134,19 @@ void Core::reap_closing() {
         }
         return true;
     });
+}
+
+/// Time is up. UCX completes what is left while it destroys the worker, and by then wants it to be
+/// nobody's.
+void Core::abandon_closing() {
+    if (closing_.empty()) {
+        return;
+    }
+    log(LogLevel::debug, "ucx: {} connections did not close in time", closing_.size());
+    for (const Closing& closing : std::exchange(closing_, {})) {
+        ucp_request_free(closing.request);
+        give_up_all(*closing.peer);
+    }
 }
 
 } // namespace ucg::transport::ucx

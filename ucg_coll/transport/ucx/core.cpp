@@ -135,6 +135,9 @@ void Core::run_deferred() {
             }
         }
     }
+    if (!flushing_.empty()) {
+        reap_flushing();
+    }
     if (!closing_.empty()) {
         reap_closing();
     }

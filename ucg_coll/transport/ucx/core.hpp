@@ -65,6 +65,11 @@ class Core final : private LaneSink {
   private:
     using Clock = std::chrono::steady_clock;
 
+    /// An endpoint that UCP is flushing before the bye.
+    struct Flushing {
+        void* request;
+        Peer* peer;
+    };
     /// An endpoint that UCP is closing.
     struct Closing {
         void* request;
@@ -124,7 +129,10 @@ class Core final : private LaneSink {
     void close_endpoint(Peer& peer, bool failed);
     bool all_parted() const;
     void start_closing();
+    void reap_flushing();
+    void say_bye(Peer& peer);
     void reap_closing();
+    void abandon_closing();
     void send_lane_byes();
 
     // LaneSink.
@@ -184,6 +192,7 @@ class Core final : private LaneSink {
     std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
 
     std::vector<Peer*> to_greet_; ///< Their greeting found no room yet.
+    std::vector<Flushing> flushing_;
     std::vector<Closing> closing_;
     Clock::time_point close_deadline_;
     Phase phase_ = Phase::running;
