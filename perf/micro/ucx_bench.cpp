@@ -135,7 +135,7 @@ class TransportPlayer final : public Player {
         std::vector<PeerAddress> peers(2);
         peers[static_cast<std::size_t>(peer_)] = line.swap(worker_->address());
         Result<std::unique_ptr<UcxTransport>> made =
-            UcxTransport::create(*worker_, 1, line.rank(), std::move(peers));
+            UcxTransport::create(*worker_, 1, line.rank(), peers);
         UCG_ASSERT(made.ok());
         transport_ = std::move(*made);
     }

@@ -81,11 +81,14 @@ std::int64_t value(unsigned from, unsigned block, std::size_t index) {
 }
 
 struct Case {
-    unsigned rank = 0;
-    unsigned size = 1;
-    unsigned root = 0;
-    std::size_t count = 0; // Elements of a block or vector.
-    bool in_place = false;
+    Case(unsigned of_rank, unsigned of_size, unsigned of_root, std::size_t elements, bool in_place_)
+        : rank(of_rank), size(of_size), root(of_root), count(elements), in_place(in_place_) {}
+
+    unsigned rank;
+    unsigned size;
+    unsigned root;
+    std::size_t count; // Elements of a block or vector.
+    bool in_place;
     ucg_coll_params_t params = {};
     std::vector<std::int64_t> send, receive, expected;
     std::vector<std::uint64_t> counts;

@@ -15,10 +15,16 @@ namespace {
 bool counting = false;
 unsigned allocations = 0;
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
+/// Null when there is no memory.
+void* try_allocate(std::size_t bytes, std::size_t alignment) {
     allocations += counting ? 1 : 0;
     void* memory = nullptr;
-    if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) {
+    return posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) == 0 ? memory : nullptr;
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* memory = try_allocate(bytes, alignment);
+    if (memory == nullptr) {
         throw std::bad_alloc();
     }
     return memory;
@@ -27,12 +33,17 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 } // namespace
 
 // The whole executable allocates through these. Not inline: gcc would see one half of a pair only
-// and take it for a mismatch.
+// and take it for a mismatch. std::stable_sort uses the one that does not throw, which the
+// sanitizers' library would serve otherwise.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
     return allocate(bytes, alignof(std::max_align_t));
 }
 [[gnu::noinline]] void* operator new[](std::size_t bytes) {
     return allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes,
+                                     const std::nothrow_t& /*nothrow*/) noexcept {
+    return try_allocate(bytes, alignof(std::max_align_t));
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
     return allocate(bytes, static_cast<std::size_t>(alignment));

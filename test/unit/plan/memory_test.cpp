@@ -17,15 +17,24 @@ constexpr std::size_t kHeader = alignof(std::max_align_t);
 
 } // namespace
 
-void* operator new(std::size_t size) {
+// std::stable_sort uses this one, which the sanitizers' library would serve otherwise.
+void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
     auto* block = static_cast<unsigned char*>(std::malloc(size + kHeader));
     if (block == nullptr) {
-        throw std::bad_alloc();
+        return nullptr;
     }
     *reinterpret_cast<std::size_t*>(block) = size;
     allocated_now += size;
     allocated_peak = allocated_now > allocated_peak ? allocated_now : allocated_peak;
     return block + kHeader;
+}
+
+void* operator new(std::size_t size) {
+    void* memory = operator new(size, std::nothrow);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    return memory;
 }
 
 void operator delete(void* pointer) noexcept {
