@@ -27,16 +27,28 @@ inline constexpr std::uint64_t kInlineBytes = 40;
 struct alignas(kCacheLine) RingSlot {
     std::atomic<std::uint64_t> turn; ///< n + 1 once the n-th fragment of the ring is there.
     std::uint64_t tag;               ///< The message's name; the ring does not look at it.
-    std::uint64_t bytes;             ///< Of the whole message, in each of its fragments.
+    std::uint64_t bytes;             ///< Of the whole message, in each of its fragments; with
+                                     ///< kElsewhere, `payload` is its address at the sender.
     std::array<std::byte, kInlineBytes> payload;
 };
 static_assert(sizeof(RingSlot) == kCacheLine);
+
+/// Marks a message that stays in the sender's own memory, where the receiver reads it.
+inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
 /// How many fragments the receiver has done with. Alone on two lines, since processors fetch lines
 /// in pairs.
 struct alignas(2 * kCacheLine) RingCredit {
     std::atomic<std::uint64_t> released;
+    std::atomic<std::uint64_t> reads_sender; ///< 1 once the receiver can read the sender's memory.
+};
+
+/// How far the sender of the ring has read what the ring's owner announced to it, in the ring of
+/// the other direction. It lies here because the owner waits for it: the sender's own memory may be
+/// gone by then.
+struct alignas(2 * kCacheLine) RingReceipt {
+    std::atomic<std::uint64_t> taken; ///< The turn after the last message that was read.
 };
 
 /// The dimensions of a ring, equal on both sides.
@@ -45,8 +57,9 @@ struct RingShape {
     std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
 
     std::uint64_t ring_bytes() const {
-        return sizeof(RingCredit) + depth * (sizeof(RingSlot) + std::uint64_t{slot_bytes});
+        return head_bytes() + depth * (sizeof(RingSlot) + std::uint64_t{slot_bytes});
     }
+    static constexpr std::uint64_t head_bytes() { return sizeof(RingCredit) + sizeof(RingReceipt); }
     bool operator==(const RingShape&) const = default;
 };
 
@@ -69,11 +82,14 @@ inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t messag
 class RingSender {
   public:
     RingSender() = default;
-    /// `ring`: where the receiver's ring is mapped here, cache-line aligned.
-    RingSender(std::byte* ring, const RingShape& shape)
+    /// `ring`: where the receiver's ring is mapped here, cache-line aligned. `reverse`: the own
+    /// ring for messages of that receiver.
+    RingSender(std::byte* ring, const std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
-          slots_(reinterpret_cast<RingSlot*>(ring + sizeof(RingCredit))),
-          buffers_(ring + sizeof(RingCredit) + shape.depth * sizeof(RingSlot)), shape_(shape) {}
+          receipt_(reinterpret_cast<const RingReceipt*>(reverse + sizeof(RingCredit))),
+          slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())),
+          buffers_(ring + RingShape::head_bytes() + shape.depth * sizeof(RingSlot)), shape_(shape) {
+    }
 
     /// No slot is free. Reads the receiver's credit only when the copy of it says so.
     bool full() {
@@ -85,16 +101,14 @@ class RingSender {
     }
 
     /// Sends the fragment of a message that begins at byte `moved`, and returns its length. `data`
-    /// is the message's start. `streaming`: copy long fragments past the caches. REQUIRES: !full().
+    /// is the message's start. REQUIRES: !full().
     std::uint64_t send(std::uint64_t tag, const std::byte* data, std::uint64_t message_bytes,
-                       std::uint64_t moved, bool streaming) {
+                       std::uint64_t moved) {
         const std::uint64_t index = sent_ & (shape_.depth - 1);
         RingSlot& slot = slots_[index];
         const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved);
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
-        } else if (streaming) {
-            copy_streaming(buffers_ + index * shape_.slot_bytes, data + moved, length);
         } else {
             std::memcpy(buffers_ + index * shape_.slot_bytes, data + moved, length);
         }
@@ -105,30 +119,80 @@ class RingSender {
         return length;
     }
 
+    /// The receiver has said that it can read this process's memory.
+    bool receiver_reads() {
+        receiver_reads_ =
+            receiver_reads_ || credit_->reads_sender.load(std::memory_order_acquire) != 0;
+        return receiver_reads_;
+    }
+
+    /// Announces a message that stays where it is until taken(the turn that this returns).
+    /// REQUIRES: !full(), receiver_reads().
+    std::uint64_t announce(std::uint64_t tag, const std::byte* data, std::uint64_t message_bytes) {
+        RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
+        std::memcpy(slot.payload.data(), &data, sizeof(data));
+        slot.tag = tag;
+        slot.bytes = message_bytes | kElsewhere;
+        ++sent_;
+        slot.turn.store(sent_, std::memory_order_release);
+        return sent_;
+    }
+
+    /// The receiver has read the message announced in that turn.
+    bool taken(std::uint64_t turn) const {
+        return receipt_->taken.load(std::memory_order_acquire) >= turn;
+    }
+
   private:
     RingCredit* credit_ = nullptr;
+    const RingReceipt* receipt_ = nullptr;
     RingSlot* slots_ = nullptr;
     std::byte* buffers_ = nullptr;
     RingShape shape_;
     std::uint64_t sent_ = 0;
     std::uint64_t released_ = 0; ///< The last credit that was read.
+    bool receiver_reads_ = false;
 };
 
 /// The receiver's end.
 class RingReceiver {
   public:
     RingReceiver() = default;
-    RingReceiver(std::byte* ring, const RingShape& shape)
+    /// `ring`: in the own memory, cache-line aligned. `reverse`: where the sender's ring for
+    /// messages of this receiver is mapped here.
+    RingReceiver(std::byte* ring, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
-          slots_(reinterpret_cast<RingSlot*>(ring + sizeof(RingCredit))),
-          buffers_(ring + sizeof(RingCredit) + shape.depth * sizeof(RingSlot)), shape_(shape) {}
+          receipt_(reinterpret_cast<RingReceipt*>(reverse + sizeof(RingCredit))),
+          slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())),
+          buffers_(ring + RingShape::head_bytes() + shape.depth * sizeof(RingSlot)), shape_(shape) {
+    }
 
     /// The next fragment is there.
     bool ready() const { return head().turn.load(std::memory_order_acquire) == received_ + 1; }
 
     /// Of the message whose fragment is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }
-    std::uint64_t message_bytes() const { return head().bytes; }
+    std::uint64_t message_bytes() const { return head().bytes & ~kElsewhere; }
+
+    /// Where the message is in the sender's memory; null if it comes by the ring.
+    /// REQUIRES: ready().
+    const std::byte* elsewhere() const {
+        const std::byte* data = nullptr;
+        if ((head().bytes & kElsewhere) != 0) {
+            std::memcpy(&data, head().payload.data(), sizeof(data));
+        }
+        return data;
+    }
+
+    /// Tells the sender that its memory can be read.
+    void offer_reading() { credit_->reads_sender.store(1, std::memory_order_release); }
+
+    /// Frees the slot of a message that was elsewhere, which the sender may change from now on, and
+    /// with it all that it shares with this rank. REQUIRES: ready(), elsewhere() != nullptr.
+    void take() {
+        release();
+        receipt_->taken.store(received_, std::memory_order_release);
+    }
 
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().
@@ -141,15 +205,19 @@ class RingReceiver {
         } else {
             std::memcpy(data + moved, buffers_ + index * shape_.slot_bytes, length);
         }
-        ++received_;
-        credit_->released.store(received_, std::memory_order_release);
+        release();
         return length;
     }
 
   private:
     const RingSlot& head() const { return slots_[received_ & (shape_.depth - 1)]; }
+    void release() {
+        ++received_;
+        credit_->released.store(received_, std::memory_order_release);
+    }
 
     RingCredit* credit_ = nullptr;
+    RingReceipt* receipt_ = nullptr;
     const RingSlot* slots_ = nullptr;
     const std::byte* buffers_ = nullptr;
     RingShape shape_;

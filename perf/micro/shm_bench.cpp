@@ -69,19 +69,15 @@ std::uint64_t now_ns() {
 std::vector<Variant> variants(const Settings& settings) {
     std::vector<Variant> all = {{"default", {}}};
     if (settings.variants) {
-        constexpr std::uint64_t kNever = ~std::uint64_t{0};
         for (const std::uint32_t slot : {4U << 10, 8U << 10, 16U << 10, 32U << 10}) {
             ShmOptions options;
             options.slot_bytes_max = slot;
-            options.streaming_bytes_min = kNever;
-            all.push_back({"cached " + std::to_string(slot >> 10) + "K", options});
+            options.single_copy_bytes_min = ~std::uint64_t{0};
+            all.push_back({"slots " + std::to_string(slot >> 10) + "K", options});
         }
-        for (const std::uint32_t slot : {8U << 10, 16U << 10}) {
-            ShmOptions options;
-            options.slot_bytes_max = slot;
-            options.streaming_bytes_min = 4 << 10;
-            all.push_back({"stream " + std::to_string(slot >> 10) + "K", options});
-        }
+        ShmOptions options;
+        options.single_copy_bytes_min = 4 << 10;
+        all.push_back({"single copy", options});
     }
     return all;
 }

@@ -9,6 +9,7 @@
 #include "test/ranks/shm_pattern.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/seccomp.hpp"
 #include "topo/topo.hpp"
 #include "ucg_coll/transport/shm/shm.hpp"
 
@@ -103,7 +104,48 @@ TEST_CASE("transport/shm: long messages are cut into fragments", "[ranks][shm]")
     pattern.seed = GENERATE(11U, 12U);
     pattern.sequences = 3;
     pattern.sizes = {0, 1, 40, 41, 64, 4096, (64 << 10) + 1, 1 << 20};
-    run_pattern(pattern, {});
+    ShmOptions options;
+    options.single_copy_bytes_min = ~std::uint64_t{0};
+    run_pattern(pattern, options);
+}
+
+TEST_CASE("transport/shm: long messages come by one copy, beside short ones", "[ranks][shm]") {
+    test::Pattern pattern;
+    pattern.rank_count = GENERATE(2, 3, 4);
+    pattern.seed = GENERATE(61U, 62U);
+    pattern.sequences = 3;
+    pattern.sizes = {0, 8, 41, 4095, 4096, (64 << 10) + 1, 3 << 20};
+    pattern.receive_in_order = GENERATE(false, true);
+    ShmOptions options;
+    options.single_copy_bytes_min = 4096;
+    run_pattern(pattern, options);
+}
+
+TEST_CASE("transport/shm: where the kernel refuses to read a peer, messages are copied twice",
+          "[ranks][shm]") {
+    test::Pattern pattern;
+    pattern.seed = 71;
+    pattern.sequences = 3;
+    pattern.rank_count = 3;
+    pattern.sizes = {8, 4096, 100000};
+    ShmOptions options;
+    options.single_copy_bytes_min = 4096;
+    require_all_ok(test::fork_ranks(3, 60s, [&](const test::ForkedRank& rank) -> std::string {
+        if (rank.rank() == 1 && !test::refuse_process_vm_readv()) {
+            return "no seccomp filter could be set";
+        }
+        Node node(rank, options);
+        if (!node.error.empty()) {
+            return node.error;
+        }
+        if (rank.rank() == 1 && node.transport->single_copy_peers() != 0) {
+            return "the kernel should have refused";
+        }
+        test::PatternRank mine(pattern, rank.rank());
+        std::string error = mine.run(*node.transport, node.waiter(rank));
+        rank.barrier();
+        return error;
+    }));
 }
 
 TEST_CASE("transport/shm: a slow receiver holds senders back and loses nothing", "[ranks][shm]") {
@@ -139,7 +181,7 @@ TEST_CASE("transport/shm: the least rings work", "[ranks][shm]") {
     options.depth = 2;
     options.slot_bytes_min = 64;
     options.slot_bytes_max = 64;
-    options.streaming_bytes_min = GENERATE(std::uint64_t{1}, ~std::uint64_t{0});
+    options.single_copy_bytes_min = GENERATE(std::uint64_t{1}, ~std::uint64_t{0});
     run_pattern(pattern, options);
 }
 

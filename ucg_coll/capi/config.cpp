@@ -100,6 +100,11 @@ const std::vector<Variable>& variables() {
              "Address space of this process's share of the node heap. Memory is used only for what "
              "is leased.",
              check_size},
+            {"CMA", "y",
+             "Copy long messages on a host once, by the kernel (process_vm_readv), where it "
+             "permits "
+             "that.",
+             check_bool},
             {"VERIFY", "n",
              "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
              check_bool},

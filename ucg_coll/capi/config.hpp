@@ -29,6 +29,7 @@ class Config {
     bool shm_enabled() const { return lists("TLS", "shm"); }
     bool ucx_enabled() const { return lists("TLS", "ucx"); }
     bool short_lane() const { return value("SHORT_LANE") == "y"; }
+    bool cma_enabled() const { return value("CMA") == "y"; }
     bool verify_plans() const { return value("VERIFY") == "y"; }
     std::uint64_t heap_bytes() const;
     std::uint32_t timeout_seconds() const;

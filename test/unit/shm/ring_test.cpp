@@ -41,21 +41,20 @@ std::vector<std::byte> numbered(std::uint64_t bytes) {
 TEST_CASE("shm/ring: zeroed memory is an empty ring", "[shm]") {
     const RingShape shape = {4, 128};
     const RingMemory memory(shape);
-    CHECK_FALSE(RingReceiver(memory.get(), shape).ready());
-    CHECK_FALSE(RingSender(memory.get(), shape).full());
+    CHECK_FALSE(RingReceiver(memory.get(), memory.get(), shape).ready());
+    CHECK_FALSE(RingSender(memory.get(), memory.get(), shape).full());
 }
 
 TEST_CASE("shm/ring: messages of every length arrive with their tag, around the ring", "[shm]") {
-    const bool streaming = GENERATE(false, true);
     const RingShape shape = {4, 128};
     const RingMemory memory(shape);
-    RingSender sender(memory.get(), shape);
-    RingReceiver receiver(memory.get(), shape);
+    RingSender sender(memory.get(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.get(), shape);
     for (std::uint64_t length = 0; length <= 128; ++length) {
         const auto sent = numbered(length);
         std::vector<std::byte> got(length + 1, std::byte{0});
         REQUIRE_FALSE(sender.full());
-        CHECK(sender.send(length + 5, sent.data(), length, 0, streaming) == length);
+        CHECK(sender.send(length + 5, sent.data(), length, 0) == length);
         REQUIRE(receiver.ready());
         CHECK(receiver.tag() == length + 5);
         CHECK(receiver.message_bytes() == length);
@@ -69,18 +68,18 @@ TEST_CASE("shm/ring: messages of every length arrive with their tag, around the 
 TEST_CASE("shm/ring: a full ring refuses until the receiver releases", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);
-    RingSender sender(memory.get(), shape);
-    RingReceiver receiver(memory.get(), shape);
+    RingSender sender(memory.get(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.get(), shape);
     std::vector<std::byte> unused(shape.slot_bytes);
     for (int i = 0; i < 4; ++i) {
         REQUIRE_FALSE(sender.full());
-        sender.send(static_cast<std::uint64_t>(i), unused.data(), 0, 0, false);
+        sender.send(static_cast<std::uint64_t>(i), unused.data(), 0, 0);
     }
     CHECK(sender.full());
     REQUIRE(receiver.ready());
     receiver.receive(unused.data(), 0);
     CHECK_FALSE(sender.full());
-    sender.send(4, unused.data(), 0, 0, false);
+    sender.send(4, unused.data(), 0, 0);
     CHECK(sender.full());
 }
 
@@ -90,17 +89,17 @@ TEST_CASE("shm/ring: two threads pass long messages in fragments", "[shm]") {
     const auto data = numbered(100000);
     std::vector<std::byte> got(data.size());
     std::thread other([&] {
-        RingSender sender(memory.get(), shape);
+        RingSender sender(memory.get(), memory.get(), shape);
         Waiter waiter(2, 1);
         for (std::uint64_t moved = 0; moved < data.size();) {
             if (sender.full()) {
                 waiter.idle();
             } else {
-                moved += sender.send(1, data.data(), data.size(), moved, moved % 256 == 0);
+                moved += sender.send(1, data.data(), data.size(), moved);
             }
         }
     });
-    RingReceiver receiver(memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.get(), shape);
     Waiter waiter(2, 1);
     for (std::uint64_t moved = 0; moved < data.size();) {
         if (receiver.ready()) {
@@ -124,4 +123,30 @@ TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") 
         moved += length;
     }
     CHECK(moved == bytes);
+}
+
+TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "[shm]") {
+    const RingShape shape = {4, 64};
+    const RingMemory memory(shape);
+    const RingMemory reverse(shape);
+    RingSender sender(memory.get(), reverse.get(), shape);
+    RingReceiver receiver(memory.get(), reverse.get(), shape);
+    CHECK_FALSE(sender.receiver_reads());
+    receiver.offer_reading();
+    REQUIRE(sender.receiver_reads());
+
+    const auto data = numbered(1000);
+    const std::uint64_t turn = sender.announce(9, data.data(), data.size());
+    REQUIRE(receiver.ready());
+    CHECK(receiver.tag() == 9);
+    CHECK(receiver.message_bytes() == data.size());
+    CHECK(receiver.elsewhere() == data.data());
+    CHECK_FALSE(sender.taken(turn));
+    receiver.take();
+    CHECK(sender.taken(turn));
+
+    sender.send(10, data.data(), 8, 0);
+    REQUIRE(receiver.ready());
+    CHECK(receiver.elsewhere() == nullptr);
+    CHECK(receiver.message_bytes() == 8);
 }

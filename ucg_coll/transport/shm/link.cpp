@@ -6,38 +6,64 @@
 #include <utility>
 
 namespace ucg::transport {
+namespace {
+
+/// What is read of a sender's memory in one call, so that other peers need not wait for the whole.
+constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
+
+unsigned fail_queue(MessageQueue& queue) {
+    unsigned failed = 0;
+    while (!queue.empty()) {
+        queue.pop().state = MessageState::failed;
+        ++failed;
+    }
+    return failed;
+}
+
+} // namespace
 
 /// At most one ring's worth at a time, so that a fast receiver cannot keep the caller here while
 /// its other peers wait.
-bool Outbox::push(Message& message) {
+Outbox::Pushed Outbox::push(Message& message) {
     const std::uint64_t tag = tag_of(message);
-    const bool streaming = message.bytes >= streaming_bytes_min_;
+    if (message.bytes >= single_copy_bytes_min_ && message.moved == 0 && ring_.receiver_reads()) {
+        if (ring_.full()) {
+            return Pushed::part;
+        }
+        message.moved = ring_.announce(tag, message.data, message.bytes);
+        announced_.push(message);
+        return Pushed::announced;
+    }
     for (std::uint32_t budget = depth_; budget > 0 && !ring_.full(); --budget) {
-        message.moved += ring_.send(tag, message.data, message.bytes, message.moved, streaming);
+        message.moved += ring_.send(tag, message.data, message.bytes, message.moved);
         if (message.moved == message.bytes) {
             message.state = MessageState::done;
-            return true;
+            return Pushed::whole;
         }
     }
-    return false;
+    return Pushed::part;
 }
 
 unsigned Outbox::flush() {
     unsigned completed = 0;
-    while (!queue_.empty() && push(queue_.front())) {
-        queue_.pop();
+    while (!announced_.empty() && ring_.taken(announced_.front().moved)) {
+        announced_.pop().state = MessageState::done;
         ++completed;
+    }
+    while (!queue_.empty()) {
+        Message& message = queue_.pop(); // push() may link it into the other queue.
+        const Pushed pushed = push(message);
+        if (pushed == Pushed::part) {
+            queue_.put_back(message);
+            break;
+        }
+        completed += pushed == Pushed::whole ? 1 : 0;
     }
     return completed;
 }
 
 unsigned Outbox::fail_all() {
-    unsigned failed = 0;
-    while (!queue_.empty()) {
-        queue_.pop().state = MessageState::failed;
-        ++failed;
-    }
-    return failed;
+    return fail_queue(queue_) + fail_queue(announced_);
 }
 
 bool Inbox::post(Message& message) {
@@ -60,7 +86,9 @@ unsigned Inbox::drain() {
         if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
             break;
         }
-        current_->moved += ring_.receive(current_->data, current_->moved);
+        if (!move_fragment()) {
+            break;
+        }
         if (current_->moved == current_->bytes) {
             completed += end_message();
         }
@@ -79,6 +107,30 @@ bool Inbox::begin_message() {
     if (current_->bytes != bytes) {
         broken_ = Code::disagreement;
         return false;
+    }
+    return true;
+}
+
+bool Inbox::move_fragment() {
+    if (const std::byte* data = ring_.elsewhere(); data != nullptr) {
+        return read_elsewhere(data);
+    }
+    current_->moved += ring_.receive(current_->data, current_->moved);
+    return true;
+}
+
+bool Inbox::read_elsewhere(const std::byte* data) {
+    const std::uint64_t length = std::min(kReadBytes, current_->bytes - current_->moved);
+    const Status status =
+        shm::read_peer(sender_, data + current_->moved, current_->data + current_->moved, length);
+    if (!status.ok()) {
+        log(LogLevel::error, "shared memory: {}", status.message());
+        broken_ = status.code();
+        return false;
+    }
+    current_->moved += length;
+    if (current_->moved == current_->bytes) {
+        ring_.take();
     }
     return true;
 }
@@ -141,11 +193,7 @@ unsigned Inbox::fail_all() {
         failed += current_is_early_ ? 0 : 1;
         current_ = nullptr;
     }
-    while (!posted_.empty()) {
-        posted_.pop().state = MessageState::failed;
-        ++failed;
-    }
-    return failed;
+    return failed + fail_queue(posted_);
 }
 
 } // namespace ucg::transport

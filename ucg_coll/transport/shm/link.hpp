@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "shm/peer_read.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
 #include "ucg_coll/transport/transport.hpp"
@@ -16,20 +17,27 @@ namespace ucg::transport {
 class Outbox {
   public:
     Outbox() = default;
-    /// Messages of at least `streaming_bytes_min` bytes are copied past the caches.
-    Outbox(std::byte* ring, const shm::RingShape& shape, std::uint64_t streaming_bytes_min)
-        : ring_(ring, shape), depth_(shape.depth), streaming_bytes_min_(streaming_bytes_min) {}
+    /// Messages of at least `single_copy_bytes_min` bytes stay where they are, for a receiver that
+    /// can read them there.
+    Outbox(std::byte* ring, const std::byte* reverse, const shm::RingShape& shape,
+           std::uint64_t single_copy_bytes_min)
+        : ring_(ring, reverse, shape), depth_(shape.depth),
+          single_copy_bytes_min_(single_copy_bytes_min) {}
 
     /// True when the message has left; otherwise it is queued and flush() continues it.
     bool post(Message& message) {
-        if (queue_.empty() && push(message)) {
-            return true;
+        if (queue_.empty()) {
+            switch (push(message)) {
+            case Pushed::whole: return true;
+            case Pushed::announced: return false;
+            case Pushed::part: break;
+            }
         }
         queue_.push(message);
         return false;
     }
 
-    bool idle() const { return queue_.empty(); }
+    bool idle() const { return queue_.empty() && announced_.empty(); }
 
     /// Returns how many messages left.
     unsigned flush();
@@ -38,12 +46,14 @@ class Outbox {
     unsigned fail_all();
 
   private:
-    bool push(Message& message);
+    enum class Pushed : std::uint8_t { whole, part, announced };
+    Pushed push(Message& message);
 
     shm::RingSender ring_;
     MessageQueue queue_;
+    MessageQueue announced_; ///< `moved` is the turn at which the receiver has read them.
     std::uint32_t depth_ = 0;
-    std::uint64_t streaming_bytes_min_ = 0;
+    std::uint64_t single_copy_bytes_min_ = 0;
 };
 
 /// From one peer. A message that nobody waits for stays in the ring, where it holds the sender
@@ -53,7 +63,14 @@ class Outbox {
 class Inbox {
   public:
     Inbox() = default;
-    Inbox(std::byte* ring, const shm::RingShape& shape) : ring_(ring, shape), depth_(shape.depth) {}
+    /// `sender`: whose memory to read; all zero if that is not to be done.
+    Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape,
+          const shm::ReadTicket& sender)
+        : ring_(ring, reverse, shape), depth_(shape.depth), sender_(sender) {
+        if (sender.process != 0) {
+            ring_.offer_reading();
+        }
+    }
 
     /// True when the message has come; otherwise it waits and drain() completes it.
     bool post(Message& message);
@@ -65,7 +82,8 @@ class Inbox {
     unsigned drain();
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
-    /// awaited one) or out_of_memory (for an early arrival); else ok.
+    /// awaited one), out_of_memory (for an early arrival) or io_error (the sender's memory could
+    /// not be read); else ok.
     Code broken() const { return broken_; }
 
     /// Fails what is awaited; returns how many.
@@ -82,6 +100,8 @@ class Inbox {
     };
 
     bool begin_message();
+    bool move_fragment();
+    bool read_elsewhere(const std::byte* data);
     unsigned end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
     bool take_early(Message& message);
@@ -92,6 +112,7 @@ class Inbox {
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
     Code broken_ = Code::ok;
     std::uint32_t depth_ = 0;
+    shm::ReadTicket sender_;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
 };
 

@@ -24,6 +24,13 @@ class MessageQueue {
         last_ = &message;
     }
 
+    /// As the first, before all others.
+    void put_back(Message& message) {
+        message.next = first_;
+        last_ = first_ == nullptr ? &message : last_;
+        first_ = &message;
+    }
+
     /// REQUIRES: !empty().
     Message& pop() {
         Message& message = *first_;

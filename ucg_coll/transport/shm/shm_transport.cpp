@@ -18,6 +18,16 @@ std::uint64_t region_bytes_for(std::size_t rank_count, const shm::RingShape& sha
     return table_bytes(options) + (rank_count - 1) * shape.ring_bytes();
 }
 
+const char* what_is_wrong(Code code) {
+    switch (code) {
+    case Code::disagreement:
+        return "a message of another length than was awaited: the ranks of the collective gave "
+               "different counts or datatypes";
+    case Code::out_of_memory: return "a message ahead of time for which there is no memory";
+    default: return "a message that could not be read from its memory";
+    }
+}
+
 } // namespace
 
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
@@ -28,8 +38,10 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     std::uint32_t depth = options.depth;
     std::uint64_t room = most;
     if (rings > 0) {
+        const std::uint64_t ring =
+            std::max(options.host_bytes_max / rings, shm::RingShape::head_bytes());
         const auto room_per_slot = [&](std::uint32_t slots) {
-            const std::uint64_t slot = options.host_bytes_max / rings / slots;
+            const std::uint64_t slot = (ring - shm::RingShape::head_bytes()) / slots;
             return slot - std::min<std::uint64_t>(slot, sizeof(shm::RingSlot));
         };
         while (room_per_slot(depth) < least && depth > kDepthMin) {
@@ -64,7 +76,13 @@ ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host,
       region_(std::move(region)), sending_(ranks_.size()), receiving_(ranks_.size()) {}
 
 ShmAddress ShmTransport::address() const {
-    return {heap_.address(), region_.offset(), shape_, ranks_[self_], options_.outstanding_max};
+    const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
+    return {heap_.address(),
+            region_.offset(),
+            shape_,
+            ranks_[self_],
+            options_.outstanding_max,
+            single_copy ? shm::own_read_ticket() : shm::ReadTicket{}};
 }
 
 /// A region has a ring for each rank but its owner.
@@ -113,9 +131,16 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         peer.segment = heap_.base_of(addresses[i].heap.token);
         std::byte* region = peer.segment + addresses[i].region_offset;
         peer.exposed = reinterpret_cast<const Exposed*>(region);
-        peer.outbox = Outbox(region + ring_offset(i, self_), shape_, options_.streaming_bytes_min);
-        peer.inbox = Inbox(region_.data() + ring_offset(self_, i), shape_);
+        const bool readable = shm::can_read(addresses[i].read_ticket);
+        single_copy_peers_ += readable ? 1 : 0;
+        std::byte* to = region + ring_offset(i, self_);
+        std::byte* from = region_.data() + ring_offset(self_, i);
+        peer.outbox = Outbox(to, from, shape_, options_.single_copy_bytes_min);
+        peer.inbox =
+            Inbox(from, to, shape_, readable ? addresses[i].read_ticket : shm::ReadTicket{});
     }
+    log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
+        ranks_[self_], ranks_.size(), single_copy_peers_);
     return Status();
 }
 
@@ -177,12 +202,8 @@ unsigned ShmTransport::progress() {
 
 /// After a broken message the ring cannot be followed any more; the group is lost.
 void ShmTransport::fail(Code code, std::uint32_t peer_index) {
-    status_ =
-        failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index], ranks_[self_],
-                code == Code::disagreement
-                    ? "a message of another length than was awaited: the ranks of the "
-                      "collective gave different counts or datatypes"
-                    : "a message ahead of time for which there is no memory");
+    status_ = failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index],
+                      ranks_[self_], what_is_wrong(code));
     log(LogLevel::error, "{}", status_.message());
     for (Peer& peer : peers_) {
         unreported_ += peer.outbox.fail_all() + peer.inbox.fail_all();

@@ -27,10 +27,10 @@ struct ShmOptions {
     /// What the rings of one group may take of one host. With many ranks the slots become shorter,
     /// then fewer; below the least of both the bound is exceeded and the lease may fail.
     std::uint64_t host_bytes_max = std::uint64_t{64} << 20;
-    /// Messages of at least so many bytes are copied in past the caches. Off: since fragments
-    /// overlap with their copying out, that was never faster by more than the noise, and up to
-    /// twice as slow.
-    std::uint64_t streaming_bytes_min = ~std::uint64_t{0};
+    /// Messages of at least so many bytes are copied once, by the kernel on the receiver's behalf,
+    /// where it permits that; all ones: never. A system call costs more than a second copy below
+    /// that.
+    std::uint64_t single_copy_bytes_min = 64 << 10;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
     std::chrono::milliseconds attach_timeout{30000};
@@ -46,6 +46,7 @@ struct ShmAddress {
     shm::RingShape shape;
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
+    shm::ReadTicket read_ticket;
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 
@@ -71,6 +72,9 @@ class ShmTransport final : public Transport {
     Status status() const override { return status_; }
     Status expose(std::uint32_t sequence, const Buffers& buffers) override;
     std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
+
+    /// From how many of the peers long messages come by a single copy.
+    std::size_t single_copy_peers() const { return single_copy_peers_; }
 
     const shm::RingShape& shape() const { return shape_; }
     std::uint64_t region_bytes() const { return region_.bytes(); }
@@ -106,6 +110,7 @@ class ShmTransport final : public Transport {
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     ActiveSet sending_;
     ActiveSet receiving_;
+    std::size_t single_copy_peers_ = 0;
     unsigned unreported_ = 0; ///< Messages that failed outside progress().
     Status status_;
 };
