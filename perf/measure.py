@@ -1,0 +1,406 @@
+"""What perf/compare and perf/apps/run share: configurations, turns, medians with their spread.
+
+A configuration is a name, a command that starts ranks, and the program for them. Programs print CSV
+with a kind and a size in the first two columns, then a time in microseconds, and "ok" or "WRONG" as
+`result`. Configurations take turns (A B A B ...), so that drift of the machine hits all alike;
+every run is in a session of its own: the scheduler groups processes by session, and one in ours
+would share its part of the processors with us.
+"""
+
+import csv
+import io
+import json
+import os
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+# Stock libraries by the names of --preset, with what they are asked for by. Priorities above the 30
+# of coll/tuned let a component take what it has; the rest stays with tuned.
+OPENMPI_PRESETS = {
+    "tuned": ["--mca", "pml", "ob1"],
+    "ucx": ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any",
+            "--mca", "pml_ucx_devices", "any"],
+    "sm": ["--mca", "pml", "ob1", "--mca", "coll_sm_priority", "100"],
+    "adapt": ["--mca", "pml", "ob1", "--mca", "coll_adapt_priority", "100"],
+}
+PRESETS = [*OPENMPI_PRESETS, "mpich"]
+PRESET_HELP = ("stock libraries to find the best of, comma-separated: tuned (Open MPI's default "
+               "over pml ob1), ucx (the same over pml ucx), sm and adapt (those components of "
+               "coll), mpich (if it is installed)")
+
+# Ways to end a job that does not end: mpirun needs some seconds to end its ranks.
+SECONDS_TO_END = 20
+
+
+class Wrong(Exception):
+    """The wish cannot be fulfilled: the message says why and what helps."""
+
+
+@dataclass
+class Configuration:
+    name: str
+    launch: list  # Starts ranks.
+    program: str
+    stock: bool = True  # A reference to compare with.
+
+
+@dataclass
+class Sample:
+    """One cell of one run."""
+
+    us: float
+    pings: tuple = ()  # Cache-line ping-pong before and after, in nanoseconds, where it is known.
+
+
+@dataclass
+class Samples:
+    """{configuration: {cell: {turn: Sample}}}; a cell is (kind, bytes)."""
+
+    by_name: dict
+    problems: list = field(default_factory=list)
+
+    def add(self, name, cell, turn, sample):
+        self.by_name[name].setdefault(cell, {})[turn] = sample
+
+    def cells(self):
+        """All cells, in the order of the first configuration that has them."""
+        return list(dict.fromkeys(cell for cells in self.by_name.values() for cell in cells))
+
+
+def add_options(parser):
+    parser.add_argument("-n", "--np", type=int, default=2, help="ranks (2)")
+    parser.add_argument("--pairs", type=int, default=7, help="turns of each configuration (7)")
+    parser.add_argument("--preset", metavar="LIST", help=PRESET_HELP)
+    parser.add_argument("--config", action="append", default=[], metavar="NAME=COMMAND",
+                        help="a configuration of one's own; the first is the reference")
+    parser.add_argument("--program-for", "--benchmark-for", action="append", default=[],
+                        metavar="NAME=PROGRAM", help="another build for that configuration")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="build directory")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for one run (300)")
+    parser.add_argument("--json", metavar="FILE", help="write every measurement there")
+    parser.add_argument("--plot", metavar="FILE.svg",
+                        help="draw the comparison there; needs gnuplot")
+
+
+def check_options(arguments):
+    if arguments.np < 1 or arguments.pairs < 1:
+        raise Wrong("--np and --pairs are at least 1")
+    if arguments.preset and arguments.config:
+        raise Wrong("--preset and --config exclude each other")
+    if arguments.plot and not shutil.which("gnuplot"):
+        raise Wrong("--plot needs gnuplot; install Debian's by tools/packages compare")
+
+
+def split_pairs(items, what):
+    pairs = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value:
+            raise Wrong(f"{what} '{item}': expected NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+# ---- configurations
+
+def fits(np):
+    """Whether every rank has a processor of its own."""
+    return np <= len(os.sched_getaffinity(0))
+
+
+def openmpi(np):
+    mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
+    if not mpirun:
+        raise Wrong("no mpirun; install Debian's by tools/packages run")
+    binding = ["--bind-to", "core"] if fits(np) else ["--bind-to", "none"]
+    return [os.path.basename(mpirun), "--oversubscribe", "-np", str(np), *binding]
+
+
+def with_ucg(arguments):
+    """Open MPI's mpirun with the component of the build directory in its path."""
+    found = subprocess.run([os.path.join(ROOT, "tools", "component_path"), arguments.build],
+                           capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        raise Wrong(found.stderr.strip())
+    return openmpi(arguments.np) + ["--mca", "mca_base_component_path", found.stdout.strip()]
+
+
+def build_for_mpich(build, program):
+    """The program compiled as the build directory does it, but by MPICH's wrapper."""
+    output = program + ".mpich"
+    with open(os.path.join(build, "meson-info", "intro-targets.json"), encoding="utf-8") as file:
+        target = next(t for t in json.load(file) if program in t["filename"])
+    sources = target["target_sources"][0]["sources"]
+    if os.path.exists(output) and os.path.getmtime(output) > max(map(os.path.getmtime, sources)):
+        return output
+    command = ["mpicc.mpich"]
+    for word in target["target_sources"][0]["compiler"][1:]:
+        command += sources if word == "@INPUT@" else [output if word == "@OUTPUT@" else word]
+    if subprocess.run(command, check=False).returncode != 0:
+        raise Wrong(f"cannot build for MPICH: {shlex.join(command)}")
+    return output
+
+
+def mpich(arguments, program):
+    """The configuration for MPICH; None, with a word about it, where that is not installed."""
+    missing = [tool for tool in ("mpirun.mpich", "mpicc.mpich") if not shutil.which(tool)]
+    if missing:
+        print(f"# preset mpich LEFT OUT: no {' and no '.join(missing)}; "
+              "install Debian's by tools/packages compare")
+        return None
+    binding = ["-bind-to", "core"] if fits(arguments.np) else []
+    return Configuration("mpich", ["mpirun.mpich", "-np", str(arguments.np), *binding],
+                         build_for_mpich(arguments.build, program))
+
+
+def preset_configurations(arguments, program):
+    result = []
+    for name in arguments.preset.split(","):
+        if name not in PRESETS:
+            raise Wrong(f"--preset '{name}': there are {', '.join(PRESETS)}")
+        if name == "mpich":
+            result += filter(None, [mpich(arguments, program)])
+        else:
+            # A component that the environment brings must not pass for stock.
+            launch = openmpi(arguments.np) + ["--mca", "coll", "^ucg"] + OPENMPI_PRESETS[name]
+            result.append(Configuration(name, launch, program))
+    if not result:
+        raise Wrong("no preset is left to compare with")
+    return result
+
+
+def find_configurations(arguments, program):
+    """The list that the options ask for; `program` is a path below the build directory."""
+    arguments.build = os.path.abspath(arguments.build)
+    program = os.path.join(arguments.build, program)
+    others = split_pairs(arguments.program_for, "--program-for")
+    own = split_pairs(arguments.config, "--config")
+    result = [Configuration(name, shlex.split(command), others.get(name, program), i == 0)
+              for i, (name, command) in enumerate(own.items())]
+    if not result:
+        if arguments.preset:
+            result = preset_configurations(arguments, program)
+        else:
+            stock = openmpi(arguments.np) + ["--mca", "coll", "^ucg"]
+            result = [Configuration("stock", stock, program)]
+        result.append(Configuration("ucg", with_ucg(arguments), program, stock=False))
+    for configuration in result:
+        if not os.path.exists(configuration.program):
+            raise Wrong(f"no {configuration.program}: build first, or name --build")
+    return result
+
+
+# ---- running
+
+def end(process):
+    """Ends a job and all its processes."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, how)
+            process.wait(SECONDS_TO_END)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            return
+
+
+def execute(command, timeout):
+    """(exit status or what was wrong, standard output) of one run."""
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=sys.stderr,
+                                   env=environment, start_new_session=True)
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            end(process)
+            status = f"no end within {timeout:g} s"
+        except BaseException:
+            end(process)
+            raise
+        out.seek(0)
+        return status, out.read()
+
+
+def read_rows(text, head):
+    """The rows of the CSV that begins with `head`, up to the first line that is none."""
+    start = text.find(head)
+    if start < 0:
+        return []
+    reader = csv.DictReader(io.StringIO(text[start:]))
+    return [row for row in reader if row.get("result") in ("ok", "WRONG")]
+
+
+def take_turn(samples, configuration, turn, options, arguments, head):
+    """Runs one configuration once and keeps its rows. `head` begins the CSV."""
+    if sys.stderr.isatty():
+        print(f"\rturn {turn + 1}: {configuration.name:<12}", end="", file=sys.stderr)
+    command = configuration.launch + [configuration.program] + options
+    status, text = execute(command, arguments.timeout)
+    rows = read_rows(text, head)
+    kind, size = head.split(",")
+    for row in rows:
+        cell = row[kind], int(row[size])
+        pings = tuple(float(row[name]) for name in ("ping_before_ns", "ping_after_ns")
+                      if name in row)
+        microseconds = float(row.get("median_us") or row["mean_us"])
+        samples.add(configuration.name, cell, turn, Sample(microseconds, pings))
+        if row["result"] != "ok":
+            samples.problems.append(f"turn {turn + 1}, {configuration.name}: {cell[0]} of "
+                                    f"{cell[1]} bytes: wrong result")
+    if status != 0:
+        samples.problems.append(f"turn {turn + 1}, {configuration.name}: status {status}")
+    elif not rows:
+        samples.problems.append(f"turn {turn + 1}, {configuration.name}: no rows")
+
+
+def load():
+    """Over 1, 5 and 15 minutes, and what else wants a processor at this moment."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        words = file.read().split()
+    running = int(words[3].split("/")[0]) - 1  # Not this process.
+    return (f"load {' '.join(words[:3])}, {running} others running now, "
+            f"{len(os.sched_getaffinity(0))} processors")
+
+
+# ---- statistics
+
+def state_of(sample, far_ns):
+    """"near" or "far", as the ping-pong says; None if the processors moved meanwhile.
+
+    Without a limit, or without a ping-pong, every sample is in the same state "any".
+    """
+    if far_ns is None or not sample.pings:
+        return "any"
+    states = {"far" if ping >= far_ns else "near" for ping in sample.pings}
+    return states.pop() if len(states) == 1 else None
+
+
+def by_state(turns, far_ns):
+    """{state: {turn: us}} of one configuration's {turn: Sample} of one cell; moved ones are left
+    out."""
+    result = {}
+    for turn, sample in sorted(turns.items()):
+        state = state_of(sample, far_ns)
+        if state:
+            result.setdefault(state, {})[turn] = sample.us
+    return result
+
+
+def neighbours(ours, theirs):
+    """Ratios of our samples, {turn: us}, to those of theirs that are nearest in time."""
+    ratios = []
+    for turn, us in ours.items():
+        nearest = min(theirs, key=lambda other: (abs(other - turn), other))
+        if theirs[nearest] > 0:
+            ratios.append(us / theirs[nearest])
+    return ratios
+
+
+def spread(values):
+    """Median and, relative to it, the half distance of the quartiles; of the extremes where values
+    are too few for quartiles, None where there is but one."""
+    middle = statistics.median(values)
+    if len(values) < 2 or middle == 0:
+        return middle, None
+    low, high = min(values), max(values)
+    if len(values) >= 4:
+        low, _, high = statistics.quantiles(values, n=4)
+    return middle, (high - low) / 2 / middle
+
+
+@dataclass
+class Row:
+    """A cell in one state, compared."""
+
+    cell: tuple
+    state: str | None  # None: the processors moved in every turn, and there are no figures.
+    turns: int  # Of the configuration that has the fewest.
+    medians: dict  # {name: us}
+    best: str = ""  # The stock configuration with the least median.
+    ratios: dict = field(default_factory=dict)  # {name: (median, spread)} of the others to it.
+
+
+def compare_cell(cell, state, series, configurations):
+    """`series` is {name: {turn: us}} of all that were in that state."""
+    medians = {name: statistics.median(turns.values()) for name, turns in series.items()}
+    row = Row(cell, state, min(map(len, series.values())), medians)
+    stock = [c.name for c in configurations if c.stock and c.name in series]
+    if stock:
+        row.best = min(stock, key=medians.get)
+        for name in (c.name for c in configurations if not c.stock and c.name in series):
+            ratios = neighbours(series[name], series[row.best])
+            if ratios:
+                row.ratios[name] = spread(ratios)
+    return row
+
+
+def compare_cells(samples, configurations, far_ns=None, turns_min=1):
+    """Rows for all cells: for each the state that all configurations met most often, and others
+    that each met in `turns_min` turns."""
+    rows = []
+    for cell in samples.cells():
+        series = {}
+        for name, cells in samples.by_name.items():
+            for state, turns in by_state(cells.get(cell, {}), far_ns).items():
+                series.setdefault(state, {})[name] = turns
+        found = [compare_cell(cell, state, of_state, configurations)
+                 for state, of_state in series.items()]
+        found.sort(key=lambda row: (-len(row.medians), -row.turns))
+        rows += [row for i, row in enumerate(found)
+                 if i == 0 or (row.ratios and row.turns >= turns_min)]
+        if not found:
+            rows.append(Row(cell, None, 0, {}))
+    return rows
+
+
+# ---- output
+
+def print_rows(rows, configurations, kind, width=22):
+    """The table; columns for state and best configuration where there is a choice."""
+    stock = [c.name for c in configurations if c.stock]
+    others = [c.name for c in configurations if not c.stock]
+    against = stock[0] if len(stock) == 1 else "best"
+    gated = any(row.state != "any" for row in rows)
+    line = f"{kind:<{width}} {'bytes':>9}" + (f" {'state':>8}" if gated else "")
+    line += "".join(f" {c.name + ' us':>12}" for c in configurations)
+    line += f" {'best':>8}" if len(stock) > 1 else ""
+    print(line + "".join(f" {name + '/' + against:>16}" for name in others))
+    for row in rows:
+        line = f"{row.cell[0]:<{width}} {row.cell[1]:>9}"
+        line += f" {row.state + ' ' + str(row.turns) if row.state else '-':>8}" if gated else ""
+        for c in configurations:
+            us = row.medians.get(c.name)
+            line += f" {'-':>12}" if us is None else f" {us:>12.3f}"
+        line += f" {row.best or '-':>8}" if len(stock) > 1 else ""
+        for name in others:
+            middle, around = row.ratios.get(name, (None, None))
+            line += f" {'-':>9}" if middle is None else f" {middle:>9.3f}"
+            line += 7 * " " if around is None else f" +-{around * 100:>3.0f}%"
+        print(line.rstrip())
+
+
+def write_json(path, samples, configurations, loads):
+    cells = {name: [{"kind": cell[0], "bytes": cell[1], "turn": turn, "us": sample.us,
+                     "ping_ns": list(sample.pings)}
+                    for cell, turns in of_name.items() for turn, sample in turns.items()]
+             for name, of_name in samples.by_name.items()}
+    commands = {c.name: shlex.join(c.launch + [c.program]) for c in configurations}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"commands": commands, "load": loads, "samples": cells}, file, indent=1)
+
+
+def print_problems(samples):
+    for problem in samples.problems:
+        print(f"# {problem}")
+    return 1 if samples.problems else 0

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""perf/measure.py: rows, gating by the ping-pong, the best of several, ratios turn by turn."""
+
+import argparse
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 * [".."], "perf"))
+
+import measure
+from measure import Configuration, Sample, Samples
+
+FAR = 90
+NEAR_PINGS, FAR_PINGS, MOVED_PINGS = (40, 41), (180, 190), (40, 190)
+CELL = ("allreduce", 8)
+TUNED, UCX, UCG = (Configuration("tuned", [], ""), Configuration("ucx", [], ""),
+                   Configuration("ucg", [], "", stock=False))
+
+
+def samples_of(by_name):
+    """{name: [(us, pings), ...]} of one cell, turn by turn; None for a turn that failed."""
+    samples = Samples({name: {} for name in by_name})
+    for name, turns in by_name.items():
+        for turn, sample in enumerate(turns):
+            if sample:
+                samples.add(name, CELL, turn, Sample(*sample))
+    return samples
+
+
+class Rows(unittest.TestCase):
+    def test_rows_are_found_among_other_output(self):
+        text = "# head\nwarning\nphase,bytes,mean_us,result\na,8,1.5,ok\nb,0,2,WRONG\nnoise\n"
+        rows = measure.read_rows(text, "phase,bytes")
+        self.assertEqual([(row["phase"], row["result"]) for row in rows],
+                         [("a", "ok"), ("b", "WRONG")])
+        self.assertEqual(measure.read_rows("nothing", "phase,bytes"), [])
+
+    def test_a_turn_runs_the_program_and_keeps_problems(self):
+        arguments = argparse.Namespace(timeout=20)
+        samples = Samples({"x": {}})
+        shell = ["sh", "-c", "printf 'phase,bytes,mean_us,result\\na,8,1.5,WRONG\\n'; exit 3"]
+        measure.take_turn(samples, Configuration("x", shell, "program"), 0, [], arguments,
+                          "phase,bytes")
+        self.assertEqual(samples.by_name["x"][("a", 8)][0], Sample(1.5))
+        self.assertEqual(len(samples.problems), 2)
+
+    def test_a_job_that_does_not_end_is_ended(self):
+        status, _ = measure.execute(["sleep", "1000"], 0.05)
+        self.assertIn("no end", status)
+
+
+class Gate(unittest.TestCase):
+    def test_states(self):
+        self.assertEqual(measure.state_of(Sample(1, NEAR_PINGS), FAR), "near")
+        self.assertEqual(measure.state_of(Sample(1, FAR_PINGS), FAR), "far")
+        self.assertIsNone(measure.state_of(Sample(1, MOVED_PINGS), FAR))
+        self.assertEqual(measure.state_of(Sample(1, MOVED_PINGS), None), "any")
+        self.assertEqual(measure.state_of(Sample(1), FAR), "any")
+
+    def test_only_like_is_compared_with_like(self):
+        near, far = [(2, NEAR_PINGS)] * 4, [(20, FAR_PINGS)] * 3
+        ours = [(1, NEAR_PINGS)] * 4 + [(30, FAR_PINGS)] * 3
+        rows = measure.compare_cells(samples_of({"tuned": near + far, "ucg": ours}), [TUNED, UCG],
+                                     FAR, turns_min=3)
+        self.assertEqual([(r.state, r.turns, r.ratios["ucg"][0]) for r in rows],
+                         [("near", 4, 0.5), ("far", 3, 1.5)])
+        rows = measure.compare_cells(samples_of({"tuned": near + far, "ucg": ours}), [TUNED, UCG],
+                                     FAR, turns_min=4)
+        self.assertEqual([r.state for r in rows], ["near"])
+
+    def test_cells_that_always_moved_are_shown_without_figures(self):
+        rows = measure.compare_cells(samples_of({"tuned": [(2, MOVED_PINGS)]}), [TUNED, UCG], FAR)
+        self.assertEqual([(r.state, r.medians) for r in rows], [(None, {})])
+
+
+class Best(unittest.TestCase):
+    def test_best_is_the_least_median_of_the_stock_ones(self):
+        row, = measure.compare_cells(
+            samples_of({"tuned": [(4,), (1,), (4,)], "ucx": [(3,), (3,), (3,)],
+                        "ucg": [(6,), (6,), (6,)]}), [TUNED, UCX, UCG])
+        self.assertEqual((row.best, row.ratios["ucg"][0]), ("ucx", 2))
+
+    def test_a_configuration_without_the_cell_is_no_reference(self):
+        row, = measure.compare_cells(samples_of({"tuned": [], "ucx": [(3,)], "ucg": [(6,)]}),
+                                     [TUNED, UCX, UCG])
+        self.assertEqual((row.best, row.ratios["ucg"][0]), ("ucx", 2))
+
+    def test_neighbours_in_time_are_compared(self):
+        # The machine became twice as slow after two turns; a failed turn changes nothing.
+        row, = measure.compare_cells(
+            samples_of({"tuned": [(2,), (2,), None, (4,), (4,)], "ucg": [(1,), (1,), (2,), (2,)]}),
+            [TUNED, UCG])
+        self.assertEqual(row.ratios["ucg"][0], 0.5)
+
+
+class Spread(unittest.TestCase):
+    def test_few_values_have_no_quartiles(self):
+        self.assertEqual(measure.spread([3]), (3, None))
+        self.assertEqual(measure.spread([1, 2, 3]), (2, 0.5))
+        self.assertEqual(measure.spread([1, 2, 2, 2, 9]), (2, 1.0))
+
+
+class Options(unittest.TestCase):
+    def test_wrong_wishes(self):
+        good = {"np": 2, "pairs": 1, "preset": None, "config": [], "plot": None}
+        measure.check_options(argparse.Namespace(**good))
+        for bad in ({"np": 0}, {"pairs": 0}, {"preset": "ucx", "config": ["a=b"]}):
+            with self.assertRaises(measure.Wrong):
+                measure.check_options(argparse.Namespace(**{**good, **bad}))
+        with self.assertRaises(measure.Wrong):
+            measure.split_pairs(["name"], "--config")
+        with self.assertRaises(measure.Wrong):
+            measure.preset_configurations(argparse.Namespace(np=2, preset="nobody"), "program")
+
+
+if __name__ == "__main__":
+    unittest.main()
