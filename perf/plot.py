@@ -60,6 +60,25 @@ plot 1 with lines lc rgb 'black' dt 2 notitle, {plots}
 """)
 
 
+def time_lines(path, rows, names, title):
+    """Times by size, one line per kind and configuration, both axes logarithmic."""
+    lines = {}
+    for row in rows:
+        for name in names:
+            if name in row.medians:
+                lines.setdefault(f"{row.cell[0]} {name}", []).append(
+                    f"{row.cell[1]} {row.medians[name]:g}")
+    plots = ", ".join(f"$d{i} using 1:2 with linespoints pt 7 ps 0.5 title {quoted(name)}"
+                      for i, name in enumerate(lines))
+    draw(path, title, blocks(lines) + f"""set logscale x 2
+set logscale y
+set format x '%.0b%B'
+set xlabel 'bytes'
+set ylabel 'us per call'
+plot {plots}
+""")
+
+
 def time_bars(path, rows, names, title):
     """Times of all cells, one bar per configuration, with a logarithmic axis."""
     data = {name: [] for name in names}
