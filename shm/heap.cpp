@@ -65,9 +65,13 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
                        "the file size limit (ulimit -f)",
                        options.capacity_bytes);
     }
-    auto segment = largest_segment(capacity);
-    if (!segment) {
-        return segment.status();
+    std::unique_ptr<Segment> segment = Segment::of_process();
+    if (segment == nullptr) {
+        auto made = largest_segment(capacity);
+        if (!made) {
+            return made.status();
+        }
+        segment = std::move(*made);
     }
     auto token = random_token();
     if (!token) {
@@ -77,15 +81,18 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
     if (!listener) {
         return listener.status();
     }
-    return std::unique_ptr<Heap>(new Heap(std::move(*segment), *token, std::move(*listener)));
+    const std::uint64_t leasable = std::min(capacity, segment->own_bytes());
+    return std::unique_ptr<Heap>(
+        new Heap(std::move(segment), leasable, *token, std::move(*listener)));
 }
 
-Heap::Heap(std::unique_ptr<Segment> segment, const Token& token, Descriptor listener)
-    : segment_(std::move(segment)), token_(token), listener_(std::move(listener)),
-      ranges_(segment_->bytes()) {}
+Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
+           Descriptor listener)
+    : segment_(std::move(segment)), capacity_bytes_(capacity_bytes), token_(token),
+      listener_(std::move(listener)), ranges_(capacity_bytes) {}
 
 Heap::~Heap() {
-    UCG_ASSERT(ranges_.free_bytes() == segment_->bytes());
+    UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
 }
 
 HeapAddress Heap::address() const {
@@ -97,10 +104,10 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
         return Status(Code::invalid_argument, "a lease of the node heap must have bytes");
     }
     // Every rank of a host finds the same shortage, so the caller reports it, once per host.
-    if (bytes > segment_->bytes()) {
+    if (bytes > capacity_bytes_) {
         return failure(Code::out_of_memory,
                        "the node heap has {} bytes per process, {} are wanted: raise its capacity",
-                       segment_->bytes(), bytes);
+                       capacity_bytes_, bytes);
     }
     const std::uint64_t size = round_up(bytes, page_bytes());
     const std::uint64_t available = memory_budget().available;
@@ -117,7 +124,7 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
             Code::out_of_memory,
             "the node heap has {} of {} bytes free, the largest piece {}, wanted {}: raise "
             "its capacity or free communicators",
-            ranges_.free_bytes(), segment_->bytes(), ranges_.largest_free(), size);
+            ranges_.free_bytes(), capacity_bytes_, ranges_.largest_free(), size);
     }
     if (Status status = segment_->reserve(*offset, size); !status.ok()) {
         ranges_.give_back(*offset, size);

@@ -70,7 +70,8 @@ struct HeapPlace {
 /// Thread-safe. Belongs to the process that made it: a forked child may not use it.
 class Heap {
   public:
-    /// Makes the segment and the socket at which peers fetch it.
+    /// Makes the segment, or takes the one of the preloaded libucg_heap.so, and the socket at which
+    /// peers fetch it.
     static Result<std::unique_ptr<Heap>> create(const HeapOptions& options);
     ~Heap();
     Heap(const Heap&) = delete;
@@ -96,8 +97,11 @@ class Heap {
     /// Where `bytes` bytes from `data` on lie, if all of them lie in the own segment.
     std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
 
-    std::uint64_t capacity_bytes() const { return segment_->bytes(); }
+    /// What can be leased in all.
+    std::uint64_t capacity_bytes() const { return capacity_bytes_; }
     std::uint64_t free_bytes() const;
+    /// Does the segment also serve this process's malloc? Then `locate` finds its large blocks.
+    bool serves_malloc() const { return segment_->own_bytes() < segment_->bytes(); }
 
   private:
     friend class Lease;
@@ -109,12 +113,14 @@ class Heap {
         std::unique_ptr<Segment> mapping;
     };
 
-    Heap(std::unique_ptr<Segment> segment, const Token& token, Descriptor listener);
+    Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
+         Descriptor listener);
     void give_back(std::uint64_t offset, std::uint64_t bytes);
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
     void add_peer(const Token& token, Peer peer);
 
     std::unique_ptr<Segment> segment_;
+    std::uint64_t capacity_bytes_;
     Token token_;
     Descriptor listener_;
     mutable std::mutex mutex_; ///< Guards ranges_ and peers_.

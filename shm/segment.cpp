@@ -8,24 +8,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shm/process_heap.h"
+#include "shm/sealed_file.h"
+
 namespace ucg::shm {
 namespace {
 
-constexpr unsigned kNoExecSeal = 0x0008; // MFD_NOEXEC_SEAL, newer than some headers.
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr std::uint64_t kReserveStep = std::uint64_t{8} << 20;
 
 Status system_failure(const char* what) {
     const Code code = errno == ENOMEM || errno == ENOSPC ? Code::out_of_memory : Code::io_error;
     return failure(code, "shared memory: {} failed: {}", what, std::strerror(errno));
-}
-
-Descriptor anonymous_file() {
-    constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    // Systems with vm.memfd_noexec=2 refuse executable files; kernels before 6.3 refuse the flag.
-    Descriptor file(::memfd_create("ucg", kFlags | kNoExecSeal));
-    return file.valid() || errno != EINVAL ? std::move(file)
-                                           : Descriptor(::memfd_create("ucg", kFlags));
 }
 
 } // namespace
@@ -36,15 +30,10 @@ std::uint64_t page_bytes() {
 }
 
 Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
-    Descriptor file = anonymous_file();
+    const char* step = nullptr;
+    Descriptor file(ucg_shm_sealed_file(bytes, &step));
     if (!file.valid()) {
-        return system_failure("memfd_create");
-    }
-    if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
-        return system_failure("ftruncate");
-    }
-    if (::fcntl(file.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0) {
-        return system_failure("sealing");
+        return system_failure(step);
     }
     return map(std::move(file), bytes);
 }
@@ -63,7 +52,34 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
     if (segment) {
         (*segment)
             ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
+        // Each process dumps what is its own: a core file of all peers' heaps would fill any disk.
+        ::madvise((*segment)->base_, bytes, MADV_DONTDUMP);
     }
+    return segment;
+}
+
+std::unique_ptr<Segment> Segment::of_process() {
+    if (ucg_heap_claim_1 == nullptr || ucg_heap_release_1 == nullptr) {
+        return nullptr;
+    }
+    ucg_heap_segment claimed = {};
+    const int error = ucg_heap_claim_1(&claimed);
+    if (error == EBADF) {
+        log(LogLevel::warn, "the program closed the descriptor of its preloaded heap: peers cannot "
+                            "read what it allocates");
+    }
+    if (error != 0) {
+        return nullptr;
+    }
+    Descriptor file(::fcntl(claimed.descriptor, F_DUPFD_CLOEXEC, 0));
+    if (!file.valid()) {
+        ucg_heap_release_1();
+        return nullptr; // A segment of its own would fail for the same reason, and say so.
+    }
+    std::unique_ptr<Segment> segment(
+        new Segment(std::move(file), static_cast<std::byte*>(claimed.base), claimed.bytes));
+    segment->own_bytes_ = claimed.lease_bytes;
+    segment->of_process_ = true;
     return segment;
 }
 
@@ -78,7 +94,11 @@ Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t byt
 }
 
 Segment::~Segment() {
-    ::munmap(base_, bytes_);
+    if (of_process_) {
+        ucg_heap_release_1();
+    } else {
+        ::munmap(base_, bytes_);
+    }
 }
 
 Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {

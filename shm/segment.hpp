@@ -21,12 +21,19 @@ class Segment {
     /// could be shortened.
     static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes);
 
+    /// The segment of the preloaded libucg_heap.so, which has mapped it for the whole life of the
+    /// process and serves the program's malloc from a part of it; null when nothing is preloaded,
+    /// or another heap of this process has it. The destructor gives it back.
+    static std::unique_ptr<Segment> of_process();
+
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
     ~Segment();
 
     std::byte* base() const { return base_; }
     std::uint64_t bytes() const { return bytes_; }
+    /// The part, from the start, that the owner of this object may reserve and discard.
+    std::uint64_t own_bytes() const { return own_bytes_; }
     /// Of a created segment; an adopted one has none.
     int descriptor() const { return file_.get(); }
 
@@ -40,12 +47,14 @@ class Segment {
 
   private:
     Segment(Descriptor file, std::byte* base, std::uint64_t bytes)
-        : file_(std::move(file)), base_(base), bytes_(bytes) {}
+        : file_(std::move(file)), base_(base), bytes_(bytes), own_bytes_(bytes) {}
     static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes);
 
     Descriptor file_;
     std::byte* base_;
     std::uint64_t bytes_;
+    std::uint64_t own_bytes_;
+    bool of_process_ = false; ///< Mapped, and to be unmapped, by nobody but the preloaded library.
 };
 
 /// Bytes of a page of memory.

@@ -1,0 +1,42 @@
+/*
+ * What a program that runs with libucg_heap.so preloaded offers to libucg in the same process: the
+ * segment that serves the program's large allocations. libucg refers to these functions weakly; a
+ * null address means that nothing is preloaded. C, because the preloaded library must not bring a
+ * C++ runtime into programs that have none.
+ */
+#ifndef UCG_SHM_PROCESS_HEAP_H_
+#define UCG_SHM_PROCESS_HEAP_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ucg_heap_segment {
+    void* base;           /* Mapped shared, readable and writable, until the process ends. */
+    uint64_t bytes;       /* Of the file and of the mapping. */
+    uint64_t lease_bytes; /* [0, lease_bytes) is the claimer's to use; the rest is the program's. */
+    int descriptor;       /* Of the memfd; borrowed: the claimer duplicates it. */
+};
+
+/*
+ * The suffix is the version of this interface; another layout gets another name, so that a library
+ * and a preload of different releases do not find one another.
+ *
+ * Takes the segment for one user: 0, or a code of errno: EBUSY while another one has it, ENOTSUP
+ * when the program's memory is ordinary memory (the reason was told when the program started, or
+ * this is a forked child, whose memory is its own), EBADF when the program closed the descriptor.
+ * Thread-safe.
+ */
+__attribute__((visibility("default"), weak)) int
+ucg_heap_claim_1(struct ucg_heap_segment* segment_p);
+
+/* Ends a claim. What was leased must have been discarded: the next claimer finds zeros. */
+__attribute__((visibility("default"), weak)) void ucg_heap_release_1(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

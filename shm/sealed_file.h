@@ -1,0 +1,26 @@
+/*
+ * An anonymous file for shared memory. C, since the preloaded heap needs it before, and without, a
+ * C++ runtime.
+ */
+#ifndef UCG_SHM_SEALED_FILE_H_
+#define UCG_SHM_SEALED_FILE_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The descriptor, closed on exec, of a new memfd of `bytes` zeros, none of them backed by a page
+ * yet, sealed against a change of size. On failure -1, errno, and the failed step's name in
+ * *step_p. REQUIRES: bytes <= RLIMIT_FSIZE; a longer file is a signal and not an error. Allocates
+ * nothing.
+ */
+int ucg_shm_sealed_file(uint64_t bytes, const char** step_p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
