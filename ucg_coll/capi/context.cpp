@@ -57,6 +57,20 @@ Result<shm::Heap*> Context::heap() {
     return heap_.get();
 }
 
+Result<std::byte*> Context::allocate(std::uint64_t bytes) {
+    const Result<shm::Heap*> node_heap = heap();
+    if (!node_heap.ok()) {
+        return node_heap.status();
+    }
+    Result<shm::Lease> lease = (*node_heap)->lease(bytes);
+    if (!lease.ok()) {
+        return lease.status();
+    }
+    std::byte* data = lease->data();
+    memory_.emplace(data, std::move(*lease));
+    return data;
+}
+
 Result<transport::ucx::UcxWorker*> Context::ucx() {
     if (!ucx_failure_.ok()) {
         return ucx_failure_;

@@ -2,11 +2,13 @@
 // groups that need progress.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,10 @@ class Context {
 
     /// The node heap, made at first use. Fails with the reason why memory cannot be shared.
     Result<shm::Heap*> heap();
+    /// Memory of the node heap for the caller, which it returns by its address.
+    Result<std::byte*> allocate(std::uint64_t bytes);
+    /// False when `data` is not the start of such memory.
+    bool release(const std::byte* data) { return memory_.erase(data) == 1; }
     /// UCX, started at first use: a program whose ranks are all on one host never pays for it.
     Result<transport::ucx::UcxWorker*> ucx();
 
@@ -110,6 +116,7 @@ class Context {
     bool shm_failed_ = false;
     std::optional<topo::Place> place_;
     std::unique_ptr<shm::Heap> heap_;
+    std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
     std::unique_ptr<transport::ucx::UcxWorker> ucx_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
     std::vector<Group*> groups_;

@@ -1,6 +1,7 @@
 // Every extern "C" function. Each is one call to guarded().
 #include "ucg/ucg.h"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -209,6 +210,33 @@ UCG_PUBLIC void ucg_context_destroy(ucg_context_h context) {
         delete context;
         return UCG_OK;
     }));
+}
+
+UCG_PUBLIC ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void** address_p) {
+    return guarded([&] {
+        *address_p = nullptr;
+        if (size == 0) {
+            return UCG_OK;
+        }
+        ContextLock lock = context->lock();
+        const Result<std::byte*> memory = context->allocate(size);
+        if (!memory.ok()) {
+            return report(memory.status());
+        }
+        *address_p = *memory;
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_mem_free(ucg_context_h context, void* address) {
+    return guarded([&] {
+        ContextLock lock = context->lock();
+        if (address == nullptr || context->release(static_cast<const std::byte*>(address))) {
+            return UCG_OK;
+        }
+        return report(Status(Code::invalid_argument,
+                             "ucg_mem_free: not memory that ucg_mem_alloc gave for this context"));
+    });
 }
 
 UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,

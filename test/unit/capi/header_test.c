@@ -1,4 +1,5 @@
 /* The public header compiled as C, strictly; and what can be called without peers. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <ucg/ucg.h>
@@ -63,6 +64,31 @@ static void check_group_of_one(ucg_context_h context) {
     ucg_group_destroy(group);
 }
 
+static void check_memory(ucg_context_h context) {
+    const size_t bytes = 100000;
+    unsigned char* memory = NULL;
+    void* other = NULL;
+    void* nothing = context;
+    size_t i;
+
+    check(ucg_mem_alloc(context, bytes, (void**)&memory) == UCG_OK, "memory");
+    check(((uintptr_t)memory & 4095) == 0, "its alignment");
+    for (i = 0; i < bytes && memory[i] == 0; ++i) {
+    }
+    check(i == bytes, "it is zero");
+    memset(memory, 7, bytes);
+    check(ucg_mem_alloc(context, 1, &other) == UCG_OK && other != (void*)memory, "other memory");
+    check(ucg_mem_free(context, memory + 4096) == UCG_ERR_INVALID_PARAM, "no such memory");
+    check(ucg_mem_free(context, memory) == UCG_OK, "free");
+    check(ucg_mem_free(context, memory) == UCG_ERR_INVALID_PARAM, "free twice");
+    check(ucg_mem_free(context, other) == UCG_OK, "free the other");
+    check(ucg_mem_alloc(context, 0, &nothing) == UCG_OK && nothing == NULL, "no memory");
+    check(ucg_mem_free(context, NULL) == UCG_OK, "free nothing");
+    check(ucg_mem_alloc(context, (size_t)1 << 60, &nothing) == UCG_ERR_NO_MEMORY && nothing == NULL,
+          "too much memory");
+    check(ucg_mem_alloc(context, bytes, &nothing) == UCG_OK, "memory that goes with its context");
+}
+
 int main(void) {
     ucg_config_h config;
     ucg_context_h context;
@@ -75,6 +101,7 @@ int main(void) {
     check(ucg_context_create(NULL, config, &context) == UCG_OK, "context");
     ucg_config_release(config);
     check_group_of_one(context);
+    check_memory(context);
     ucg_context_destroy(context);
     return failures == 0 ? 0 : 1;
 }

@@ -126,6 +126,26 @@ ucg_status_t ucg_context_disconnect(ucg_context_h context);
 /** Destroys a context. All its groups must have been destroyed. Peers need not take part. */
 void ucg_context_destroy(ucg_context_h context);
 
+/* ------------------------------------------------------------------ memory */
+
+/**
+ * Memory for buffers that the other processes of this host read and reduce in place, where a
+ * buffer from elsewhere has to be copied into shared memory first. Zeroed, aligned to a page, whole
+ * pages: for buffers, not for small objects. All pages are there when the call returns, on the NUMA
+ * node where the calling thread runs (or as its memory policy says): allocate on the rank that uses
+ * the memory most. Fails with UCG_ERR_NO_MEMORY when UCG_HEAP_SIZE, or the memory that the machine
+ * or the control group has left, does not suffice; never later, by a signal. `size` 0 gives NULL.
+ * The caller owns the memory; what is left goes with the context. It belongs to this process: a
+ * forked child must not use it. Does not communicate.
+ *
+ * With libucg_heap.so preloaded, what malloc gives (blocks of 16 KiB and more) serves as well.
+ */
+ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void** address_p);
+
+/** Frees memory of ucg_mem_alloc; NULL is nothing. No collective may still use it, on any rank. Any
+ *  other address is UCG_ERR_INVALID_PARAM. */
+ucg_status_t ucg_mem_free(ucg_context_h context, void* address);
+
 /* ------------------------------------------------------------------ group */
 
 /**
