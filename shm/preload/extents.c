@@ -1,0 +1,176 @@
+/* Which memory jemalloc uses for what.
+ *
+ * Allocations from `oversize_threshold` on come from one arena of jemalloc's, the others from the
+ * usual arenas of the threads. Only that one arena takes its memory from the segment: smaller
+ * blocks, jemalloc's own records and the C library's (streams, thread-local storage) stay in
+ * ordinary memory, which a forked child shares copy-on-write and which peers cannot write to. */
+#include <jemalloc/jemalloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "shm/preload/heap.h"
+
+/* The least threshold that jemalloc takes, a size class of its own. Its thread caches must end
+ * below it, or they would be filled from the threads' arenas; 14 KiB is the class before. */
+#define LARGE_BYTES 16384
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
+/* jemalloc reads it at the first allocation, before any constructor runs. MALLOC_CONF, which it
+ * reads later, may say otherwise. */
+const char* malloc_conf = "oversize_threshold:" TEXT(LARGE_BYTES) ",tcache_max:14336";
+
+/* More than any system maps, less than jemalloc refuses outright. */
+static const size_t impossible_bytes = (size_t)1 << 60;
+
+/* The C library's own allocator never keeps blocks of so many bytes either. */
+static const size_t eager_bytes = (size_t)32 << 20;
+
+static atomic_bool segment_full;
+
+static void* ordinary_memory(size_t bytes, size_t alignment) {
+    const size_t slack = alignment - 1;
+    char* base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char* first;
+
+    if (base == MAP_FAILED) {
+        return NULL;
+    }
+    /* What was mapped too much for the sake of the alignment is never touched. */
+    first = (char*)(((uintptr_t)base + slack) & ~(uintptr_t)slack);
+    return first;
+}
+
+static void* take(extent_hooks_t* hooks, void* address, size_t bytes, size_t alignment, bool* zero,
+                  bool* commit, unsigned arena) {
+    void* memory;
+
+    (void)hooks;
+    (void)arena;
+    if (address != NULL) {
+        return NULL; /* jemalloc grows blocks in place only into memory that it has already. */
+    }
+    memory = heap_space_take(bytes, alignment);
+    if (memory == NULL) {
+        memory = ordinary_memory(bytes, alignment);
+        if (memory != NULL && !atomic_exchange(&segment_full, true)) {
+            heap_warn("the node heap is full: further memory of this program is ordinary memory, "
+                      "which peers cannot read in place");
+        }
+    }
+    *zero = true;
+    *commit = true;
+    return memory;
+}
+
+/* The range reads as zeros afterwards. */
+static bool purge(extent_hooks_t* hooks, void* address, size_t bytes, size_t offset, size_t length,
+                  unsigned arena) {
+    char* first = (char*)address + offset;
+
+    (void)hooks;
+    (void)bytes;
+    (void)arena;
+    return heap_space_holds(first) ? !heap_space_purge(first, length)
+                                   : madvise(first, length, MADV_DONTNEED) != 0;
+}
+
+/* Constructors that ran before ours have left the arena with ordinary memory. As long as the
+ * segment has room, that memory is not divided further: jemalloc then gives up its addresses (the
+ * pages are purged) and takes from the segment instead. */
+static bool split(extent_hooks_t* hooks, void* address, size_t bytes, size_t first, size_t second,
+                  bool committed, unsigned arena) {
+    (void)hooks;
+    (void)bytes;
+    (void)first;
+    (void)second;
+    (void)committed;
+    (void)arena;
+    return !heap_space_holds(address) && !atomic_load(&segment_full);
+}
+
+/* A block does not straddle the end of the segment: half of it could not be read by peers. */
+static bool merge(extent_hooks_t* hooks, void* first, size_t first_bytes, void* second,
+                  size_t second_bytes, bool committed, unsigned arena) {
+    (void)hooks;
+    (void)first_bytes;
+    (void)second_bytes;
+    (void)committed;
+    (void)arena;
+    return heap_space_holds(first) != heap_space_holds(second);
+}
+
+/* Without `dalloc` jemalloc purges what it gives up and keeps the addresses for its next needs. All
+ * memory is committed, so `commit` and `decommit` have nothing to do. */
+static extent_hooks_t segment_hooks = {
+    .alloc = take,
+    .purge_forced = purge,
+    .split = split,
+    .merge = merge,
+};
+
+static bool set_number(unsigned arena, const char* what, void* value, size_t bytes) {
+    char name[64];
+
+    snprintf(name, sizeof(name), "arena.%u.%s", arena, what);
+    return mallctl(name, NULL, NULL, value, bytes) == 0;
+}
+
+/* jemalloc expects huge and rare blocks in this arena and purges them as they are freed. Here it
+ * serves common ones: purging a block of 16 KiB costs hundreds of times what the block costs. So it
+ * gets what other arenas have, the usual time until pages decay; and free space from `eager_bytes`
+ * on is purged at once, since only then a large computation's memory is certain to be there for the
+ * next process. */
+static bool set_decay(unsigned arena) {
+    ssize_t milliseconds = 0;
+    size_t bytes = sizeof(milliseconds);
+    size_t threshold = eager_bytes;
+
+    return mallctl("arenas.dirty_decay_ms", &milliseconds, &bytes, NULL, 0) == 0 &&
+           set_number(arena, "dirty_decay_ms", &milliseconds, bytes) &&
+           set_number(arena, "oversize_threshold", &threshold, sizeof(threshold));
+}
+
+/* The arena of large blocks follows those of the threads. It does not exist before the first large
+ * allocation; one that fails makes it without any memory of the old kind in it. */
+static bool find_arena(unsigned* arena_p) {
+    volatile size_t bytes = impossible_bytes;
+    size_t length = sizeof(*arena_p);
+    void* volatile nothing = malloc(bytes); /* Volatile: compilers know how such calls end. */
+
+    free(nothing);
+    return nothing == NULL && mallctl("opt.narenas", arena_p, &length, NULL, 0) == 0;
+}
+
+/* Whole blocks of before may be used again, so one block proves nothing. */
+static bool serves_large_blocks(void) {
+    enum { PROBES = 16 };
+    void* volatile blocks[PROBES];
+    bool served = false;
+
+    for (int i = 0; i < PROBES; ++i) {
+        blocks[i] = malloc(LARGE_BYTES);
+        served = served || heap_space_holds(blocks[i]);
+    }
+    for (int i = 0; i < PROBES; ++i) {
+        free(blocks[i]);
+    }
+    return served;
+}
+
+bool heap_extents_install(void) {
+    extent_hooks_t* hooks = &segment_hooks;
+    unsigned arena = 0;
+
+    if (find_arena(&arena) && set_number(arena, "extent_hooks", &hooks, sizeof(void*)) &&
+        set_decay(arena) && serves_large_blocks()) {
+        return true;
+    }
+    heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its own "
+              "malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "
+              "oversize_threshold, tcache_max, percpu_arena)");
+    return false;
+}

@@ -1,0 +1,268 @@
+/*
+ * fork() when the memory is a shared mapping: a child's memory must be its own.
+ *
+ *   forks apart       child and grandchild change everything; the parent sees nothing of it
+ *   forks threads     the same while other threads allocate and free
+ *   forks streams     the same while other threads use streams
+ *   forks closed      the same after the program closed every descriptor that it did not open
+ *   forks start       posix_spawn, system, popen and vfork
+ *   forks zeros       what a child gets fresh is zero
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heap_maps.h"
+
+enum { BLOCKS = 40, THREADS = 3, FORKS = 8 };
+
+extern char** environ;
+
+static unsigned char* blocks[BLOCKS];
+static atomic_bool stop;
+
+static size_t bytes_of(int i) {
+    return (size_t)1000 << (i % 11);
+}
+
+static void fill(unsigned char value) {
+    for (int i = 0; i < BLOCKS; ++i) {
+        memset(blocks[i], value, bytes_of(i));
+    }
+}
+
+static bool filled(unsigned char value) {
+    for (int i = 0; i < BLOCKS; ++i) {
+        if (blocks[i][0] != value || memcmp(blocks[i], blocks[i] + 1, bytes_of(i) - 1) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A program may use anything in the child of a process with one thread. */
+static bool child_can_allocate(void) {
+    for (int i = 0; i < BLOCKS; ++i) {
+        unsigned char* block = calloc(1, bytes_of(i));
+
+        if (block == NULL || block[0] != 0 || memcmp(block, block + 1, bytes_of(i) - 1) != 0 ||
+            in_heap(block)) {
+            return false;
+        }
+        memset(block, 9, bytes_of(i));
+        if (i % 2 == 0) {
+            free(block);
+        }
+    }
+    return true;
+}
+
+static bool ended_well(pid_t child) {
+    int status = -1;
+
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+static int grandchild(void) {
+    if (!filled(2)) {
+        return 21;
+    }
+    fill(3);
+    return child_can_allocate() && filled(3) ? 0 : 22;
+}
+
+static int child(void) {
+    pid_t second;
+
+    if (!filled(1)) {
+        return 11;
+    }
+    fill(2);
+    if (!child_can_allocate()) {
+        return 12;
+    }
+    second = fork();
+    if (second == 0) {
+        _exit(grandchild());
+    }
+    return ended_well(second) && filled(2) ? 0 : 13;
+}
+
+/* The parent goes on changing its blocks while the child looks at its own. */
+static int apart(int rounds) {
+    for (int i = 0; i < BLOCKS; ++i) {
+        blocks[i] = malloc(bytes_of(i));
+    }
+    for (int round = 0; round < rounds; ++round) {
+        pid_t first;
+
+        fill(1);
+        first = fork();
+        if (first == 0) {
+            alarm(60);
+            _exit(child());
+        }
+        if (!filled(1)) {
+            return 1;
+        }
+        fill(4);
+        if (!ended_well(first) || !filled(4)) {
+            fprintf(stderr, "round %d: the child or its parent saw the other's memory\n", round);
+            return 1;
+        }
+    }
+    return in_heap(blocks[10]) ? 0 : 1;
+}
+
+static void* allocate_all_the_time(void* argument) {
+    const unsigned char value = (unsigned char)(uintptr_t)argument;
+
+    for (size_t i = 0; !atomic_load(&stop); ++i) {
+        const size_t bytes = (size_t)500 << (i % 12);
+        unsigned char* block = calloc(1, bytes);
+
+        if (block == NULL || block[0] != 0 || block[bytes - 1] != 0) {
+            abort();
+        }
+        memset(block, value, bytes);
+        if (block[bytes / 2] != value) {
+            abort();
+        }
+        free(block);
+    }
+    return NULL;
+}
+
+static void* write_all_the_time(void* argument) {
+    (void)argument;
+    while (!atomic_load(&stop)) {
+        FILE* stream = fopen("/dev/null", "we");
+        char buffer[1 << 15];
+
+        if (stream == NULL) {
+            abort();
+        }
+        setvbuf(stream, buffer, _IOFBF, sizeof(buffer));
+        for (int i = 0; i < 100; ++i) {
+            fprintf(stream, "line %d\n", i);
+        }
+        fclose(stream);
+    }
+    return NULL;
+}
+
+static int among_threads(void* (*work)(void*)) {
+    pthread_t threads[THREADS];
+    int failures;
+
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_create(&threads[i], NULL, work, (void*)(uintptr_t)(i + 50));
+    }
+    failures = apart(FORKS);
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    return failures;
+}
+
+static int closed(void) {
+    for (int fd = 3; fd < 1024; ++fd) {
+        close(fd);
+    }
+    /* Other files take the numbers. */
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+    }
+    for (int fd = 3; fd < 20; ++fd) {
+        close(fd);
+    }
+    return apart(2);
+}
+
+static bool vforked(void) {
+    const pid_t second = vfork();
+
+    if (second == 0) {
+        execl("/bin/true", "true", (char*)NULL);
+        _exit(1);
+    }
+    return ended_well(second) && filled(1);
+}
+
+/* The brackets: these calls are banned elsewhere, and what is tested here is that they work. */
+static int start(void) {
+    char* arguments[] = {"true", NULL};
+    char line[16] = "";
+    pid_t spawned;
+    FILE* pipe;
+
+    if (apart(1) != 0) {
+        return 1;
+    }
+    fill(1);
+    if (posix_spawn(&spawned, "/bin/true", NULL, NULL, arguments, environ) != 0 ||
+        !ended_well(spawned) || (system)("exit 0") != 0 || !vforked()) {
+        return 1;
+    }
+    pipe = (popen)("echo here", "re");
+    if (pipe == NULL || fgets(line, sizeof(line), pipe) == NULL || strcmp(line, "here\n") != 0 ||
+        pclose(pipe) != 0) {
+        return 1;
+    }
+    spawned = fork();
+    if (spawned == 0) {
+        execl("/bin/true", "true", (char*)NULL);
+        _exit(1);
+    }
+    return ended_well(spawned) && filled(1) ? 0 : 1;
+}
+
+/* What was freed, purged and used again on the way must not come back as zeros that are none. */
+static int zeros(void) {
+    for (int round = 0; round < 20; ++round) {
+        unsigned char* block = malloc(1 << 20);
+        pid_t second;
+
+        memset(block, 5, 1 << 20);
+        free(block);
+        second = fork();
+        if (second == 0) {
+            _exit(child_can_allocate() ? 0 : 1);
+        }
+        if (!ended_well(second)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char** argv) {
+    const char* what = argc > 1 ? argv[1] : "";
+
+    alarm(120);
+    if (strcmp(what, "apart") == 0) {
+        return apart(5);
+    }
+    if (strcmp(what, "threads") == 0) {
+        return among_threads(allocate_all_the_time);
+    }
+    if (strcmp(what, "streams") == 0) {
+        return among_threads(write_all_the_time);
+    }
+    if (strcmp(what, "closed") == 0) {
+        return closed();
+    }
+    if (strcmp(what, "start") == 0) {
+        return start();
+    }
+    return strcmp(what, "zeros") == 0 ? zeros() : 1;
+}

@@ -1,0 +1,139 @@
+// Two processes started with libucg_heap.so preloaded, as ranks of a job are: what one of them
+// got from malloc, the other one reads and writes in place through the transport.
+//
+// Without an argument the program starts itself twice and reports.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <spawn.h>
+#include <string>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "shm/heap.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
+
+namespace {
+
+using ucg::Rank;
+using ucg::graph::BufferKind;
+using ucg::transport::ShmAddress;
+using ucg::transport::ShmTransport;
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr std::array<Rank, 2> kRanks = {0, 1};
+
+#define REQUIRE_THAT(condition)                                                                    \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            std::fprintf(stderr, "rank %d: wrong: %s\n", rank, #condition);                        \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (false)
+
+/// Both sides send and receive: an exchange and a barrier.
+template <typename T>
+bool swap_with_peer(int socket, const T& mine, T& theirs) {
+    return ::send(socket, &mine, sizeof(T), MSG_NOSIGNAL) == sizeof(T) &&
+           ::recv(socket, &theirs, sizeof(T), MSG_WAITALL) == sizeof(T);
+}
+
+bool meet(int socket) {
+    char theirs = 0;
+    return swap_with_peer(socket, 'x', theirs);
+}
+
+struct FreeDeleter {
+    void operator()(std::byte* data) const { std::free(data); }
+};
+using Memory = std::unique_ptr<std::byte, FreeDeleter>;
+
+Memory filled(int value) {
+    Memory memory(static_cast<std::byte*>(std::malloc(kBytes)));
+    std::memset(memory.get(), value, kBytes);
+    return memory;
+}
+
+bool holds(const std::byte* data, int value) {
+    return data[0] == static_cast<std::byte>(value) && std::memcmp(data, data + 1, kBytes - 1) == 0;
+}
+
+int run_rank(int rank, int socket) {
+    auto heap = ucg::shm::Heap::create({});
+    REQUIRE_THAT(heap.ok() && (*heap)->serves_malloc());
+    // What the program allocated is there; a second heap of the process has a segment of its own.
+    auto second = ucg::shm::Heap::create({});
+    REQUIRE_THAT(second.ok() && !(*second)->serves_malloc());
+
+    auto transport = ShmTransport::create(**heap, kRanks, rank, {});
+    REQUIRE_THAT(transport.ok());
+    std::array<ShmAddress, 2> addresses = {};
+    addresses[static_cast<std::size_t>(rank)] = (*transport)->address();
+    REQUIRE_THAT(swap_with_peer(socket, (*transport)->address(),
+                                addresses[static_cast<std::size_t>(1 - rank)]));
+    REQUIRE_THAT((*transport)->connect(addresses).ok());
+
+    const Memory input = filled(10 + rank);
+    const Memory output = filled(20 + rank);
+    REQUIRE_THAT((*heap)->locate(input.get(), kBytes).has_value());
+    REQUIRE_THAT(!(*second)->locate(input.get(), kBytes).has_value());
+    ucg::transport::Buffers buffers;
+    buffers.input = input.get();
+    buffers.output = output.get();
+    REQUIRE_THAT((*transport)->expose(0, buffers).ok());
+    REQUIRE_THAT(meet(socket));
+
+    std::byte* theirs = (*transport)->peer_buffer(1 - rank, BufferKind::input, 0);
+    REQUIRE_THAT(theirs != nullptr && holds(theirs, 10 + 1 - rank));
+    std::byte* target = (*transport)->peer_buffer(1 - rank, BufferKind::output, 0);
+    REQUIRE_THAT(target != nullptr && holds(target, 20 + 1 - rank));
+    REQUIRE_THAT(meet(socket));
+    std::memset(target, 30 + rank, kBytes);
+    REQUIRE_THAT(meet(socket));
+    REQUIRE_THAT(holds(output.get(), 30 + 1 - rank));
+    REQUIRE_THAT(holds(input.get(), 10 + rank));
+    return 0;
+}
+
+pid_t start_rank(char* program, int rank, int socket) {
+    std::string number = std::to_string(rank);
+    std::string descriptor = std::to_string(socket);
+    std::array<char*, 4> arguments = {program, number.data(), descriptor.data(), nullptr};
+    pid_t child = -1;
+    return ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments.data(), environ) == 0
+               ? child
+               : -1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 3) {
+        ::alarm(60);
+        const int rank = static_cast<int>(std::strtol(argv[1], nullptr, 10));
+        return run_rank(rank, static_cast<int>(std::strtol(argv[2], nullptr, 10)));
+    }
+    std::array<int, 2> sockets = {};
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) != 0) {
+        return 1;
+    }
+    std::array<pid_t, 2> children = {};
+    for (std::size_t rank = 0; rank < children.size(); ++rank) {
+        children[rank] = start_rank(argv[0], static_cast<int>(rank), sockets[rank]);
+    }
+    ::close(sockets[0]);
+    ::close(sockets[1]);
+    int failures = 0;
+    for (const pid_t child : children) {
+        int status = -1;
+        const bool well = child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+                          WEXITSTATUS(status) == 0;
+        failures += well ? 0 : 1;
+    }
+    return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Programs that know nothing of the project, with libucg_heap.so preloaded: right, quiet, and where
+the system gives too little, told so in one line.
+
+usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM
+"""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+LIBRARY, ALLOCATIONS, FORKS = sys.argv[1:4]
+STEP_DOWN = "serves this program from ordinary memory"
+FULL = "the node heap is full"
+failures = 0
+
+
+def run(command, limits=None, environment=None, preload=LIBRARY, **options):
+    """Runs a program with the library; `limits` are resource limits of its process."""
+    def set_limits():
+        for kind, value in (limits or {}).items():
+            resource.setrlimit(kind, (value, value))
+    variables = {**os.environ, "LD_PRELOAD": preload, **(environment or {})}
+    return subprocess.run(command, env=variables, preexec_fn=set_limits, capture_output=True,
+                          text=True, timeout=60, check=False, **options)
+
+
+def expect(condition, what, job):
+    global failures
+    if not condition:
+        failures += 1
+        print(f"FAILED: {what}: status {job.returncode}\n{job.stdout[-2000:]}\n"
+              f"{job.stderr[-2000:]}", flush=True)
+
+
+def expect_quiet(what, job):
+    expect(job.returncode == 0 and job.stderr == "", what, job)
+
+
+def expect_one_line(what, job, line):
+    told = job.stderr.count("ucg warning") == 1 and line in job.stderr
+    expect(job.returncode == 0 and told, what, job)
+
+
+def ordinary_programs():
+    for command in [["/bin/ls", "-l", "/"], ["/bin/true"], ["sh", "-c", "ls / | sort | wc -l"],
+                    ["env", "LC_ALL=C", "tar", "-cf", "/dev/null", os.path.dirname(ALLOCATIONS)]]:
+        expect_quiet(" ".join(command), run(command))
+
+
+def sorting():
+    """Threads, large blocks, a file."""
+    rng = random.Random(7)
+    lines = [f"{rng.getrandbits(64):020d}" for _ in range(150000)]
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write("\n".join(lines) + "\n")
+        file.flush()
+        job = run(["sort", "--parallel=2", "-S", "8M", file.name], environment={"LC_ALL": "C"})
+        expect(job.stdout.split() == sorted(lines) and job.stderr == "", "sort", job)
+
+
+def python():
+    """An interpreter that forks, starts programs and uses large blocks."""
+    program = """
+import multiprocessing, os, subprocess
+data = bytearray(b'p') * (30 << 20)
+def change(value):
+    assert data[:1] == data[-1:] == b'p'
+    data[:] = bytes([value]) * len(data)
+    return sum(data[:100])
+with multiprocessing.get_context('fork').Pool(3) as pool:
+    assert pool.map(change, [1], 1) == [100]
+assert data == b'p' * len(data)
+assert subprocess.run(['/bin/echo', 'hello'], capture_output=True).stdout == b'hello\\n'
+assert os.popen('echo x').read() == 'x\\n'
+if os.fork() == 0:
+    os.execv('/bin/true', ['true'])
+os.wait()
+print('done')
+"""
+    job = run([sys.executable, "-c", program])
+    expect(job.stdout == "done\n" and job.stderr == "", "python", job)
+
+
+def exec_starts_afresh():
+    """The heap of the program before is closed; the new one has its own."""
+    script = "ls -l /proc/self/fd; exec ls -l /proc/self/fd"
+    job = run(["bash", "-c", script])
+    expect(job.returncode == 0 and job.stdout.count("memfd:ucg") == 2, "exec", job)
+
+
+def nothing_left_after_kill():
+    """The memory is anonymous: no file stays, whatever ends the process."""
+    before = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
+    job = run([sys.executable, "-c",
+               "import os; x = bytearray(8 << 20); os.kill(os.getpid(), 9)"])
+    expect(job.returncode == -signal.SIGKILL, "a killed program", job)
+    left = {name for name in (set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))) - before
+            if "ucg" in name}
+    expect(not left, f"left behind: {left}", job)
+
+
+def small_limits():
+    mebi = 1 << 20
+    expect_one_line("RLIMIT_AS 64 MiB", run(["/bin/ls", "/"], {resource.RLIMIT_AS: 64 * mebi}),
+                    STEP_DOWN)
+    job = run([ALLOCATIONS, "limited"], {resource.RLIMIT_AS: 600 * mebi})
+    expect(job.returncode == 0, "RLIMIT_AS 600 MiB", job)
+    for bytes_max in [0, 4096]:
+        job = run(["/bin/ls", "/"], {resource.RLIMIT_FSIZE: bytes_max})
+        expect_one_line(f"RLIMIT_FSIZE {bytes_max}", job, STEP_DOWN)
+    expect_quiet("RLIMIT_MEMLOCK 0", run([ALLOCATIONS, "place"], {resource.RLIMIT_MEMLOCK: 0}))
+    expect_quiet("few descriptors", run(["/bin/true"], {resource.RLIMIT_NOFILE: 4}))
+
+
+def full_heap():
+    """Beyond the heap's end a program goes on with ordinary memory."""
+    job = run([ALLOCATIONS, "shadow", "5"], {resource.RLIMIT_FSIZE: 32 << 20})
+    expect_one_line("a heap of 32 MiB", job, FULL)
+    job = run([FORKS, "apart"], {resource.RLIMIT_FSIZE: 17 << 20})
+    expect(job.returncode == 0, "forks with a heap of 17 MiB", job)
+
+
+def settings():
+    job = run(["/bin/true"], environment={"MALLOC_CONF": "oversize_threshold:0"})
+    expect_one_line("no arena for large blocks", job, STEP_DOWN)
+    job = run(["/bin/true"], {resource.RLIMIT_FSIZE: 0}, {"UCG_LOG_LEVEL": "error"})
+    expect_quiet("UCG_LOG_LEVEL=error", job)
+
+
+for test in [ordinary_programs, sorting, python, exec_starts_afresh, nothing_left_after_kill,
+             small_limits, full_heap, settings]:
+    test()
+print("all as expected" if failures == 0 else f"{failures} failures")
+sys.exit(0 if failures == 0 else 1)
