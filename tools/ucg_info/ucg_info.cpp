@@ -85,6 +85,7 @@ class ShmReport {
         const Result<std::unique_ptr<shm::Heap>> heap = shm::Heap::create(options);
         if (heap) {
             capacity_bytes_ = (*heap)->capacity_bytes();
+            serves_malloc_ = (*heap)->serves_malloc();
         } else {
             reason_ = heap.status().message();
         }
@@ -97,8 +98,10 @@ class ShmReport {
         }
         text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
         return text + fmt::format("    heap of a process     {}\n"
+                                  "    serves malloc         {}\n"
                                   "    memory that is free   {} of {}\n",
                                   topo::format_bytes(capacity_bytes_),
+                                  serves_malloc_ ? "yes" : "no: libucg_heap.so is not preloaded",
                                   topo::format_bytes(budget_.available),
                                   topo::format_bytes(budget_.total));
     }
@@ -109,6 +112,7 @@ class ShmReport {
                 {"used", enabled_ && reason_.empty()},
                 {"reason", reason_},
                 {"heap_bytes", capacity_bytes_},
+                {"heap_serves_malloc", serves_malloc_},
                 {"memory_available_bytes", budget_.available},
                 {"memory_total_bytes", budget_.total}};
     }
@@ -117,6 +121,7 @@ class ShmReport {
     bool enabled_;
     std::string reason_; ///< Why memory cannot be shared; empty if it can.
     std::uint64_t capacity_bytes_ = 0;
+    bool serves_malloc_ = false;
     shm::MemoryBudget budget_ = shm::memory_budget();
 };
 
