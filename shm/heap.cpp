@@ -92,6 +92,7 @@ Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const
       listener_(std::move(listener)), ranges_(capacity_bytes) {}
 
 Heap::~Heap() {
+    bell_ = Lease();
     UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
 }
 
@@ -142,6 +143,19 @@ void Heap::give_back(std::uint64_t offset, std::uint64_t bytes) {
 std::uint64_t Heap::free_bytes() const {
     const std::lock_guard lock(mutex_);
     return ranges_.free_bytes();
+}
+
+Result<Sleeper*> Heap::sleeper() {
+    const std::lock_guard lock(sleeper_mutex_);
+    if (sleeper_ == nullptr) {
+        auto leased = lease(sizeof(Doorbell));
+        if (!leased) {
+            return leased.status();
+        }
+        bell_ = std::move(*leased);
+        sleeper_ = std::make_unique<Sleeper>(*reinterpret_cast<Doorbell*>(bell_.data()));
+    }
+    return sleeper_.get();
 }
 
 Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "shm/doorbell.hpp"
 #include "shm/ranges.hpp"
 #include "shm/segment.hpp"
 #include "shm/token.hpp"
@@ -90,6 +91,11 @@ class Heap {
     /// gone. What was mapped stays mapped as long as this heap lives.
     Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
 
+    /// How the owner sleeps. The doorbell lies in this heap, on a page that the first call leases:
+    /// a process that waits for one group has to serve all others, so all their messages ring the
+    /// same one. Fails as lease() does. Valid as long as the heap.
+    Result<Sleeper*> sleeper();
+
     /// Where the segment of an attached heap, or the own one, starts in this process; null when it
     /// is not attached.
     std::byte* base_of(const Token& token) const;
@@ -126,7 +132,10 @@ class Heap {
     mutable std::mutex mutex_; ///< Guards ranges_ and peers_.
     Ranges ranges_;
     std::map<Token, Peer> peers_;
-    std::mutex attach_mutex_; ///< One exchange at a time; it serves the peers of all.
+    std::mutex attach_mutex_;  ///< One exchange at a time; it serves the peers of all.
+    std::mutex sleeper_mutex_; ///< Guards the making of the two below.
+    Lease bell_;
+    std::unique_ptr<Sleeper> sleeper_;
 };
 
 } // namespace ucg::shm

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shm/copy.hpp"
+#include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/host.hpp"
 #include "shm/ring.hpp"

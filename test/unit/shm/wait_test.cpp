@@ -1,6 +1,9 @@
+#include <chrono>
+
 #include "shm/wait.hpp"
 #include "test/support/catch.hpp"
 
+using namespace std::chrono_literals;
 using ucg::shm::Waiter;
 
 TEST_CASE("shm/wait: ranks that outnumber the CPUs yield at once", "[shm]") {
@@ -26,4 +29,51 @@ TEST_CASE("shm/wait: the ladder goes up with idle polls and starts again", "[shm
     CHECK(waiter.rung() == Waiter::Rung::yield);
     waiter.reset();
     CHECK(waiter.rung() == Waiter::Rung::spin);
+}
+
+TEST_CASE("shm/wait: sleeps once a while has passed since the first tick", "[shm]") {
+    const unsigned ranks = GENERATE(2U, 5U);
+    Waiter waiter(ranks, 2);
+    const Waiter::Rung first = waiter.rung();
+    waiter.tick(10h);
+    CHECK(waiter.rung() == first);
+    waiter.tick(10h + Waiter::kSleepAfter - 1ns);
+    CHECK(waiter.rung() == first);
+    waiter.tick(10h + Waiter::kSleepAfter);
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+    waiter.reset();
+    CHECK(waiter.rung() == first);
+    waiter.tick(11h);
+    CHECK(waiter.rung() == first);
+}
+
+TEST_CASE("shm/wait: without ticks, or where it is told never to, it does not sleep", "[shm]") {
+    Waiter untold(2, 2);
+    for (std::uint32_t i = 0; i < 2 * Waiter::kPausePolls; ++i) {
+        untold.idle();
+    }
+    CHECK(untold.rung() == Waiter::Rung::yield);
+
+    Waiter never(2, 1, Waiter::kNever);
+    never.tick(0ns);
+    never.tick(24h);
+    CHECK(never.rung() == Waiter::Rung::yield);
+
+    CHECK(Waiter(1, 1, 0ns).rung() == Waiter::Rung::sleep);
+}
+
+TEST_CASE("shm/wait: naps grow with the time waited, up to the ranks' share of a CPU", "[shm]") {
+    const auto nap_after = [](Waiter waiter, Waiter::Nanoseconds waited) {
+        waiter.tick(1s);
+        waiter.tick(1s + waited);
+        return waiter.nap();
+    };
+    const Waiter alone(4, 4);
+    CHECK(nap_after(alone, 0ns) == Waiter::kNapMin);
+    CHECK(nap_after(alone, Waiter::kNapMin) == Waiter::kNapMin);
+    CHECK(nap_after(alone, 8ms) == Waiter::Nanoseconds(8ms) / Waiter::kNapShare);
+    CHECK(nap_after(alone, 1h) == Waiter::kNapMax);
+    CHECK(nap_after(Waiter(1, 64), 1h) == Waiter::kNapMax);
+    CHECK(nap_after(Waiter(12, 4), 1h) == 3 * Waiter::kNapMax);
+    CHECK(nap_after(Waiter(1000, 2), 1h) == Waiter::kNapMaxShared);
 }

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Checks the model of the doorbell with spin: it holds, and each of its broken variants fails.
+
+usage: model_test.py MODEL      exit status: 0 all as it must be, 1 not, 77 spin is not installed
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SECONDS = 120  # For one run. They take one or two; the machine may be busy.
+
+PAIR = ["-DMESSAGES=3"]
+DEEP = ["-DMESSAGES=5", "-DSLOTS=2"]
+THREADS = ["-DTHREADS", "-DMESSAGES=1"]
+
+# Definitions, must it hold, and is "everybody finishes" checked as well as "nobody is stuck"?
+CASES = [
+    (PAIR, True, True),
+    (DEEP, True, False),
+    (THREADS, True, False),
+    (PAIR + ["-DNO_FENCE"], False, False),
+    (PAIR + ["-DNO_SECOND_LOOK"], False, False),
+    (PAIR + ["-DNO_ROOM_RING"], False, False),
+    (PAIR + ["-DLOOK_FIRST"], False, False),
+    (THREADS + ["-DNO_FENCE"], False, False),
+    (THREADS + ["-DWAKE_ONE"], False, False),
+]
+
+
+def run(command, folder):
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
+
+
+def verifier(model, defines, options, folder):
+    """Generates and compiles the search; returns its path."""
+    for command in (["spin", *defines, "-a", model], ["cc", "-O1", "-w", *options, "pan.c", "-o",
+                                                      "pan"]):
+        done = run(command, folder)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return str(folder / "pan")
+
+
+def holds(pan, options, folder):
+    """Did the search end without an error? It must have been complete."""
+    output = run([pan, "-m100000", *options], folder).stdout
+    errors = re.search(r"errors: (\d+)", output)
+    if errors is None or "max search depth too small" in output or "out of memory" in output:
+        sys.exit(f"the search did not end: {output}")
+    return errors[1] == "0"
+
+
+def check(model, case, folder):
+    """Whether one case comes out as it must."""
+    defines, expected, finishes = case
+    stuck = verifier(model, defines, ["-DSAFETY", "-DNOCLAIM", "-DNOFAIR"], folder)
+    right = holds(stuck, [], folder) == expected
+    if finishes:
+        fair = verifier(model, defines, ["-DNFAIR=3"], folder)
+        right = right and holds(fair, ["-a", "-f"], folder) == expected
+    print(f"{'ok    ' if right else 'FAILED'} {' '.join(defines)}: must "
+          f"{'hold' if expected else 'fail'}")
+    return right
+
+
+def main():
+    if shutil.which("spin") is None or shutil.which("cc") is None:
+        print("skipped: spin or cc is not installed")
+        return 77
+    model = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        return 0 if all([check(model, case, pathlib.Path(folder)) for case in CASES]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
