@@ -65,7 +65,8 @@ class Transport {
     /// allocates after a peer's first use except to hold early arrivals.
     virtual void post(std::span<Message> messages) = 0;
 
-    /// Moves what can be moved; returns how many messages completed or failed. Never blocks.
+    /// Moves what can be moved; returns how many things happened: a message completed or failed, or
+    /// a part of it moved. 0: this transport waits for a peer. Never blocks.
     virtual unsigned progress() = 0;
 
     /// Why messages failed; ok while none has.

@@ -31,11 +31,13 @@ Outbox::Pushed Outbox::push(Message& message) {
             return Pushed::part;
         }
         message.moved = ring_.announce(tag, message.data, message.bytes);
+        bell_->ring(shm::Awaits::message);
         announced_.push(message);
         return Pushed::announced;
     }
     for (std::uint32_t budget = depth_; budget > 0 && !ring_.full(); --budget) {
         message.moved += ring_.send(tag, message.data, message.bytes, message.moved);
+        bell_->ring(shm::Awaits::message);
         if (message.moved == message.bytes) {
             message.state = MessageState::done;
             return Pushed::whole;
@@ -45,21 +47,21 @@ Outbox::Pushed Outbox::push(Message& message) {
 }
 
 unsigned Outbox::flush() {
-    unsigned completed = 0;
+    unsigned moved = 0;
     while (!announced_.empty() && ring_.taken(announced_.front().moved)) {
         announced_.pop().state = MessageState::done;
-        ++completed;
+        ++moved;
     }
     while (!queue_.empty()) {
         Message& message = queue_.pop(); // push() may link it into the other queue.
-        const Pushed pushed = push(message);
-        if (pushed == Pushed::part) {
+        const std::uint64_t before = message.moved;
+        if (push(message) == Pushed::part) {
             queue_.put_back(message);
-            break;
+            return moved + (message.moved == before ? 0 : 1);
         }
-        completed += pushed == Pushed::whole ? 1 : 0;
+        ++moved;
     }
-    return completed;
+    return moved;
 }
 
 unsigned Outbox::fail_all() {
@@ -81,7 +83,7 @@ bool Inbox::post(Message& message) {
 }
 
 unsigned Inbox::drain() {
-    unsigned completed = 0;
+    unsigned taken = 0;
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
         if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
             break;
@@ -89,11 +91,13 @@ unsigned Inbox::drain() {
         if (!move_fragment()) {
             break;
         }
+        bell_->ring(shm::Awaits::room);
+        ++taken;
         if (current_->moved == current_->bytes) {
-            completed += end_message();
+            end_message();
         }
     }
-    return completed;
+    return taken;
 }
 
 /// Finds where the message at the ring's head goes.
@@ -135,10 +139,10 @@ bool Inbox::read_elsewhere(const std::byte* data) {
     return true;
 }
 
-unsigned Inbox::end_message() {
+void Inbox::end_message() {
     current_->state = MessageState::done;
     current_ = nullptr;
-    return std::exchange(current_is_early_, false) ? 0 : 1;
+    current_is_early_ = false;
 }
 
 Message* Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {

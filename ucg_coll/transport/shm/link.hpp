@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "shm/doorbell.hpp"
 #include "shm/peer_read.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
@@ -18,10 +19,10 @@ class Outbox {
   public:
     Outbox() = default;
     /// Messages of at least `single_copy_bytes_min` bytes stay where they are, for a receiver that
-    /// can read them there.
+    /// can read them there. `bell`: the peer's.
     Outbox(std::byte* ring, const std::byte* reverse, const shm::RingShape& shape,
-           std::uint64_t single_copy_bytes_min)
-        : ring_(ring, reverse, shape), depth_(shape.depth),
+           shm::Doorbell& bell, std::uint64_t single_copy_bytes_min)
+        : ring_(ring, reverse, shape), bell_(&bell), depth_(shape.depth),
           single_copy_bytes_min_(single_copy_bytes_min) {}
 
     /// True when the message has left; otherwise it is queued and flush() continues it.
@@ -39,7 +40,7 @@ class Outbox {
 
     bool idle() const { return queue_.empty() && announced_.empty(); }
 
-    /// Returns how many messages left.
+    /// Returns how many messages left or moved on.
     unsigned flush();
 
     /// Fails what is queued; returns how many.
@@ -50,6 +51,7 @@ class Outbox {
     Pushed push(Message& message);
 
     shm::RingSender ring_;
+    shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
     MessageQueue announced_; ///< `moved` is the turn at which the receiver has read them.
     std::uint32_t depth_ = 0;
@@ -63,10 +65,10 @@ class Outbox {
 class Inbox {
   public:
     Inbox() = default;
-    /// `sender`: whose memory to read; all zero if that is not to be done.
-    Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape,
+    /// `sender`: whose memory to read; all zero if that is not to be done. `bell`: the peer's.
+    Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
           const shm::ReadTicket& sender)
-        : ring_(ring, reverse, shape), depth_(shape.depth), sender_(sender) {
+        : ring_(ring, reverse, shape), bell_(&bell), depth_(shape.depth), sender_(sender) {
         if (sender.process != 0) {
             ring_.offer_reading();
         }
@@ -78,7 +80,7 @@ class Inbox {
     /// Nothing is awaited and no message is half received.
     bool idle() const { return current_ == nullptr && posted_.empty(); }
 
-    /// Takes fragments out of the ring. Returns how many awaited messages completed.
+    /// Takes fragments out of the ring. Returns how many.
     unsigned drain();
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
@@ -102,11 +104,12 @@ class Inbox {
     bool begin_message();
     bool move_fragment();
     bool read_elsewhere(const std::byte* data);
-    unsigned end_message();
+    void end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
     bool take_early(Message& message);
 
     shm::RingReceiver ring_;
+    shm::Doorbell* bell_ = nullptr;
     MessageQueue posted_;
     Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().

@@ -64,21 +64,28 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     if (!region) {
         return region.status();
     }
-    return std::unique_ptr<ShmTransport>(
-        new ShmTransport(heap, ranks_on_host, self_index, options, std::move(*region)));
+    auto sleeper = heap.sleeper();
+    if (!sleeper) {
+        return sleeper.status();
+    }
+    return std::unique_ptr<ShmTransport>(new ShmTransport(heap, ranks_on_host, self_index, options,
+                                                          std::move(*region), (*sleeper)->bell()));
 }
 
 ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                           const ShmOptions& options, shm::Lease region)
-    : heap_(heap), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
+                           const ShmOptions& options, shm::Lease region, const shm::Doorbell& bell)
+    : heap_(heap), bell_(bell), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       region_(std::move(region)), sending_(ranks_.size()), receiving_(ranks_.size()) {}
 
 ShmAddress ShmTransport::address() const {
     const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
+    const auto bell = heap_.locate(reinterpret_cast<const std::byte*>(&bell_), sizeof(bell_));
+    UCG_ASSERT(bell.has_value());
     return {heap_.address(),
             region_.offset(),
+            bell->offset,
             shape_,
             ranks_[self_],
             options_.outstanding_max,
@@ -98,7 +105,8 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
         if (peer.rank != ranks_[i] || peer.shape != shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
             peer.region_offset > peer.heap.capacity_bytes ||
-            end > peer.heap.capacity_bytes - peer.region_offset) {
+            end > peer.heap.capacity_bytes - peer.region_offset ||
+            peer.bell_offset > peer.heap.capacity_bytes - sizeof(shm::Doorbell)) {
             return failure(
                 Code::disagreement,
                 "shared memory: rank {} has rings of {} slots of {} bytes, rank {} has {} "
@@ -131,13 +139,14 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         peer.segment = heap_.base_of(addresses[i].heap.token);
         std::byte* region = peer.segment + addresses[i].region_offset;
         peer.exposed = reinterpret_cast<const Exposed*>(region);
+        auto& bell = *reinterpret_cast<shm::Doorbell*>(peer.segment + addresses[i].bell_offset);
         const bool readable = shm::can_read(addresses[i].read_ticket);
         single_copy_peers_ += readable ? 1 : 0;
         std::byte* to = region + ring_offset(i, self_);
         std::byte* from = region_.data() + ring_offset(self_, i);
-        peer.outbox = Outbox(to, from, shape_, options_.single_copy_bytes_min);
+        peer.outbox = Outbox(to, from, shape_, bell, options_.single_copy_bytes_min);
         peer.inbox =
-            Inbox(from, to, shape_, readable ? addresses[i].read_ticket : shm::ReadTicket{});
+            Inbox(from, to, shape_, bell, readable ? addresses[i].read_ticket : shm::ReadTicket{});
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);
@@ -177,14 +186,14 @@ void ShmTransport::post(std::span<Message> messages) {
 }
 
 unsigned ShmTransport::progress() {
-    unsigned completed = std::exchange(unreported_, 0);
+    unsigned moved = std::exchange(unreported_, 0);
     for (std::size_t i = receiving_.size(); i-- > 0;) {
         const std::uint32_t index = receiving_[i];
         Inbox& inbox = peers_[index].inbox;
-        completed += inbox.drain();
+        moved += inbox.drain();
         if (inbox.broken() != Code::ok) {
             fail(inbox.broken(), index);
-            return completed + std::exchange(unreported_, 0);
+            return moved + std::exchange(unreported_, 0);
         }
         if (inbox.idle()) {
             receiving_.remove(index);
@@ -192,12 +201,12 @@ unsigned ShmTransport::progress() {
     }
     for (std::size_t i = sending_.size(); i-- > 0;) {
         const std::uint32_t index = sending_[i];
-        completed += peers_[index].outbox.flush();
+        moved += peers_[index].outbox.flush();
         if (peers_[index].outbox.idle()) {
             sending_.remove(index);
         }
     }
-    return completed;
+    return moved;
 }
 
 /// After a broken message the ring cannot be followed any more; the group is lost.

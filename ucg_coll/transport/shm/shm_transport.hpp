@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/active_set.hpp"
@@ -43,6 +44,7 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options);
 struct ShmAddress {
     shm::HeapAddress heap;
     std::uint64_t region_offset = 0; ///< Of the rank's rings, within its heap's segment.
+    std::uint64_t bell_offset = 0;   ///< Of its process's doorbell, likewise.
     shm::RingShape shape;
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
@@ -76,6 +78,9 @@ class ShmTransport final : public Transport {
     /// From how many of the peers long messages come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
 
+    /// Is a message held up by a full ring, or not yet read by its receiver? Who sleeps then does it for the sake of room as well.
+    bool stuck() const { return sending_.size() > 0; }
+
     const shm::RingShape& shape() const { return shape_; }
     std::uint64_t region_bytes() const { return region_.bytes(); }
 
@@ -95,13 +100,14 @@ class ShmTransport final : public Transport {
     };
 
     ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                 const ShmOptions& options, shm::Lease region);
+                 const ShmOptions& options, shm::Lease region, const shm::Doorbell& bell);
     std::uint64_t ring_offset(std::size_t receiver, std::size_t sender) const;
     Status check(std::span<const ShmAddress> addresses) const;
     std::uint32_t index_of(Rank rank) const;
     void fail(Code code, std::uint32_t peer_index);
 
     shm::Heap& heap_;
+    const shm::Doorbell& bell_; ///< The own one, which peers ring.
     std::vector<Rank> ranks_;
     std::uint32_t self_;
     ShmOptions options_;

@@ -77,8 +77,8 @@ void UcxTransport::post(std::span<Message> messages) {
 }
 
 unsigned UcxTransport::progress() {
-    core_.progress();
-    return std::exchange(group_->completed, 0U);
+    const unsigned handled = core_.progress();
+    return handled + std::exchange(group_->completed, 0U);
 }
 
 Status UcxTransport::status() const {
