@@ -99,11 +99,15 @@ class ShmReport {
         text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
         return text + fmt::format("    heap of a process     {}\n"
                                   "    serves malloc         {}\n"
-                                  "    memory that is free   {} of {}\n",
+                                  "    memory that is free   {} of {}\n"
+                                  "    ranks that sleep      {}\n",
                                   topo::format_bytes(capacity_bytes_),
                                   serves_malloc_ ? "yes" : "no: libucg_heap.so is not preloaded",
                                   topo::format_bytes(budget_.available),
-                                  topo::format_bytes(budget_.total));
+                                  topo::format_bytes(budget_.total),
+                                  shm::fences_peers()
+                                      ? "are woken by a futex"
+                                      : "are woken by a futex, rarely late: no membarrier(2) here");
     }
 
     Json json() const {
@@ -114,7 +118,8 @@ class ShmReport {
                 {"heap_bytes", capacity_bytes_},
                 {"heap_serves_malloc", serves_malloc_},
                 {"memory_available_bytes", budget_.available},
-                {"memory_total_bytes", budget_.total}};
+                {"memory_total_bytes", budget_.total},
+                {"membarrier", shm::fences_peers()}};
     }
 
   private:

@@ -47,6 +47,23 @@ Status check_seconds(std::string_view value) {
     return parse_seconds(value).status();
 }
 
+Result<std::chrono::nanoseconds> parse_sleep_after(std::string_view value) {
+    if (value == "never") {
+        return std::chrono::nanoseconds::max();
+    }
+    std::uint32_t microseconds = 0;
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), microseconds);
+    if (error != std::errc() || end != value.data() + value.size()) {
+        return expected("a number of microseconds or never", value);
+    }
+    return std::chrono::nanoseconds(std::chrono::microseconds(microseconds));
+}
+
+Status check_sleep_after(std::string_view value) {
+    return parse_sleep_after(value).status();
+}
+
 std::vector<std::string_view> split(std::string_view text) {
     std::vector<std::string_view> items;
     while (!text.empty()) {
@@ -110,6 +127,10 @@ const std::vector<Variable>& variables() {
              check_bool},
             {"TIMEOUT", "60", "Seconds that setting up shared memory waits for a peer.",
              check_seconds},
+            {"SLEEP_AFTER", "1000",
+             "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
+             "that sleeps leaves its processor to others and takes some 20 us longer to notice.",
+             check_sleep_after},
         };
         for (const graph::Collective collective : graph::kCollectives) {
             rows.push_back(
@@ -208,6 +229,10 @@ std::uint64_t Config::heap_bytes() const {
 }
 std::uint32_t Config::timeout_seconds() const {
     return parse_seconds(value("TIMEOUT")).value();
+}
+
+std::chrono::nanoseconds Config::sleep_after() const {
+    return parse_sleep_after(value("SLEEP_AFTER")).value();
 }
 
 std::string_view Config::algorithm(graph::Collective collective) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -33,6 +34,8 @@ class Config {
     bool verify_plans() const { return value("VERIFY") == "y"; }
     std::uint64_t heap_bytes() const;
     std::uint32_t timeout_seconds() const;
+    /// How long a wait polls before it sleeps; the greatest value: it never does.
+    std::chrono::nanoseconds sleep_after() const;
     /// The algorithm asked for, empty: the planner chooses.
     std::string_view algorithm(graph::Collective collective) const;
 

@@ -36,12 +36,15 @@ Context::Context(const ucg_context_params_t* params, Config config)
         name_ = params->name;
     }
     if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES) != 0) {
-        host_oversubscribed_ = params->local_processes > host_cpus();
+        host_load_ = {params->local_processes, host_cpus()};
     }
 }
 
 Context::~Context() {
     UCG_ASSERT(groups_.empty());
+    const shm::NapCounts naps = sleeper_->counts();
+    log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name_,
+        naps.rung + naps.timed_out + naps.disturbed, naps.rung);
 }
 
 Result<shm::Heap*> Context::heap() {
@@ -52,7 +55,12 @@ Result<shm::Heap*> Context::heap() {
         if (!made.ok()) {
             return made.status();
         }
+        Result<shm::Sleeper*> sleeper = (*made)->sleeper();
+        if (!sleeper.ok()) {
+            return sleeper.status();
+        }
         heap_ = std::move(*made);
+        sleeper_ = *sleeper;
     }
     return heap_.get();
 }
@@ -124,7 +132,26 @@ unsigned Context::progress() {
             events += group->engine().progress();
         }
     }
-    return ucx_ == nullptr ? events : events + ucx_->progress();
+    return tell_threads(ucx_ == nullptr ? events : events + ucx_->progress());
+}
+
+unsigned Context::progress(Group& group) {
+    return tell_threads(group.engine().progress());
+}
+
+/// What one thread has moved may be what another one sleeps for, and no peer rings for it again.
+/// The lock orders the two: the other announced and looked before, and is woken, or will look
+/// later.
+unsigned Context::tell_threads(unsigned events) {
+    if (threaded_ && events > 0) {
+        sleeper_->bell().ring(shm::Awaits::both);
+    }
+    return events;
+}
+
+bool Context::stuck() const {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [](const Group* group) { return group->stuck(); });
 }
 
 void Context::disconnect() {

@@ -24,6 +24,18 @@ namespace ucg::capi {
 
 class Group;
 
+/// Ranks and the CPUs that they may use, by affinity masks and control groups.
+struct CpuLoad {
+    unsigned ranks = 1;
+    unsigned cpus = 1; ///< At least 1.
+
+    bool oversubscribed() const { return ranks > cpus; }
+    /// By ranks per CPU.
+    bool operator<(const CpuLoad& other) const {
+        return std::uint64_t{ranks} * other.cpus < std::uint64_t{other.ranks} * cpus;
+    }
+};
+
 /// Locks when the context was made for several threads.
 class ContextLock {
   public:
@@ -74,8 +86,8 @@ class Context {
     /// Where this process runs, host unset. Looked up once: processes do not move between cores
     /// that they are bound to.
     const topo::Place& place();
-    /// Do the processes of the job on this host, in whatever groups, outnumber its CPUs?
-    bool host_oversubscribed() const { return host_oversubscribed_; }
+    /// The processes of the job on this host, in whatever groups, as far as the caller told.
+    const CpuLoad& host_load() const { return host_load_; }
 
     std::uint32_t next_group_id() const { return next_group_id_; }
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
@@ -83,8 +95,16 @@ class Context {
     void remove(Group& group);
     bool has_groups() const { return !groups_.empty(); }
 
-    /// The caller holds the lock.
+    /// Of all groups and UCX; of one group. Returns how many things happened. The caller holds the
+    /// lock here and below.
     unsigned progress();
+    unsigned progress(Group& group);
+
+    /// How a thread of this process sleeps. Another one once the node heap is there.
+    shm::Sleeper& sleeper() { return *sleeper_; }
+    /// Does any group have messages that wait for room in a peer's memory?
+    bool stuck() const;
+
     /// Lets the host make progress. The caller does not hold the lock.
     void host_progress() {
         if (host_progress_ != nullptr) {
@@ -103,13 +123,15 @@ class Context {
     }
 
   private:
+    unsigned tell_threads(unsigned events);
+
     Config config_;
     std::string name_;
     bool threaded_ = false;
     std::mutex mutex_;
     void (*host_progress_)(void*) = nullptr;
     void* host_progress_arg_ = nullptr;
-    bool host_oversubscribed_ = false;
+    CpuLoad host_load_;
     std::uint32_t next_group_id_ = 1;
     bool stepped_down_ = false;
     std::uint32_t refused_ = 0; ///< One bit for each collective.
@@ -117,6 +139,9 @@ class Context {
     std::optional<topo::Place> place_;
     std::unique_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
+    shm::Doorbell private_bell_ = {}; ///< Without a heap only threads of this process ring.
+    shm::Sleeper private_sleeper_{private_bell_};
+    shm::Sleeper* sleeper_ = &private_sleeper_;
     std::unique_ptr<transport::ucx::UcxWorker> ucx_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
     std::vector<Group*> groups_;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "ucg_coll/engine/engine.hpp"
-#include "ucg_coll/transport/shm/shm.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
 namespace ucg::capi {
@@ -157,11 +156,11 @@ class Former {
             places.push_back(place);
         }
         formation_.placement = topo::Placement(std::move(places));
-        formation_.oversubscribed = context_.host_oversubscribed() || share_cpus(all);
+        formation_.load = std::max(context_.host_load(), group_load(all));
     }
 
-    /// Do the ranks of this host outnumber the CPUs that they may use together?
-    bool share_cpus(const std::vector<Hello>& all) const {
+    /// The group's ranks on this host, and the CPUs that they may use together.
+    CpuLoad group_load(const std::vector<Hello>& all) const {
         CpuMask cpus;
         unsigned quota = ~0U;
         for (const Rank neighbour : neighbours()) {
@@ -171,7 +170,8 @@ class Former {
                 quota = std::min(quota, hello.cpu_quota);
             }
         }
-        return neighbours().size() > std::min(cpus.count(), quota);
+        return {static_cast<unsigned>(neighbours().size()),
+                std::max(1U, std::min(cpus.count(), quota))};
     }
 
     std::span<const Rank> neighbours() const {

@@ -11,6 +11,7 @@
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::capi {
@@ -19,10 +20,10 @@ namespace ucg::capi {
 struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
-    bool oversubscribed = false; ///< Ranks on this host outnumber the CPUs they may use.
-    std::unique_ptr<transport::Transport> shm; ///< Null: not used.
-    std::unique_ptr<transport::Transport> ucx; ///< Null: not used.
-    std::vector<transport::Transport*> routes; ///< By rank.
+    CpuLoad load;                                 ///< Of this host.
+    std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
+    std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.
+    std::vector<transport::Transport*> routes;    ///< By rank.
 };
 
 /// Collective over the group; calls params.oob_allgather a fixed number of times on every rank.

@@ -16,7 +16,8 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
 
 Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
     : context_(context), name_("group"), rank_(static_cast<Rank>(params.rank)),
-      rank_count_(static_cast<Rank>(params.size)), oversubscribed_(formation.oversubscribed),
+      rank_count_(static_cast<Rank>(params.size)),
+      waiter_(formation.load.ranks, formation.load.cpus, context.config().sleep_after()),
       placement_(std::move(formation.placement)),
       plans_(std::make_unique<PlanCache>(
           [this](const graph::Request& request) { return make_plan(request); })),
@@ -26,7 +27,8 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
         name_ = params.name;
     }
     std::vector<transport::Transport*> transports;
-    for (transport::Transport* transport : {shm_.get(), ucx_.get()}) {
+    for (transport::Transport* transport :
+         std::initializer_list<transport::Transport*>{shm_.get(), ucx_.get()}) {
         if (transport != nullptr) {
             transports.push_back(transport);
         }
@@ -35,7 +37,7 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
     context_.add(*this);
     log(LogLevel::info, "{}: rank {} of {} on {} hosts, shared memory {}, ucx {}{}", name_, rank_,
         rank_count_, placement_.host_count(), shm_ ? "on" : "off", ucx_ ? "on" : "off",
-        oversubscribed_ ? ", oversubscribed" : "");
+        formation.load.oversubscribed() ? ", oversubscribed" : "");
 }
 
 Group::~Group() {

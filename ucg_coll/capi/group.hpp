@@ -58,8 +58,10 @@ class Group {
     void query(ucg_group_attr_t& attributes) const;
     Status explain(const ucg_coll_params_t& params, std::FILE* stream) const;
 
-    shm::Waiter waiter() const { return shm::Waiter(oversubscribed_ ? 2 : 1, 1); }
-    bool oversubscribed() const { return oversubscribed_; }
+    /// The ladder of a wait, at its first rung.
+    const shm::Waiter& waiter() const { return waiter_; }
+    /// Are messages held up by a peer's full ring?
+    bool stuck() const { return shm_ != nullptr && shm_->stuck(); }
 
   private:
     Group(Context& context, const ucg_group_params_t& params, Formation formation);
@@ -72,11 +74,11 @@ class Group {
     std::string name_;
     Rank rank_;
     Rank rank_count_;
-    bool oversubscribed_;
+    shm::Waiter waiter_;
     topo::Placement placement_;
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;
-    std::unique_ptr<transport::Transport> shm_;
+    std::unique_ptr<transport::ShmTransport> shm_;
     std::unique_ptr<transport::Transport> ucx_;
     std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;

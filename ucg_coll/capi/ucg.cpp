@@ -10,6 +10,7 @@
 #include "ucg_coll/capi/group.hpp"
 #include "ucg_coll/capi/guard.hpp"
 #include "ucg_coll/capi/version.hpp"
+#include "ucg_coll/capi/wait.hpp"
 
 #define UCG_PUBLIC __attribute__((visibility("default")))
 
@@ -54,52 +55,6 @@ ucg_status_t to_c(Code code) {
 }
 
 namespace {
-
-/// The host's own progress is asked for once per this many idle polls: it costs as much as several
-/// of ours, but somebody may wait there for what we hold up.
-constexpr unsigned kPollsPerHostProgress = 128;
-constexpr unsigned kYieldsPerHostProgress = 4; // When each idle poll gives the processor away.
-
-/// What this rank holds up elsewhere: collectives of other groups, and the host's communication. A
-/// peer may have to wait for those before it joins the collective that we wait for.
-void progress_others(Context& context) {
-    {
-        ContextLock lock = context.lock();
-        context.progress();
-    }
-    context.host_progress();
-}
-
-/// Waits until `collective` is no longer in progress.
-ucg_status_t wait(Group& group, Collective& collective) {
-    const engine::Execution& execution = collective.run->execution;
-    shm::Waiter waiter = group.waiter();
-    unsigned idle = 0;
-    for (;;) {
-        unsigned events = 0;
-        {
-            ContextLock lock = group.context().lock();
-            if (!execution.in_progress()) {
-                return to_c(group.outcome(collective));
-            }
-            events = group.engine().progress();
-            if (!execution.in_progress()) {
-                return to_c(group.outcome(collective));
-            }
-        }
-        if (events > 0) {
-            waiter.reset();
-            continue;
-        }
-        waiter.idle();
-        const unsigned period = waiter.rung() == shm::Waiter::Rung::yield ? kYieldsPerHostProgress
-                                                                          : kPollsPerHostProgress;
-        if (++idle >= period) {
-            idle = 0;
-            progress_others(group.context());
-        }
-    }
-}
 
 ucg_status_t state_of(Group& group, const Collective& collective) {
     return collective.run->execution.in_progress() ? UCG_INPROGRESS
@@ -298,14 +253,19 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
         Group& group = *coll->collective.group;
         ContextLock lock = group.context().lock();
         if (coll->collective.run->execution.in_progress()) {
-            group.engine().progress();
+            group.context().progress(group);
         }
         return ucg::capi::state_of(group, coll->collective);
     });
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
-    return guarded([&] { return ucg::capi::wait(*coll->collective.group, coll->collective); });
+    return guarded([&] {
+        Group& group = *coll->collective.group;
+        ucg::capi::wait(group, coll->collective);
+        ContextLock lock = group.context().lock();
+        return ucg::capi::to_c(group.outcome(coll->collective).code());
+    });
 }
 
 UCG_PUBLIC void ucg_coll_free(ucg_coll_h coll) {
@@ -330,8 +290,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
             }
             group.start(collective);
         }
-        const ucg_status_t status = ucg::capi::wait(group, collective);
+        ucg::capi::wait(group, collective);
         ContextLock lock = group.context().lock();
+        const ucg_status_t status = ucg::capi::to_c(group.outcome(collective).code());
         group.release(collective);
         return status;
     });

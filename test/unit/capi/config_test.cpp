@@ -1,3 +1,4 @@
+#include "shm/wait.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/config.hpp"
 
@@ -33,8 +34,19 @@ TEST_CASE("config: wrong values are refused with the variable's name", "[config]
           "UCG_HEAP_SIZE: expected a size such as 65536, 64k, 16M or 1G, found 'lots'");
     CHECK(message("TIMEOUT", "0") ==
           "UCG_TIMEOUT: expected a number of seconds above 0, found '0'");
+    CHECK(message("SLEEP_AFTER", "-1") ==
+          "UCG_SLEEP_AFTER: expected a number of microseconds or never, found '-1'");
     CHECK(config.shm_enabled());
     CHECK(config.ucx_enabled());
+}
+
+TEST_CASE("config: when to sleep", "[config]") {
+    Config config;
+    CHECK(config.sleep_after() == shm::Waiter::kSleepAfter);
+    REQUIRE(config.set("SLEEP_AFTER", "0").ok());
+    CHECK(config.sleep_after() == std::chrono::nanoseconds(0));
+    REQUIRE(config.set("SLEEP_AFTER", "never").ok());
+    CHECK(config.sleep_after() == shm::Waiter::kNever);
 }
 
 TEST_CASE("config: what the planner depends on is in the hash", "[config]") {

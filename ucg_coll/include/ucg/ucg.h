@@ -297,7 +297,8 @@ ucg_status_t ucg_coll_start(ucg_coll_h coll);
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
 /** Blocks until complete: spins first, yields the processor when ranks outnumber the CPUs they may
- *  use, and calls the context's progress function now and then. */
+ *  use, sleeps after UCG_SLEEP_AFTER microseconds, and calls the context's progress function now
+ *  and then. */
 ucg_status_t ucg_coll_wait(ucg_coll_h coll);
 
 /** Frees a prepared collective. REQUIRES: not in progress. */

@@ -1,0 +1,264 @@
+// Sleeping ranks between forked processes: that every wake-up comes by the doorbell, and what a
+// waiting rank costs.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vector>
+
+#include "shm/shm.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/fork_ranks.hpp"
+#include "ucg/ucg.h"
+#include "ucg_coll/transport/shm/shm.hpp"
+
+namespace {
+
+using namespace ucg;
+using namespace std::chrono_literals;
+using transport::Message;
+using transport::MessageState;
+using transport::ShmAddress;
+using transport::ShmOptions;
+using transport::ShmTransport;
+
+/// No nap may need it: longer than the ranks are given.
+constexpr std::chrono::nanoseconds kForEver = 300s;
+
+void require_all_ok(const std::vector<test::RankResult>& results) {
+    for (const auto& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
+        CHECK_FALSE(result.timed_out);
+    }
+}
+
+/// Two groups of all ranks on one heap, hence with one doorbell.
+class SleepingRank {
+  public:
+    SleepingRank(const test::ForkedRank& rank, const ShmOptions& options)
+        : heap_(shm::Heap::create({1 << 26}).value()), random_(97 + rank.rank()) {
+        std::vector<Rank> ranks(static_cast<std::size_t>(rank.size()));
+        std::iota(ranks.begin(), ranks.end(), 0);
+        for (auto& transport : transports_) {
+            transport = ShmTransport::create(*heap_, ranks, rank.rank(), options).value();
+            const ShmAddress mine = transport->address();
+            std::vector<ShmAddress> all;
+            for (const std::string& text :
+                 rank.exchange({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
+                std::memcpy(&all.emplace_back(), text.data(), sizeof(ShmAddress));
+            }
+            UCG_ASSERT(transport->connect(all).ok());
+        }
+        sleeper_ = heap_->sleeper().value();
+    }
+
+    ShmTransport& transport(std::size_t group) { return *transports_[group]; }
+    shm::NapCounts naps() const { return sleeper_->counts(); }
+
+    /// Sleeps until all of `messages` are done, with no other rung of the ladder.
+    void await(std::span<Message> messages) {
+        while (!done(messages)) {
+            const bool stuck = transports_[0]->stuck() || transports_[1]->stuck();
+            announced_ =
+                sleeper_->announce(stuck ? shm::Awaits::both : shm::Awaits::message, announced_);
+            if (transports_[0]->progress() + transports_[1]->progress() == 0) {
+                sleeper_->nap(announced_, kForEver);
+            }
+        }
+    }
+
+    /// From nothing, which meets peers that fall asleep, to long enough for them to be asleep.
+    void dawdle() {
+        const std::uint64_t choice = random_() % 8;
+        for (std::uint64_t i = random_() % 2000; i > 0 && choice > 1; --i) {
+            shm::cpu_pause();
+        }
+        if (choice == 7) {
+            ::usleep(static_cast<useconds_t>(random_() % 300));
+        }
+    }
+
+  private:
+    static bool done(std::span<const Message> messages) {
+        return std::all_of(messages.begin(), messages.end(), [](const Message& message) {
+            return message.state == MessageState::done;
+        });
+    }
+
+    std::unique_ptr<shm::Heap> heap_;
+    std::array<std::unique_ptr<ShmTransport>, 2> transports_;
+    shm::Sleeper* sleeper_ = nullptr;
+    std::uint32_t announced_ = 0;
+    std::mt19937_64 random_;
+};
+
+/// `rounds` messages of `bytes` to the next rank and from the one before, in one group or the
+/// other, all awaited asleep.
+std::string circulate(SleepingRank& me, const test::ForkedRank& rank, std::uint32_t rounds,
+                      std::size_t bytes) {
+    std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        std::fill(out.begin(), out.end(), static_cast<std::byte>(round));
+        std::array<Message, 2> messages;
+        messages[0] = {out.data(), bytes, (rank.rank() + 1) % rank.size(), round};
+        messages[1] = {in.data(), bytes, (rank.rank() + rank.size() - 1) % rank.size(), round};
+        messages[1].direction = transport::Direction::recv;
+        me.dawdle();
+        me.transport(round % 2).post(messages);
+        me.await(messages);
+        if (in != out) {
+            return "wrong bytes in round " + std::to_string(round);
+        }
+    }
+    return "";
+}
+
+std::string none_by_the_clock(const SleepingRank& me) {
+    const shm::NapCounts naps = me.naps();
+    std::printf("%llu naps ended by a ring, %llu by the clock\n",
+                static_cast<unsigned long long>(naps.rung),
+                static_cast<unsigned long long>(naps.timed_out));
+    return naps.timed_out == 0 ? "" : "a wake-up was lost";
+}
+
+int allgather(void* arg, const void* send, void* receive, std::size_t bytes) {
+    std::size_t at = 0;
+    for (const std::string& text : static_cast<const test::ForkedRank*>(arg)->exchange(
+             {static_cast<const char*>(send), bytes})) {
+        std::memcpy(static_cast<char*>(receive) + at, text.data(), bytes);
+        at += bytes;
+    }
+    return 0;
+}
+
+/// A context and a group of all ranks, for the C API.
+struct Job {
+    ucg_context_h context = nullptr;
+    ucg_group_h group = nullptr;
+
+    explicit Job(const test::ForkedRank& rank) {
+        ucg_config_h config = nullptr;
+        UCG_ASSERT(ucg_config_read(&config) == UCG_OK);
+        UCG_ASSERT(ucg_config_modify(config, "TLS", "shm") == UCG_OK);
+        UCG_ASSERT(ucg_context_create(nullptr, config, &context) == UCG_OK);
+        ucg_config_release(config);
+        ucg_group_params_t params = {};
+        params.rank = static_cast<std::uint32_t>(rank.rank());
+        params.size = static_cast<std::uint32_t>(rank.size());
+        params.oob_allgather = allgather;
+        params.oob_arg = const_cast<test::ForkedRank*>(&rank);
+        UCG_ASSERT(ucg_group_create(context, &params, &group) == UCG_OK);
+    }
+    ~Job() {
+        ucg_group_destroy(group);
+        ucg_context_destroy(context);
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    ucg_status_t barrier() const {
+        ucg_coll_params_t params = {};
+        params.type = UCG_COLL_BARRIER;
+        return ucg_coll_run(group, &params);
+    }
+};
+
+std::chrono::microseconds cpu_time() {
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/// From now on this process gets EPERM for membarrier(2), as in some containers. False where it may
+/// not ask for that.
+bool forbid_membarrier() {
+    std::array<sock_filter, 4> program = {{
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    }};
+    const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+} // namespace
+
+TEST_CASE("shm/doorbell: every wake-up comes by a ring", "[ranks][shm]") {
+    const int size = GENERATE(2, 3, 5);
+    require_all_ok(test::fork_ranks(size, 60s, [](const test::ForkedRank& rank) {
+        SleepingRank me(rank, {});
+        std::string error = circulate(me, rank, 3000, 8);
+        rank.barrier();
+        return error.empty() ? none_by_the_clock(me) : error;
+    }));
+}
+
+TEST_CASE("shm/doorbell: senders that sleep on a full ring are woken for room", "[ranks][shm]") {
+    const int size = GENERATE(2, 4);
+    require_all_ok(test::fork_ranks(size, 60s, [](const test::ForkedRank& rank) {
+        ShmOptions options;
+        options.depth = 2;
+        options.slot_bytes_min = options.slot_bytes_max = 64;
+        SleepingRank me(rank, options);
+        std::string error = circulate(me, rank, 100, 16384); // 256 fragments, two in the ring.
+        rank.barrier();
+        return error.empty() ? none_by_the_clock(me) : error;
+    }));
+}
+
+TEST_CASE("capi: a rank that waits for a late one leaves the processor alone", "[ranks][capi]") {
+    const int size = GENERATE(2, 4);
+    require_all_ok(test::fork_ranks(size, 60s, [](const test::ForkedRank& rank) -> std::string {
+        Job job(rank);
+        UCG_ASSERT(job.barrier() == UCG_OK); // What is done once is done.
+        rank.barrier();
+        const auto cpu_before = cpu_time();
+        const auto before = std::chrono::steady_clock::now();
+        if (rank.rank() == 0) {
+            ::usleep(300000);
+        }
+        UCG_ASSERT(job.barrier() == UCG_OK);
+        const auto waited = std::chrono::steady_clock::now() - before;
+        const auto used = cpu_time() - cpu_before;
+        const auto permille = 1000 * used / waited;
+        std::printf("%lld of 1000\n", static_cast<long long>(permille));
+        rank.barrier();
+        return permille < 200 ? "" : "used " + std::to_string(permille) + " of 1000";
+    }));
+}
+
+TEST_CASE("capi: ranks that sleep at once finish everything, membarrier or not", "[ranks][capi]") {
+    const int size = GENERATE(2, 4);
+    const bool sandboxed = GENERATE(false, true);
+    require_all_ok(test::fork_ranks(size, 60s, [&](const test::ForkedRank& rank) -> std::string {
+        if (sandboxed && forbid_membarrier() && shm::fences_peers()) {
+            return "membarrier(2) works although it is forbidden";
+        }
+        setenv("UCG_SLEEP_AFTER", "0", 1);
+        Job job(rank);
+        for (int round = 0; round < 500; ++round) {
+            if (job.barrier() != UCG_OK) {
+                return "a barrier failed";
+            }
+        }
+        rank.barrier();
+        return "";
+    }));
+}
