@@ -2,4 +2,6 @@
 // environment.
 #pragma once
 
+#include "ucg_coll/cost/memory_collectives.hpp"
+#include "ucg_coll/cost/memory_model.hpp"
 #include "ucg_coll/cost/profile.hpp"

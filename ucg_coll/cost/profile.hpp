@@ -1,5 +1,5 @@
 // What things cost, as plain values with units in their names. The planner compares algorithms with
-// them; `ucg_tune` will measure them, until then the built-in default holds.
+// them; `ucg_tune` measures them, and what has not been measured has the built-in default.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/cost/memory_model.hpp"
 
 namespace ucg::cost {
 
@@ -31,6 +32,7 @@ struct Profile {
     double copy_per_byte_ns = 0;   ///< Copying within one process, in cache.
     double reduce_per_byte_ns = 0; ///< Per byte of one operand.
     double reduce_fixed_ns = 0;    ///< Per reduction.
+    MemoryModel memory;            ///< Ranks of a node that read one another's memory.
 
     const LogGp& level(topo::Distance distance) const {
         return levels[static_cast<std::size_t>(distance)];
@@ -41,12 +43,18 @@ struct Profile {
 /// Typical of current x86 servers with Ethernet: used until the machine has been measured.
 const Profile& default_profile();
 
-/// TOML with one table per level ([levels.cache]) and one for [compute]. Parsing what was printed
-/// gives an equal value. REQUIRES: finite numbers.
+/// Equal for equal profiles, on every rank and in every build: ranks compare it before they plan.
+std::uint64_t hash_of(const Profile& profile);
+
+/// The version of the TOML form that is written, and the only one that is read.
+inline constexpr std::uint64_t kProfileVersion = 1;
+
+/// TOML: the version, [compute], a table for each level ([levels.cache]), and the memory model
+/// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.wake]).
+/// Parsing what was printed gives an equal value. REQUIRES: finite numbers.
 std::string to_toml(const Profile& profile);
-/// Every key must be there, none other may be. Fails with invalid_argument and "line L: key:
-/// expected
-/// ..., found ...".
+/// A table that is missing has the built-in default's values. In one that is there every key must
+/// be, and no other may. Fails with invalid_argument and "line L: key: expected ..., found ...".
 Result<Profile> parse_toml(std::string_view text);
 
 } // namespace ucg::cost

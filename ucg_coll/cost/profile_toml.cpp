@@ -1,7 +1,7 @@
 // The TOML form of Profile.
-#include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 // Compiled from the headers and without exceptions, so that neither leaves this file.
 #define TOML_HEADER_ONLY 1
@@ -14,156 +14,234 @@ namespace ucg::cost {
 
 namespace {
 
-// One number of a table: its key and where it lives.
-template <typename T>
-struct Field {
-    std::string_view key;
-    double T::*member;
-};
+constexpr std::string_view kVersionKey = "version";
 
-constexpr std::array<Field<LogGp>, 4> kLevelFields = {{
-    {"latency_ns", &LogGp::latency_ns},
-    {"overhead_ns", &LogGp::overhead_ns},
-    {"gap_ns", &LogGp::gap_ns},
-    {"gap_per_byte_ns", &LogGp::gap_per_byte_ns},
-}};
-
-constexpr std::array<Field<Profile>, 3> kComputeFields = {{
-    {"copy_per_byte_ns", &Profile::copy_per_byte_ns},
-    {"reduce_per_byte_ns", &Profile::reduce_per_byte_ns},
-    {"reduce_fixed_ns", &Profile::reduce_fixed_ns},
-}};
-
-constexpr std::string_view kCompute = "compute";
-constexpr std::string_view kLevels = "levels";
-
-// The shortest decimal that reads back as the same number, in TOML's syntax for floats.
-std::string format_float(double value) {
-    UCG_ASSERT(std::isfinite(value));
-    const std::string text = fmt::to_string(value);
-    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+// What a profile consists of, said once for writing and reading. `Visitor` has table(path), which
+// begins a table, and field(key, value) for numbers of nanoseconds, numbers of bytes and truth
+// values; `P` is Profile or const Profile.
+template <typename Visitor, typename Level>
+void visit_memory_level(Visitor& visitor, Level& level) {
+    visitor.field("latency_ns", level.latency_ns);
+    visitor.field("per_byte_ns", level.per_byte_ns);
+    visitor.field("contended_per_byte_ns", level.contended_per_byte_ns);
+    visitor.field("measured", level.measured);
+    visitor.field("contention_measured", level.contention_measured);
 }
 
-template <typename T, std::size_t count>
-void print_fields(fmt::memory_buffer& text, const T& values,
-                  const std::array<Field<T>, count>& fields) {
-    for (const Field<T>& field : fields) {
-        fmt::format_to(std::back_inserter(text), "{} = {}\n", field.key,
-                       format_float(values.*field.member));
+template <typename Visitor, typename Rates>
+void visit_cache(Visitor& visitor, Rates& rates) {
+    visitor.field("capacity_bytes", rates.capacity_bytes);
+    visitor.field("copy_per_byte_ns", rates.copy_per_byte_ns);
+    visitor.field("reduce_operand_per_byte_ns", rates.reduce_operand_per_byte_ns);
+    visitor.field("reduce_target_per_byte_ns", rates.reduce_target_per_byte_ns);
+    visitor.field("overwrite_per_byte_ns", rates.overwrite_per_byte_ns);
+    visitor.field("streaming_per_byte_ns", rates.streaming_per_byte_ns);
+    visitor.field("measured", rates.measured);
+}
+
+template <typename Visitor, typename Model>
+void visit_memory(Visitor& visitor, Model& memory) {
+    // No field in [memory] itself: a file may have one of its tables without the others.
+    visitor.table("memory.reduce");
+    visitor.field("fixed_ns", memory.reduce_fixed_ns);
+    for (std::size_t i = 0; i < memory.levels.size(); ++i) {
+        visitor.table(fmt::format("memory.levels.{}", topo::name(static_cast<topo::Distance>(i))));
+        visit_memory_level(visitor, memory.levels[i]);
     }
+    for (std::size_t i = 0; i < memory.caches.size(); ++i) {
+        visitor.table(fmt::format("memory.caches.{}", name(static_cast<Cache>(i))));
+        visit_cache(visitor, memory.caches[i]);
+    }
+    visitor.table("memory.cma");
+    visitor.field("permitted", memory.cma.permitted);
+    visitor.field("fixed_ns", memory.cma.fixed_ns);
+    visitor.field("per_byte_ns", memory.cma.per_byte_ns);
+    visitor.field("measured", memory.cma.measured);
+    visitor.table("memory.wake");
+    visitor.field("yield_switch_ns", memory.wake.yield_switch_ns);
+    visitor.field("futex_core_ns", memory.wake.futex_core_ns);
+    visitor.field("futex_across_ns", memory.wake.futex_across_ns);
+    visitor.field("measured", memory.wake.measured);
+    visitor.field("across_measured", memory.wake.across_measured);
+}
+
+template <typename Visitor, typename P>
+void visit(Visitor& visitor, P& profile) {
+    visitor.table("compute");
+    visitor.field("copy_per_byte_ns", profile.copy_per_byte_ns);
+    visitor.field("reduce_per_byte_ns", profile.reduce_per_byte_ns);
+    visitor.field("reduce_fixed_ns", profile.reduce_fixed_ns);
+    for (std::size_t i = 0; i < profile.levels.size(); ++i) {
+        visitor.table(fmt::format("levels.{}", topo::name(static_cast<topo::Distance>(i))));
+        auto& level = profile.levels[i];
+        visitor.field("latency_ns", level.latency_ns);
+        visitor.field("overhead_ns", level.overhead_ns);
+        visitor.field("gap_ns", level.gap_ns);
+        visitor.field("gap_per_byte_ns", level.gap_per_byte_ns);
+    }
+    visit_memory(visitor, profile.memory);
+}
+
+class Printer {
+  public:
+    Printer() {
+        print("# UCG cost profile. Times are in nanoseconds.\n\n{} = {}\n", kVersionKey,
+              kProfileVersion);
+    }
+
+    void table(std::string_view path) { print("\n[{}]\n", path); }
+    // The shortest decimal that reads back as the same number, in TOML's syntax for floats.
+    void field(std::string_view key, double value) {
+        UCG_ASSERT(std::isfinite(value));
+        const std::string text = fmt::to_string(value);
+        const bool is_float = text.find_first_of(".e") != std::string::npos;
+        print("{} = {}{}\n", key, text, is_float ? "" : ".0");
+    }
+    void field(std::string_view key, std::uint64_t value) {
+        UCG_ASSERT(value <= INT64_MAX);
+        print("{} = {}\n", key, value);
+    }
+    void field(std::string_view key, bool value) { print("{} = {}\n", key, value); }
+
+    std::string text() const { return fmt::to_string(text_); }
+
+  private:
+    template <typename... Args>
+    void print(fmt::format_string<Args...> format, Args&&... args) {
+        fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    }
+
+    fmt::memory_buffer text_;
+};
+
+std::string describe(const toml::node* node) {
+    if (node == nullptr) {
+        return "nothing";
+    }
+    if (node->is_number()) {
+        return fmt::format("{}", *node->value<double>());
+    }
+    if (const auto value = node->value<std::string_view>()) {
+        return fmt::format("\"{}\"", *value);
+    }
+    if (node->is_boolean()) {
+        return "a truth value";
+    }
+    return node->is_array() ? "an array" : node->is_table() ? "a table" : "a date or time";
 }
 
 // The first failure sticks; what is read after it does not count.
 class Reader {
   public:
+    explicit Reader(const toml::table& root) : root_(root) {
+        const auto version = root[kVersionKey].value_exact<std::int64_t>();
+        known_.insert(std::string(kVersionKey));
+        if (version != static_cast<std::int64_t>(kProfileVersion)) {
+            fail(root, root.get(kVersionKey), kVersionKey, fmt::format("{}", kProfileVersion));
+        }
+    }
+
     const Status& status() const { return status_; }
 
-    void fail(const toml::source_region& where, std::string_view key, std::string_view problem) {
+    void table(const std::string& path) {
+        path_ = path;
+        table_ = &root_;
+        for (std::size_t begin = 0; begin <= path.size() && table_ != nullptr;) {
+            const std::size_t end = std::min(path.find('.', begin), path.size());
+            known_.insert(path.substr(0, end));
+            const toml::node* node = table_->get(path.substr(begin, end - begin));
+            if (node != nullptr && !node->is_table()) {
+                fail(*table_, node, path.substr(0, end), "a table");
+            }
+            table_ = node != nullptr ? node->as_table() : nullptr;
+            begin = end + 1;
+        }
+        // The keys of a table that is missing are known too, but have nowhere to be.
+    }
+
+    void field(std::string_view key, double& value) {
+        if (const toml::node* node = find(key); table_ != nullptr) {
+            const bool is_number = node != nullptr && node->is_number();
+            const auto number = is_number ? node->value<double>() : std::nullopt;
+            if (!number || !std::isfinite(*number) || *number < 0) {
+                fail(*table_, node, path_of(key), "a number of nanoseconds, not negative");
+                return;
+            }
+            value = *number;
+        }
+    }
+
+    void field(std::string_view key, std::uint64_t& value) {
+        if (const toml::node* node = find(key); table_ != nullptr) {
+            const auto number = node != nullptr ? node->value_exact<std::int64_t>() : std::nullopt;
+            if (!number || *number < 0) {
+                fail(*table_, node, path_of(key), "a whole number of bytes, not negative");
+                return;
+            }
+            value = static_cast<std::uint64_t>(*number);
+        }
+    }
+
+    void field(std::string_view key, bool& value) {
+        if (const toml::node* node = find(key); table_ != nullptr) {
+            const auto truth = node != nullptr ? node->value_exact<bool>() : std::nullopt;
+            if (!truth) {
+                fail(*table_, node, path_of(key), "true or false");
+                return;
+            }
+            value = *truth;
+        }
+    }
+
+    // A key that nobody has asked for is a misspelt one.
+    void reject_others() { reject_others(root_, ""); }
+
+  private:
+    std::string path_of(std::string_view key) const { return fmt::format("{}.{}", path_, key); }
+
+    const toml::node* find(std::string_view key) {
+        known_.insert(path_of(key));
+        return table_ != nullptr ? table_->get(key) : nullptr;
+    }
+
+    void fail(const toml::table& parent, const toml::node* node, std::string_view path,
+              std::string_view expected) {
+        const toml::source_region& where = (node != nullptr ? *node : parent).source();
+        fail(where, path, fmt::format("expected {}, found {}", expected, describe(node)));
+    }
+
+    void fail(const toml::source_region& where, std::string_view path, std::string_view problem) {
         if (status_.ok()) {
             status_ =
-                failure(Code::invalid_argument, "line {}: {}: {}", where.begin.line, key, problem);
+                failure(Code::invalid_argument, "line {}: {}: {}", where.begin.line, path, problem);
         }
     }
 
-    // The table `name` of `parent`; null after a failure.
-    const toml::table* table(const toml::table& parent, std::string_view name,
-                             const std::string& path) {
-        const toml::node* node = parent.get(name);
-        if (node == nullptr || !node->is_table()) {
-            fail((node != nullptr ? *node : parent).source(), path,
-                 fmt::format("expected a table, found {}", describe(node)));
-            return nullptr;
-        }
-        return node->as_table();
-    }
-
-    template <typename T, std::size_t count>
-    void fields(const toml::table& table, const std::string& path, T& values,
-                const std::array<Field<T>, count>& fields) {
-        for (const Field<T>& field : fields) {
-            values.*field.member = number(table, field.key, fmt::format("{}.{}", path, field.key));
-        }
-        const auto is_field = [&](std::string_view key) {
-            return std::any_of(fields.begin(), fields.end(),
-                               [&](const Field<T>& field) { return field.key == key; });
-        };
-        reject_others(table, path, is_field);
-    }
-
-    // A key that nobody reads is a misspelt one.
-    template <typename Known>
-    void reject_others(const toml::table& table, const std::string& path, const Known& known) {
+    // As deep as known tables are: what lies deeper has been rejected with its parent.
+    void reject_others(const toml::table& table, const std::string& prefix) {
         for (const auto& [key, node] : table) {
-            if (!known(key.str())) {
-                fail(key.source(), path.empty() ? key.str() : fmt::format("{}.{}", path, key.str()),
-                     "expected only keys of a profile, found this one");
+            const std::string path = prefix + std::string(key.str());
+            if (known_.find(path) == known_.end()) {
+                fail(key.source(), path, "expected only keys of a profile, found this one");
+            } else if (const toml::table* child = node.as_table()) {
+                reject_others(*child, path + ".");
             }
         }
     }
 
-  private:
-    static std::string describe(const toml::node* node) {
-        if (node == nullptr) {
-            return "nothing";
-        }
-        if (node->is_number()) {
-            return fmt::format("{}", *node->value<double>());
-        }
-        if (const auto value = node->value<std::string_view>()) {
-            return fmt::format("\"{}\"", *value);
-        }
-        if (node->is_boolean()) {
-            return "a truth value";
-        }
-        return node->is_array() ? "an array" : node->is_table() ? "a table" : "a date or time";
-    }
-
-    double number(const toml::table& table, std::string_view key, const std::string& path) {
-        const toml::node* node = table.get(key);
-        const bool is_number = node != nullptr && node->is_number();
-        const auto value = is_number ? node->value<double>() : std::nullopt;
-        if (!value || !std::isfinite(*value) || *value < 0) {
-            fail((node != nullptr ? *node : table).source(), path,
-                 fmt::format("expected a number of nanoseconds, not negative, found {}",
-                             describe(node)));
-            return 0;
-        }
-        return *value;
-    }
-
+    const toml::table& root_;
+    std::string path_;                   // Of the present table.
+    const toml::table* table_ = nullptr; // The present table; null where it is missing.
+    std::set<std::string, std::less<>> known_;
     Status status_;
 };
 
 } // namespace
 
 std::string to_toml(const Profile& profile) {
-    fmt::memory_buffer text;
-    const auto out = std::back_inserter(text);
-    fmt::format_to(out, "# UCG cost profile. Times are in nanoseconds.\n\n[{}]\n", kCompute);
-    print_fields(text, profile, kComputeFields);
-    for (std::size_t i = 0; i < profile.levels.size(); ++i) {
-        fmt::format_to(out, "\n[{}.{}]\n", kLevels, topo::name(static_cast<topo::Distance>(i)));
-        print_fields(text, profile.levels[i], kLevelFields);
-    }
-    return fmt::to_string(text);
-}
-
-static void read_levels(Reader& reader, const toml::table& levels, Profile& profile) {
-    for (std::size_t i = 0; i < profile.levels.size(); ++i) {
-        const std::string_view level = topo::name(static_cast<topo::Distance>(i));
-        const std::string path = fmt::format("{}.{}", kLevels, level);
-        if (const toml::table* table = reader.table(levels, level, path)) {
-            reader.fields(*table, path, profile.levels[i], kLevelFields);
-        }
-    }
-    reader.reject_others(levels, std::string(kLevels), [](std::string_view key) {
-        for (std::size_t i = 0; i < topo::kDistanceCount; ++i) {
-            if (key == topo::name(static_cast<topo::Distance>(i))) {
-                return true;
-            }
-        }
-        return false;
-    });
+    Printer printer;
+    visit(printer, profile);
+    return printer.text();
 }
 
 Result<Profile> parse_toml(std::string_view text) {
@@ -173,17 +251,10 @@ Result<Profile> parse_toml(std::string_view text) {
         return failure(Code::invalid_argument, "line {}, column {}: {}", error.source().begin.line,
                        error.source().begin.column, error.description());
     }
-    const toml::table& root = parsed.table();
-    Profile profile;
-    Reader reader;
-    if (const toml::table* compute = reader.table(root, kCompute, std::string(kCompute))) {
-        reader.fields(*compute, std::string(kCompute), profile, kComputeFields);
-    }
-    if (const toml::table* levels = reader.table(root, kLevels, std::string(kLevels))) {
-        read_levels(reader, *levels, profile);
-    }
-    reader.reject_others(root, "",
-                         [](std::string_view key) { return key == kCompute || key == kLevels; });
+    Profile profile = default_profile();
+    Reader reader(parsed.table());
+    visit(reader, profile);
+    reader.reject_others();
     if (!reader.status().ok()) {
         return reader.status();
     }

@@ -72,6 +72,8 @@ TEST_CASE("cost: a profile as TOML", "[cost][toml]") {
     const std::string text = to_toml(profile);
     CHECK(text.starts_with("# UCG cost profile. Times are in nanoseconds.\n"
                            "\n"
+                           "version = 1\n"
+                           "\n"
                            "[compute]\n"
                            "copy_per_byte_ns = 0.027\n"
                            "reduce_per_byte_ns = 0.0\n"
@@ -113,10 +115,21 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
             const auto number = [&] {
                 return std::exp(std::uniform_real_distribution<double>(-40, 40)(random));
             };
-            Profile profile{{}, number(), number(), number()};
+            Profile profile{{}, number(), number(), number(), {}};
             for (LogGp& level : profile.levels) {
                 level = {number(), number(), number(), number()};
             }
+            for (MemoryLevel& level : profile.memory.levels) {
+                level = {number(), number(), number(), random() % 2 == 0, random() % 2 == 0};
+            }
+            for (CacheRates& rates : profile.memory.caches) {
+                rates = {random() >> 1, number(), number(),         number(),
+                         number(),      number(), random() % 2 == 0};
+            }
+            profile.memory.reduce_fixed_ns = number();
+            profile.memory.cma = {random() % 2 == 0, number(), number(), random() % 2 == 0};
+            profile.memory.wake = {number(), number(), number(), random() % 2 == 0,
+                                   random() % 2 == 0};
             check(profile);
         }
     }
@@ -129,70 +142,116 @@ TEST_CASE("cost: whole numbers are accepted", "[cost][toml]") {
     CHECK(*profile == default_profile());
 }
 
+TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
+    const Result<Profile> none = parse_toml("version = 1");
+    REQUIRE(none.ok());
+    CHECK(*none == default_profile());
+
+    const Result<Profile> some = parse_toml("version = 1\n"
+                                            "[memory.cma]\n"
+                                            "permitted = false\n"
+                                            "fixed_ns = 1\n"
+                                            "per_byte_ns = 2.5\n"
+                                            "measured = true\n");
+    INFO(some.status().message());
+    REQUIRE(some.ok());
+    Profile expected = default_profile();
+    expected.memory.cma = {false, 1, 2.5, true};
+    CHECK(*some == expected);
+}
+
+TEST_CASE("cost: profiles that differ have different hashes", "[cost]") {
+    Profile profile = default_profile();
+    CHECK(hash_of(profile) == hash_of(default_profile()));
+    profile.memory.caches[2].streaming_per_byte_ns += 1e-9;
+    CHECK(hash_of(profile) != hash_of(default_profile()));
+    profile = default_profile();
+    profile.memory.cma.permitted = false;
+    CHECK(hash_of(profile) != hash_of(default_profile()));
+    profile = default_profile();
+    profile.levels[0].gap_ns += 1;
+    CHECK(hash_of(profile) != hash_of(default_profile()));
+}
+
 TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml][malformed]") {
     SECTION("not TOML") {
         const std::string message = failure_of("[compute]", "[compute");
-        CHECK(message.starts_with("line 3, column "));
+        CHECK(message.starts_with("line 5, column "));
     }
     SECTION("nothing") {
-        CHECK(parse_toml("").status().message() ==
-              "line 1: compute: expected a table, found nothing");
+        CHECK(parse_toml("").status().message() == "line 1: version: expected 1, found nothing");
+    }
+    SECTION("another version") {
+        CHECK(failure_of("version = 1", "version = 2") == "line 3: version: expected 1, found 2");
     }
     SECTION("a value for a table") {
-        CHECK(parse_toml("compute = 3").status().message() ==
-              "line 1: compute: expected a table, found 3");
+        CHECK(parse_toml("version = 1\ncompute = 3").status().message() ==
+              "line 2: compute: expected a table, found 3");
+        CHECK(parse_toml("version = 1\nmemory.levels = 3").status().message() ==
+              "line 2: memory.levels: expected a table, found 3");
     }
-    SECTION("a level missing") {
+    SECTION("a misspelt level") {
         CHECK(failure_of("[levels.numa]", "[levels.number]") ==
-              "line 8: levels.numa: expected a table, found nothing");
+              "line 22: levels.number: expected only keys of a profile, found this one");
+    }
+    SECTION("a number for a truth value") {
+        CHECK(failure_of("permitted = true", "permitted = 1") ==
+              "line 121: memory.cma.permitted: expected true or false, found 1");
+    }
+    SECTION("a fraction of bytes") {
+        CHECK(parse_toml("version = 1\n[memory.caches.l1]\ncapacity_bytes = 1.5")
+                  .status()
+                  .message() ==
+              "line 3: memory.caches.l1.capacity_bytes: expected a whole number of bytes, not "
+              "negative, found 1.5");
     }
     SECTION("a key missing") {
         CHECK(
             failure_of("overhead_ns = 500.0\n", "") ==
-            "line 38: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found nothing");
     }
     SECTION("a negative number") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = -500.0") ==
-            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found -500");
     }
     SECTION("not a number") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = nan") ==
-            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found nan");
     }
     SECTION("a word") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = \"much\"") ==
-            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found \"much\"");
     }
     SECTION("a list") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = [500.0]") ==
-            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found an array");
     }
     SECTION("a truth value") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = true") ==
-            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found a truth value");
     }
     SECTION("a key more") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = 500.0\noverhead_us = 0.5") ==
-            "line 41: levels.network.overhead_us: expected only keys of a profile, found this one");
+            "line 43: levels.network.overhead_us: expected only keys of a profile, found this one");
     }
     SECTION("a level more") {
         CHECK(failure_of("[levels.core]", "[levels.rack]\n[levels.core]") ==
-              "line 8: levels.rack: expected only keys of a profile, found this one");
+              "line 10: levels.rack: expected only keys of a profile, found this one");
     }
     SECTION("a table more") {
         CHECK(failure_of("[compute]", "[machine]\n[compute]") ==
-              "line 3: machine: expected only keys of a profile, found this one");
+              "line 5: machine: expected only keys of a profile, found this one");
     }
 }

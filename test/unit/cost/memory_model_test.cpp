@@ -1,0 +1,79 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+using namespace ucg;
+using namespace ucg::cost;
+
+TEST_CASE("memory: reading alone and in company", "[cost][memory]") {
+    const MemoryLevel level = {
+        .latency_ns = 40, .per_byte_ns = 0.5, .contended_per_byte_ns = 0.125};
+    CHECK(read_ns(level, 0) == 40);
+    CHECK(read_ns(level, 64) == 72);
+    CHECK(contended_read_ns(level, 0, 64) == 0);
+    CHECK(contended_read_ns(level, 1, 64) == 72);
+    CHECK(contended_read_ns(level, 4, 64) == 72); // The link just serves four.
+    CHECK(contended_read_ns(level, 16, 64) == 40 + 2.0 * 64);
+}
+
+TEST_CASE("memory: the cache is chosen by all that is touched", "[cost][memory]") {
+    MemoryModel model;
+    model.reduce_fixed_ns = 5;
+    for (std::size_t i = 0; i < kCacheCount; ++i) {
+        const double rate = static_cast<double>(std::size_t{1} << i);
+        model.caches[i] = {.capacity_bytes = std::uint64_t{1000} << i,
+                           .copy_per_byte_ns = rate,
+                           .reduce_operand_per_byte_ns = rate,
+                           .reduce_target_per_byte_ns = 10 * rate,
+                           .overwrite_per_byte_ns = 3 * rate,
+                           .streaming_per_byte_ns = 2 * rate};
+    }
+    CHECK(&model.cache_for(0) == &model.cache(Cache::l1));
+    CHECK(&model.cache_for(1000) == &model.cache(Cache::l1));
+    CHECK(&model.cache_for(1001) == &model.cache(Cache::l2));
+    CHECK(&model.cache_for(4000) == &model.cache(Cache::l3));
+    CHECK(&model.cache_for(4001) == &model.cache(Cache::memory));
+    CHECK(&model.cache_for(1ULL << 50) == &model.cache(Cache::memory));
+    CHECK(copy_ns(model, 500) == 500);
+    CHECK(copy_ns(model, 501) == 1002); // Source and target.
+    CHECK(overwrite_ns(model, 1000) == 3000);
+    CHECK(streaming_copy_ns(model, 1001) == 4004);
+    CHECK(reduce_ns(model, 4, 200) == 5 + 200 * (4 * 1 + 10)); // Four operands and the target.
+    CHECK(reduce_ns(model, 5, 200) == 5 + 200 * (5 * 2 + 20));
+    CHECK(reduce_ns(model, 2, 0) == 5);
+}
+
+TEST_CASE("memory: the kernel's copy", "[cost][memory]") {
+    CHECK(cma_ns({.fixed_ns = 1900, .per_byte_ns = 0.125}, 0) == 1900);
+    CHECK(cma_ns({.fixed_ns = 1900, .per_byte_ns = 0.125}, 800) == 2000);
+}
+
+TEST_CASE("memory: by default, farther and larger is dearer", "[cost][memory]") {
+    const MemoryModel& model = default_memory_model();
+    for (std::size_t i = 1; i < kMemoryLevelCount; ++i) {
+        const MemoryLevel& nearer = model.levels[i - 1];
+        const MemoryLevel& farther = model.levels[i];
+        CAPTURE(topo::name(static_cast<topo::Distance>(i)));
+        CHECK(nearer.latency_ns <= farther.latency_ns);
+        CHECK(nearer.per_byte_ns <= farther.per_byte_ns);
+    }
+    for (const MemoryLevel& level : model.levels) {
+        CHECK(level.contended_per_byte_ns > 0);
+        CHECK(level.contended_per_byte_ns <= level.per_byte_ns); // A link serves one at least.
+        CHECK_FALSE(level.measured);                             // Not on the machine at hand.
+    }
+    for (std::size_t i = 1; i < kCacheCount; ++i) {
+        const CacheRates& inner = model.caches[i - 1];
+        const CacheRates& outer = model.caches[i];
+        CAPTURE(name(static_cast<Cache>(i)));
+        CHECK(inner.copy_per_byte_ns <= outer.copy_per_byte_ns);
+        CHECK(inner.reduce_operand_per_byte_ns <= outer.reduce_operand_per_byte_ns);
+        CHECK((static_cast<Cache>(i) == Cache::memory ||
+               inner.capacity_bytes < outer.capacity_bytes));
+    }
+    // A reduction of two operands reads and writes what a copy does, and one operand more.
+    CHECK(reduce_ns(model, 2, 64 << 10) > copy_ns(model, 64 << 10) / 2);
+    CHECK(model.cma.permitted);
+    CHECK(cma_ns(model.cma, 8) > 500); // A system call.
+    CHECK(model.wake.yield_switch_ns < model.wake.futex_core_ns);
+    CHECK(model.wake.futex_core_ns < model.wake.futex_across_ns);
+}

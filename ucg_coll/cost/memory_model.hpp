@@ -1,0 +1,119 @@
+// What moving bytes between the cores of one node costs: the memory models of Li, Hoefler and Snir,
+// "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013), and what this library
+// does besides: copying and reducing out of each cache, the kernel's copy between processes, waking
+// a rank that waits. Plain values; `ucg_tune memory` measures them.
+//
+// All ranks must choose alike, also where their processors differ: only + - * / are used, which
+// IEEE 754 rounds exactly.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::cost {
+
+/// How a core reads what another core of the node wrote, for cores at one distance. The paper
+/// counts m in cache lines; here it is bytes.
+struct MemoryLevel {
+    double latency_ns = 0;  ///< a: a write of one core, a flag, until the other has seen it.
+    double per_byte_ns = 0; ///< b: of a vector that one core reads, while nobody else does.
+    /// B: of a vector that d cores read at once, per byte and reader: they take a + B d m.
+    double contended_per_byte_ns = 0;
+    bool measured = false;            ///< latency and per_byte; else they are the built-in default.
+    bool contention_measured = false; ///< The same of contended_per_byte.
+
+    bool operator==(const MemoryLevel&) const = default;
+};
+
+/// Where the bytes are that a core works on.
+enum class Cache : std::uint8_t { l1, l2, l3, memory };
+inline constexpr std::size_t kCacheCount = 4;
+std::string_view name(Cache cache);
+
+/// What one core does with bytes in one cache.
+struct CacheRates {
+    /// The most bytes that a core has for itself there; meaningless for `memory`.
+    std::uint64_t capacity_bytes = 0;
+    double copy_per_byte_ns = 0; ///< Within one process: source and target are in this cache.
+    /// One reduction of k operands takes k times the first and once the second, per byte of the
+    /// result.
+    double reduce_operand_per_byte_ns = 0;
+    double reduce_target_per_byte_ns = 0;
+    /// Copying to a target which another core read last, so that its cache holds the lines: by
+    /// ordinary stores, and past the caches (shm::copy_streaming). Per byte, by the target's
+    /// length.
+    double overwrite_per_byte_ns = 0;
+    double streaming_per_byte_ns = 0;
+    bool measured = false; ///< Else the rates are the built-in default.
+
+    bool operator==(const CacheRates&) const = default;
+};
+
+/// Cross-memory attach: process_vm_readv and process_vm_writev.
+struct CmaModel {
+    bool permitted = true; ///< By the kernel, between processes of one user and job.
+    double fixed_ns = 0;
+    double per_byte_ns = 0;
+    bool measured = false;
+
+    bool operator==(const CmaModel&) const = default;
+};
+
+/// How long until a waiting rank runs.
+struct WakeModel {
+    double yield_switch_ns = 0;   ///< sched_yield between two ranks of one CPU, per switch.
+    double futex_core_ns = 0;     ///< From the futex wake until the sleeper runs, on one CPU.
+    double futex_across_ns = 0;   ///< The same on another CPU, which may have gone idle.
+    bool measured = false;        ///< yield_switch and futex_core.
+    bool across_measured = false; ///< futex_across.
+
+    bool operator==(const WakeModel&) const = default;
+};
+
+/// Levels of a node: topo::Distance short of `network`.
+inline constexpr std::size_t kMemoryLevelCount = topo::kDistanceCount - 1;
+
+struct MemoryModel {
+    std::array<MemoryLevel, kMemoryLevelCount> levels; ///< Index: topo::Distance.
+    std::array<CacheRates, kCacheCount> caches;        ///< Index: Cache.
+    double reduce_fixed_ns = 0;                        ///< Per reduction, whatever its length.
+    CmaModel cma;
+    WakeModel wake;
+
+    /// REQUIRES: distance != Distance::network.
+    const MemoryLevel& level(topo::Distance distance) const {
+        UCG_ASSERT(distance != topo::Distance::network);
+        return levels[static_cast<std::size_t>(distance)];
+    }
+    const CacheRates& cache(Cache cache) const { return caches[static_cast<std::size_t>(cache)]; }
+    /// The innermost cache that holds so many bytes.
+    const CacheRates& cache_for(std::uint64_t working_set_bytes) const;
+
+    bool operator==(const MemoryModel&) const = default;
+};
+
+/// Used until the machine has been measured; memory_model.cpp says where it comes from.
+const MemoryModel& default_memory_model();
+
+/// a + b m: one core reads what another wrote.
+double read_ns(const MemoryLevel& level, std::uint64_t bytes);
+/// max(a + b m, a + B d m): `readers` cores read `bytes` each at once over the same link; the last
+/// one's time. 0 without readers.
+double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t bytes);
+
+/// One core copies within its own memory; source and target are in cache.
+double copy_ns(const MemoryModel& model, std::uint64_t bytes);
+/// One core copies to memory that another core read last, by ordinary stores or past the caches.
+double overwrite_ns(const MemoryModel& model, std::uint64_t bytes);
+double streaming_copy_ns(const MemoryModel& model, std::uint64_t bytes);
+/// One reduction of `operands` vectors of `bytes` each into one, all in the caches of the core.
+double reduce_ns(const MemoryModel& model, unsigned operands, std::uint64_t bytes);
+/// One copy by the kernel out of, or into, another process's memory. Whether that is permitted is
+/// another question.
+double cma_ns(const CmaModel& cma, std::uint64_t bytes);
+
+} // namespace ucg::cost
