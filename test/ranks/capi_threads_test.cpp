@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <unistd.h>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -378,6 +380,33 @@ TEST_CASE("capi: ranks with different settings are told what differs", "[capi][e
                           std::string("got ") + ucg_status_string(job.status()));
               return job.complaint();
           }) == "");
+}
+
+TEST_CASE("capi: ranks that name different cost profiles are told so", "[capi][errors]") {
+    // A default of its own version of the library would be the same; a file with a change is not.
+    std::string path = "/tmp/ucg-profile-XXXXXX";
+    const int file = ::mkstemp(path.data());
+    REQUIRE(file >= 0);
+    const std::string_view text = "version = 1\n"
+                                  "[compute]\n"
+                                  "copy_per_byte_ns = 1\n"
+                                  "reduce_per_byte_ns = 1\n"
+                                  "reduce_fixed_ns = 1\n";
+    REQUIRE(::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    ::close(file);
+    const auto status_with = [&](const std::string& first, const std::string& second,
+                                 ucg_status_t expected) {
+        return run_thread_ranks(2, [&](ThreadRank& me) {
+            Job job(me, {{"PROFILE", (me.rank == 0 ? first : second).c_str()}});
+            job.require(job.status() == expected,
+                        std::string("got ") + ucg_status_string(job.status()));
+            return job.complaint();
+        });
+    };
+    CHECK(status_with(path, path, UCG_OK) == "");
+    CHECK(status_with("builtin", "builtin", UCG_OK) == "");
+    CHECK(status_with(path, "builtin", UCG_ERR_DISAGREEMENT) == "");
+    ::unlink(path.c_str());
 }
 
 TEST_CASE("capi: an algorithm that cannot serve gives way with a warning", "[capi][algorithm]") {

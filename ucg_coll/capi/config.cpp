@@ -125,6 +125,11 @@ const std::vector<Variable>& variables() {
             {"VERIFY", "n",
              "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
              check_bool},
+            {"PROFILE", "",
+             "File with the costs of this machine, as ucg_tune writes it; the same on all ranks. "
+             "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
+             "builtin: no file.",
+             check_any},
             {"TIMEOUT", "60", "Seconds that setting up shared memory waits for a peer.",
              check_seconds},
             {"SLEEP_AFTER", "1000",

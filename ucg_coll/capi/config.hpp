@@ -36,10 +36,13 @@ class Config {
     std::uint32_t timeout_seconds() const;
     /// How long a wait polls before it sleeps; the greatest value: it never does.
     std::chrono::nanoseconds sleep_after() const;
+    /// For load_profile().
+    std::string_view profile() const { return value("PROFILE"); }
     /// The algorithm asked for, empty: the planner chooses.
     std::string_view algorithm(graph::Collective collective) const;
 
-    /// Equal on ranks whose plans are equal: a hash of everything that the planner depends on.
+    /// Equal on ranks whose plans are equal: a hash of every setting that the planner depends on.
+    /// The profile has its own.
     std::uint64_t plan_hash() const;
 
   private:

@@ -19,8 +19,8 @@ unsigned host_cpus() {
 
 } // namespace
 
-Context::Context(const ucg_context_params_t* params, Config config)
-    : config_(std::move(config)), name_("ucg") {
+Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile)
+    : config_(std::move(config)), profile_(std::move(profile)), name_("ucg") {
     set_log_level(config_.log_level());
     if (params == nullptr) {
         return;

@@ -17,6 +17,7 @@
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
@@ -58,12 +59,14 @@ class ContextLock {
 
 class Context {
   public:
-    Context(const ucg_context_params_t* params, Config config);
+    Context(const ucg_context_params_t* params, Config config, LoadedProfile profile);
     ~Context();
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
     const Config& config() const { return config_; }
+    /// This process's own; a group's is agreed when it is made.
+    const LoadedProfile& profile() const { return profile_; }
     const std::string& name() const { return name_; }
     ContextLock lock() { return ContextLock(threaded_ ? &mutex_ : nullptr); }
 
@@ -115,6 +118,7 @@ class Context {
 
     /// True the first time it is asked: for messages that make sense once.
     bool first_step_down() { return !std::exchange(stepped_down_, true); }
+    bool first_profile_quarrel() { return !std::exchange(profile_quarrelled_, true); }
     /// The same for each collective whose algorithm, asked for by the user, does not serve.
     bool first_refusal(graph::Collective collective) {
         const std::uint32_t bit = 1U << static_cast<unsigned>(collective);
@@ -126,6 +130,7 @@ class Context {
     unsigned tell_threads(unsigned events);
 
     Config config_;
+    LoadedProfile profile_;
     std::string name_;
     bool threaded_ = false;
     std::mutex mutex_;
@@ -134,6 +139,7 @@ class Context {
     CpuLoad host_load_;
     std::uint32_t next_group_id_ = 1;
     bool stepped_down_ = false;
+    bool profile_quarrelled_ = false;
     std::uint32_t refused_ = 0; ///< One bit for each collective.
     bool shm_failed_ = false;
     std::optional<topo::Place> place_;

@@ -46,6 +46,8 @@ struct Hello {
     std::uint32_t next_group_id = 0;
     std::uint64_t host = 0;
     std::uint64_t plan_hash = 0;
+    std::uint64_t profile_hash = 0;
+    std::uint32_t profile_named = 0;
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
     topo::Place place;
@@ -102,6 +104,8 @@ class Former {
         mine.next_group_id = context_.next_group_id();
         mine.host = context_.host_identity();
         mine.plan_hash = context_.config().plan_hash();
+        mine.profile_hash = context_.profile().hash;
+        mine.profile_named = context_.profile().named ? 1 : 0;
         mine.cpu_quota = topo::usable_cpu_count();
         for (const std::uint32_t cpu : topo::usable_cpus()) {
             mine.cpus.add(cpu);
@@ -113,6 +117,9 @@ class Former {
             return all.status();
         }
         if (Status status = compare(*all); !status.ok()) {
+            return status;
+        }
+        if (Status status = agree_on_profile(*all); !status.ok()) {
             return status;
         }
         place_ranks(*all);
@@ -139,6 +146,34 @@ class Former {
                                "(UCG_<COLLECTIVE>): export them to all ranks",
                                other);
             }
+        }
+        return {};
+    }
+
+    /// Costs that differ would choose different algorithms. Where the user named a file, that is
+    /// an error; files that were merely found, on hosts that were measured one by one, give way.
+    Status agree_on_profile(const std::vector<Hello>& all) {
+        const auto other = std::find_if(all.begin(), all.end(), [&](const Hello& hello) {
+            return hello.profile_hash != all[0].profile_hash;
+        });
+        if (other == all.end()) {
+            return {};
+        }
+        const auto rank = other - all.begin();
+        if (std::any_of(all.begin(), all.end(),
+                        [](const Hello& hello) { return hello.profile_named != 0; })) {
+            return failure(Code::disagreement,
+                           "rank 0 and rank {} have different cost profiles: give all ranks the "
+                           "same file by UCG_PROFILE",
+                           rank);
+        }
+        formation_.builtin_costs = true;
+        // Asked on all ranks: any of them may be rank 0 of another group.
+        if (const bool untold = context_.first_profile_quarrel(); untold && rank_ == 0) {
+            log(LogLevel::warn,
+                "{}: rank 0 and rank {} of {} found different cost profiles, the built-in costs "
+                "are used. UCG_PROFILE names one file for all, or {} to silence this",
+                context_.name(), rank, params_.size, kBuiltinProfile);
         }
         return {};
     }

@@ -15,7 +15,9 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
 }
 
 Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
-    : context_(context), name_("group"), rank_(static_cast<Rank>(params.rank)),
+    : context_(context),
+      profile_(formation.builtin_costs ? cost::default_profile() : context.profile().profile),
+      name_("group"), rank_(static_cast<Rank>(params.rank)),
       rank_count_(static_cast<Rank>(params.size)),
       waiter_(formation.load.ranks, formation.load.cpus, context.config().sleep_after()),
       placement_(std::move(formation.placement)),
@@ -45,7 +47,7 @@ Group::~Group() {
 }
 
 plan::Facts Group::facts() const {
-    return {placement_, cost::default_profile()};
+    return {placement_, profile_};
 }
 
 Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {

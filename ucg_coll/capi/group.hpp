@@ -71,6 +71,7 @@ class Group {
     plan::Facts facts() const;
 
     Context& context_;
+    const cost::Profile& profile_; ///< The context's or the built-in one, alike on all ranks.
     std::string name_;
     Rank rank_;
     Rank rank_count_;

@@ -137,7 +137,12 @@ UCG_PUBLIC ucg_status_t ucg_context_create(const ucg_context_params_t* params, u
         if (!settings.ok()) {
             return report(settings.status());
         }
-        *context_p = new ucg_context(params, std::move(*settings));
+        ucg::set_log_level(settings->log_level());
+        Result<ucg::capi::LoadedProfile> profile = ucg::capi::load_profile(settings->profile());
+        if (!profile.ok()) {
+            return report(profile.status());
+        }
+        *context_p = new ucg_context(params, std::move(*settings), std::move(*profile));
         return UCG_OK;
     });
 }

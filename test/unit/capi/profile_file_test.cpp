@@ -1,0 +1,134 @@
+// Where the costs come from. Files and environment are of this test alone.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
+
+namespace ucg::capi {
+namespace {
+
+/// A folder of its own, and XDG_CONFIG_HOME and HOME pointing into it; all back at the end.
+class Home {
+  public:
+    Home() {
+        std::string name = (std::filesystem::temp_directory_path() / "ucg-profile-XXXXXX").string();
+        REQUIRE(::mkdtemp(name.data()) != nullptr);
+        folder_ = name;
+        for (auto& [variable, value] : saved_) {
+            if (const char* now = std::getenv(variable)) {
+                value = now;
+            }
+        }
+        set("XDG_CONFIG_HOME", folder_ / "config");
+        set("HOME", folder_ / "home");
+    }
+    ~Home() {
+        for (const auto& [variable, value] : saved_) {
+            value.empty() ? ::unsetenv(variable) : ::setenv(variable, value.c_str(), 1);
+        }
+        std::filesystem::remove_all(folder_);
+    }
+    Home(const Home&) = delete;
+    Home& operator=(const Home&) = delete;
+
+    static void set(const char* variable, const std::string& value) {
+        ::setenv(variable, value.c_str(), 1);
+    }
+
+    /// The path of a file below the folder, with this content.
+    std::string file(const std::string& name, const std::string& text) const {
+        const std::filesystem::path path = folder_ / name;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << text;
+        return path.string();
+    }
+    std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  private:
+    std::filesystem::path folder_;
+    std::array<std::pair<const char*, std::string>, 2> saved_ = {
+        {{"XDG_CONFIG_HOME", {}}, {"HOME", {}}}};
+};
+
+std::string measured() {
+    cost::Profile profile = cost::default_profile();
+    profile.memory.cma.fixed_ns = 1234;
+    return cost::to_toml(profile);
+}
+
+TEST_CASE("profile file: without one, the built-in costs hold", "[profile]") {
+    const Home home;
+    const Result<LoadedProfile> loaded = load_profile("");
+    REQUIRE(loaded.ok());
+    CHECK(loaded->profile == cost::default_profile());
+    CHECK(loaded->hash == cost::hash_of(cost::default_profile()));
+    CHECK(loaded->path.empty());
+    CHECK_FALSE(loaded->named);
+}
+
+TEST_CASE("profile file: found by the rules of XDG", "[profile]") {
+    const Home home;
+    CHECK(default_profile_path() == home.path("config/ucg/profile.toml"));
+    home.file("config/ucg/profile.toml", measured());
+    const Result<LoadedProfile> loaded = load_profile("");
+    REQUIRE(loaded.ok());
+    CHECK(loaded->profile.memory.cma.fixed_ns == 1234);
+    CHECK(loaded->hash == cost::hash_of(loaded->profile));
+    CHECK(loaded->path == default_profile_path());
+
+    // A path that is not absolute does not count.
+    Home::set("XDG_CONFIG_HOME", "config");
+    CHECK(default_profile_path() == home.path("home/.config/ucg/profile.toml"));
+    Home::set("HOME", "");
+    CHECK(default_profile_path().empty());
+    CHECK(load_profile("").ok());
+}
+
+TEST_CASE("profile file: named by the user", "[profile]") {
+    const Home home;
+    home.file("config/ucg/profile.toml", "nonsense");
+    const Result<LoadedProfile> loaded = load_profile(home.file("mine.toml", measured()));
+    REQUIRE(loaded.ok());
+    CHECK(loaded->profile.memory.cma.fixed_ns == 1234);
+    CHECK(loaded->named);
+
+    const Result<LoadedProfile> builtin = load_profile("builtin");
+    REQUIRE(builtin.ok());
+    CHECK(builtin->profile == cost::default_profile());
+    CHECK(builtin->named);
+}
+
+TEST_CASE("profile file: one that the user named must be right", "[profile]") {
+    const Home home;
+    const std::string missing = home.path("missing.toml");
+    CHECK(load_profile(missing).status().message() ==
+          "UCG_PROFILE: " + missing + ": cannot read the cost profile: No such file or directory");
+    const std::string wrong = home.file("wrong.toml", "version = 1\n[compute]\n");
+    CHECK(load_profile(wrong).status().message() ==
+          "UCG_PROFILE: " + wrong +
+              ": line 2: compute.copy_per_byte_ns: expected a number of nanoseconds, not negative, "
+              "found nothing");
+    CHECK_FALSE(load_profile("/dev/zero").ok());
+    CHECK_FALSE(load_profile(home.path("")).ok()); // A folder.
+}
+
+TEST_CASE("profile file: one that was merely found may be wrong", "[profile]") {
+    const Home home;
+    home.file("config/ucg/profile.toml", "version = 7\n");
+    const LogLevel level = log_level();
+    set_log_level(LogLevel::error);
+    const Result<LoadedProfile> loaded = load_profile("");
+    set_log_level(level);
+    REQUIRE(loaded.ok());
+    CHECK(loaded->profile == cost::default_profile());
+    CHECK(loaded->path.empty());
+}
+
+} // namespace
+} // namespace ucg::capi

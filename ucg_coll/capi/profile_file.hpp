@@ -1,0 +1,34 @@
+// Where a process finds the costs that its plans are chosen by: UCG_PROFILE, else the place where
+// `ucg_tune` writes them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::capi {
+
+/// A value of UCG_PROFILE: no file, the built-in default.
+inline constexpr std::string_view kBuiltinProfile = "builtin";
+
+/// The costs of a process and how it came to them.
+struct LoadedProfile {
+    cost::Profile profile = cost::default_profile();
+    std::uint64_t hash = cost::hash_of(profile);
+    std::string path;   ///< Of the file; empty: built in.
+    bool named = false; ///< The user named it, or asked for what is built in.
+};
+
+/// $XDG_CONFIG_HOME/ucg/profile.toml, or $HOME/.config/ucg/profile.toml where the former is not set
+/// to an absolute path; empty where HOME is not either.
+std::string default_profile_path();
+
+/// Reads the file that `setting` names, the one at default_profile_path() if `setting` is empty.
+/// Fails with "PATH: ..." if a file that was named cannot be read or is malformed. A file that
+/// nobody named may be missing; if it is malformed, that is logged as a warning and the built-in
+/// default holds.
+Result<LoadedProfile> load_profile(std::string_view setting);
+
+} // namespace ucg::capi
