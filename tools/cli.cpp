@@ -45,7 +45,8 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv,
 } // namespace
 
 std::string_view name(Format format) {
-    static constexpr std::array<std::string_view, 4> kNames = {"text", "outline", "json", "dot"};
+    static constexpr std::array<std::string_view, 5> kNames = {"text", "outline", "json", "dot",
+                                                               "toml"};
     return kNames[static_cast<std::size_t>(format)];
 }
 

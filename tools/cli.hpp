@@ -26,6 +26,7 @@ enum class Format {
     outline, ///< For people, where text is for programs.
     json,
     dot, ///< For Graphviz.
+    toml,
 };
 std::string_view name(Format format);
 

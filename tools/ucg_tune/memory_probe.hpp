@@ -1,0 +1,54 @@
+// Measures the parameters of cost::MemoryModel on the machine at hand.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/ucg_tune/crew.hpp"
+#include "tools/ucg_tune/statistics.hpp"
+#include "topo/topo.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::tools {
+
+struct ProbeOptions {
+    double seconds = 20; ///< About, all together.
+    bool quick = false;  ///< Short vectors only: outer caches and memory are left as they were.
+    std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+/// What the rounds of one measurement came to.
+struct Point {
+    std::string where; ///< The level or cache; "" if neither matters.
+    Series series = Series::line;
+    std::uint32_t count = 1; ///< Readers or operands.
+    std::uint64_t bytes = 0;
+    Summary ns;
+};
+
+struct ProbeResult {
+    cost::MemoryModel model; ///< Where something was not measured: what the probe was given.
+    std::vector<Point> points;
+    std::vector<std::string> notes; ///< What was not measured and why; what disturbed the rest.
+};
+
+/// CPUs, the operating system's numbers, at one distance from one another.
+struct Neighbours {
+    topo::Distance distance = topo::Distance::core;
+    std::vector<std::uint32_t> cpus; ///< The first is as far from each of the others.
+};
+
+/// For each distance that there is between two of `cpus`, the CPU with the most others at exactly
+/// this distance, and those. Nearest first.
+std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
+                                      const std::vector<std::uint32_t>& cpus);
+
+/// Measures with the CPUs that this process may use. What cannot be measured keeps its value in
+/// `model`, not marked as measured, with a note. Fails when processes cannot be started or share no
+/// memory.
+Result<ProbeResult> probe_memory(const topo::Machine& machine,
+                                 const std::vector<std::uint32_t>& cpus,
+                                 const cost::MemoryModel& model, const ProbeOptions& options);
+
+} // namespace ucg::tools

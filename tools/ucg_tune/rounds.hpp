@@ -1,0 +1,65 @@
+// Rounds of a measurement on a machine that does not stand still.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "tools/ucg_tune/crew.hpp"
+
+namespace ucg::tools {
+
+/// Virtual machines move their CPUs about: a line that took 36 ns takes 185 for the next seconds,
+/// and all else with it. A round counts if lines before and after it took at most this many times
+/// what they took in the best round.
+inline constexpr double kSteady = 1.3;
+/// With fewer steady rounds all of them count, and the result is marked as disturbed.
+inline constexpr std::size_t kSteadyRoundsMin = 5;
+/// More rounds would not move a median that is used with two digits.
+inline constexpr std::size_t kRoundsMax = 200;
+
+/// How lines did around each round: the worse of before and after.
+using Gates = std::vector<double>;
+
+inline std::size_t steady_rounds(const Gates& gates) {
+    if (gates.empty()) {
+        return 0;
+    }
+    const double limit = kSteady * *std::min_element(gates.begin(), gates.end());
+    return static_cast<std::size_t>(
+        std::count_if(gates.begin(), gates.end(), [&](double gate) { return gate <= limit; }));
+}
+
+/// The best of some short measurements of a line, at least one, for a millisecond at most: where
+/// others compete for the CPUs, each hand-over may wait for their time slices to end.
+inline double gate_ns(Driver& driver) {
+    constexpr unsigned kMeasurements = 8;
+    constexpr unsigned kTrips = 8; // 8 times 8 take 5 us.
+    const Clock::time_point end = Clock::now() + std::chrono::milliseconds(1);
+    double best_ns = driver.line_ns(kTrips);
+    for (unsigned i = 1; i < kMeasurements && Clock::now() < end; ++i) {
+        best_ns = std::min(best_ns, driver.line_ns(kTrips));
+    }
+    return best_ns;
+}
+
+/// Repeats `round(number)` until enough were steady or time is out, three times at least. Lines are
+/// measured before and after each, and recorded with its number.
+template <typename Round>
+Status run_rounds(Driver& driver, Clock::time_point deadline, Round round) {
+    Gates gates;
+    double before_ns = gate_ns(driver);
+    while (gates.size() < 3 || (Clock::now() < deadline && steady_rounds(gates) < kRoundsMax)) {
+        const auto number = static_cast<std::uint32_t>(gates.size());
+        if (Status status = round(number); !status.ok()) {
+            return status;
+        }
+        const double after_ns = gate_ns(driver);
+        driver.record({Series::line, 1, number, 0, before_ns});
+        driver.record({Series::line, 1, number, 0, after_ns});
+        gates.push_back(std::max(before_ns, after_ns));
+        before_ns = after_ns;
+    }
+    return {};
+}
+
+} // namespace ucg::tools

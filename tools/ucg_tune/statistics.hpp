@@ -1,0 +1,72 @@
+// What many rounds of one measurement come to.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace ucg::tools {
+
+/// Median and quartiles, in the unit of the samples.
+struct Summary {
+    double median = 0;
+    double low = 0;  ///< First quartile.
+    double high = 0; ///< Third quartile.
+    std::size_t count = 0;
+};
+
+/// All zero without samples.
+inline Summary summarize(std::vector<double> samples) {
+    if (samples.empty()) {
+        return {};
+    }
+    std::sort(samples.begin(), samples.end());
+    const std::size_t last = samples.size() - 1;
+    return {samples[last / 2], samples[last / 4], samples[last - last / 4], samples.size()};
+}
+
+struct FitPoint {
+    double x = 0;
+    double y = 0;
+};
+
+/// The slope of y = intercept + slope x with the least relative errors: each point counts by
+/// 1 / y^2, so that a fit over sizes from 256 bytes to a megabyte is not that of the megabyte. Not
+/// negative. REQUIRES: y > 0.
+inline double fit_slope(std::span<const FitPoint> points, double intercept) {
+    double above = 0;
+    double below = 0;
+    for (const FitPoint& point : points) {
+        const double weight = 1 / (point.y * point.y);
+        above += weight * point.x * (point.y - intercept);
+        below += weight * point.x * point.x;
+    }
+    return below > 0 ? std::max(above / below, 0.0) : 0;
+}
+
+struct Line {
+    double intercept = 0;
+    double slope = 0;
+};
+
+/// Least squares with neither negative: what cannot cost less than nothing is 0, and the other is
+/// fitted without it. REQUIRES: two different x, y > 0.
+inline Line fit_line(std::span<const FitPoint> points) {
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (const FitPoint& point : points) {
+        n += 1;
+        x += point.x;
+        y += point.y;
+        xx += point.x * point.x;
+        xy += point.x * point.y;
+    }
+    const double slope = (n * xy - x * y) / (n * xx - x * x);
+    const double intercept = (y - slope * x) / n;
+    if (slope < 0) {
+        return {y / n, 0};
+    }
+    return intercept < 0 ? Line{0, xy / xx} : Line{intercept, slope};
+}
+
+} // namespace ucg::tools

@@ -1,0 +1,226 @@
+// ucg_tune: measures the machine at hand and writes the profile that plans are chosen by.
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "tools/cli.hpp"
+#include "tools/ucg_tune/memory_probe.hpp"
+#include "tools/ucg_tune/memory_report.hpp"
+#include "topo/topo.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
+
+extern char** environ;
+
+namespace ucg::tools {
+
+namespace {
+
+/// Gives a program to gnuplot and waits for it.
+Status draw(const std::string& program) {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return failure(Code::io_error, "cannot make a pipe: {}", std::strerror(errno));
+    }
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    const std::array<char*, 3> arguments = {const_cast<char*>("gnuplot"), const_cast<char*>("-"),
+                                            nullptr};
+    pid_t process = 0;
+    const int error =
+        ::posix_spawnp(&process, "gnuplot", &actions, nullptr, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[0]);
+    if (error != 0) {
+        ::close(ends[1]);
+        return failure(Code::io_error, "--plot: cannot start gnuplot: {} (Debian: gnuplot-nox)",
+                       std::strerror(error));
+    }
+    std::signal(SIGPIPE, SIG_IGN); // If it dies early, its exit status says so.
+    for (std::size_t done = 0; done < program.size();) {
+        const ssize_t count = ::write(ends[1], program.data() + done, program.size() - done);
+        if (count < 0) {
+            break;
+        }
+        done += static_cast<std::size_t>(count);
+    }
+    ::close(ends[1]);
+    int outcome = 0;
+    ::waitpid(process, &outcome, 0);
+    return outcome == 0 ? Status() : failure(Code::io_error, "--plot: gnuplot failed");
+}
+
+class MemoryCommand {
+  public:
+    explicit MemoryCommand(CLI::App& parent)
+        : app_(*parent.add_subcommand(
+              "memory", "Measure what the cores of this node take to read one another's memory, to "
+                        "copy and to reduce, and write it to the profile")) {
+        app_.add_option("-o,--output", output_,
+                        "Profile to write; \"-\": standard output, and no report (default: where "
+                        "UCG finds it, " +
+                            shown_default() + ")")
+            ->type_name("FILE");
+        add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
+        app_.add_option("--time", options_.seconds, "About how long to measure (default: 20)")
+            ->type_name("SECONDS")
+            ->check(CLI::Range(0.1, 3600.0));
+        app_.add_flag("--quick", options_.quick,
+                      "A second, short vectors only: to see that it works. What needs more keeps "
+                      "its default");
+        app_.add_option("--plot", plot_, "Draw what was measured and the fitted lines (gnuplot)")
+            ->type_name("FILE.svg");
+        app_.add_flag("-q,--no-progress", silent_, "Say nothing on standard error meanwhile");
+        app_.footer(kDescription);
+    }
+
+    bool is_chosen() const { return app_.parsed(); }
+
+    Status run() {
+        const std::string path = output_.empty() ? capi::default_profile_path() : output_;
+        if (path.empty()) {
+            return failure(Code::invalid_argument, "neither XDG_CONFIG_HOME nor HOME is set: name "
+                                                   "the profile by --output");
+        }
+        if (plot_.find_first_of("'\\\n") != std::string::npos) {
+            return failure(Code::invalid_argument,
+                           "--plot: expected a name without quotes and backslashes, found {}",
+                           plot_);
+        }
+        const Result<cost::Profile> base = existing_profile(path);
+        const Result<topo::Machine> machine = topo::discover_machine();
+        if (!base.ok() || !machine.ok()) {
+            return base.ok() ? machine.status() : base.status();
+        }
+        const Result<ProbeResult> result = probe(*machine);
+        return result.ok() ? write(*result, *base, *machine, path) : result.status();
+    }
+
+  private:
+    static constexpr const char* kDescription =
+        "For each distance between two CPUs that this process may use (core, cache, numa, "
+        "package,\n"
+        "host), processes bound to them measure over real shared memory:\n"
+        "  a         ns for a cache line, a flag, from one core to another\n"
+        "  b         ns per byte for one core to read what another wrote\n"
+        "  B         ns per byte and reader for several at once, where there are three CPUs\n"
+        "Then for each cache and memory: copying, reducing 2, 4 and 8 vectors, copying to lines\n"
+        "that another core holds by ordinary stores and past the caches; the kernel's copy "
+        "between\n"
+        "processes (CMA); giving the CPU to another process, and waking one that sleeps.\n"
+        "\n"
+        "Each round lies between two measurements of a cache line. Rounds in which that took more\n"
+        "than 1.3 times its best are repeated and left out. Let the machine be idle: the report\n"
+        "shows quartiles. A profile holds for machines of one kind; all ranks of a job must read\n"
+        "the same. What is not measured is marked \"default\" in the report, \"measured = false\" "
+        "in\n"
+        "the profile, with the reason in a note. If FILE exists, what it says of other costs "
+        "stays.\n"
+        "\n"
+        "UCG reads the file that UCG_PROFILE names, else ucg/profile.toml in $XDG_CONFIG_HOME or\n"
+        "$HOME/.config.\n"
+        "\n"
+        "Exit status: 0 done, 1 failed (a malformed FILE too), 2 wrong usage.\n"
+        "\n"
+        "Examples:\n"
+        "  ucg_tune memory\n"
+        "  ucg_tune memory --time 60 --plot memory.svg -o node.toml\n"
+        "  UCG_PROFILE=$PWD/node.toml mpirun ./app\n"
+        "  ucg_tune memory --quick -o - | ucg_plan explain --profile - "
+        "--collective allreduce --ranks 2 --bytes 8";
+
+    static std::string shown_default() {
+        const std::string path = capi::default_profile_path();
+        return path.empty() ? "none here: HOME is not set" : path;
+    }
+
+    /// What the file says already; the built-in default if there is none.
+    static Result<cost::Profile> existing_profile(const std::string& path) {
+        std::error_code error;
+        if (path == "-" || !std::filesystem::exists(path, error) ||
+            !std::filesystem::is_regular_file(path, error)) {
+            return cost::default_profile();
+        }
+        const Result<std::string> text = read_input(path);
+        if (!text.ok()) {
+            return text.status();
+        }
+        Result<cost::Profile> profile = cost::parse_toml(*text);
+        return profile.ok() ? profile : in_file(path, profile.status());
+    }
+
+    Result<ProbeResult> probe(const topo::Machine& machine) {
+        if (options_.quick && app_.count("--time") == 0) {
+            options_.seconds = 1;
+        }
+        if (!silent_) {
+            options_.progress = [](const std::string& what) {
+                std::fprintf(stderr, "ucg_tune: measuring %s\n", what.c_str());
+            };
+        }
+        // Whatever an earlier profile of perhaps another machine said is no better than the
+        // default.
+        return probe_memory(machine, topo::usable_cpus(), cost::default_memory_model(), options_);
+    }
+
+    Status write(const ProbeResult& result, const cost::Profile& base, const topo::Machine& machine,
+                 const std::string& path) {
+        const std::string outline = topo::to_outline(machine);
+        const std::string toml =
+            to_profile_toml(result, base,
+                            fmt::format("ucg_tune memory --time {}{}", options_.seconds,
+                                        options_.quick ? " --quick" : ""),
+                            outline.substr(0, outline.find('\n')));
+        std::error_code error;
+        if (const auto folder = std::filesystem::path(path).parent_path();
+            output_.empty() && !std::filesystem::create_directories(folder, error) && error) {
+            return failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
+                           error.message());
+        }
+        if (Status status = write_output(path, toml); !status.ok() || path == "-") {
+            return status.ok() ? plot(result) : status;
+        }
+        const std::string report = format_ == Format::json   ? to_json(result)
+                                   : format_ == Format::toml ? toml
+                                                             : to_text(result);
+        if (Status status = write_output("-", report); !status.ok()) {
+            return status;
+        }
+        if (!silent_) {
+            std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
+        }
+        return plot(result);
+    }
+
+    Status plot(const ProbeResult& result) const {
+        return plot_.empty() ? Status() : draw(to_gnuplot(result, plot_));
+    }
+
+    CLI::App& app_;
+    std::string output_;
+    std::string plot_;
+    Format format_ = Format::text;
+    bool silent_ = false;
+    ProbeOptions options_;
+};
+
+} // namespace
+} // namespace ucg::tools
+
+int main(int argc, char* argv[]) {
+    using namespace ucg::tools;
+    CLI::App app("Measures this machine and writes the cost profile by which UCG chooses "
+                 "algorithms.",
+                 "ucg_tune");
+    app.require_subcommand(1);
+    app.footer("Exit status: 0 done, 1 failed, 2 wrong usage. \"ucg_tune COMMAND --help\" says "
+               "what is measured and has examples.");
+    MemoryCommand memory(app);
+    return run(app, argc, argv, [&] { return memory.run(); });
+}
