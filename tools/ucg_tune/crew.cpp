@@ -201,7 +201,7 @@ class Member {
             return {};
         }
         Driver driver(board_, memory_, options_.memory_bytes, cpu_count());
-        const Status status = script(driver);
+        Status status = script(driver);
         driver.dismiss();
         return status;
     }
@@ -339,7 +339,7 @@ struct Unmap {
     int outcome = ::getppid() == parent ? 0 : 1; // It may have died before.
     if (outcome == 0) {
         Member member(board, index, options);
-        const Status status = member.run(script);
+        Status status = member.run(script);
         if (!status.ok()) {
             const std::string text(status.message().substr(0, sizeof(Post::failure) - 1));
             std::memcpy(board.posts[index].failure.data(), text.c_str(), text.size() + 1);

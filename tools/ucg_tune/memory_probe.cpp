@@ -296,7 +296,7 @@ class Probe {
             memory_bytes = std::max(memory_bytes, Blocks(bytes).span());
         }
         std::vector<std::byte> target(memory_bytes, std::byte{1});
-        const Status status =
+        Status status =
             rounds(where, {neighbours.cpus[0], neighbours.cpus[1]}, memory_bytes,
                    [&](Driver& driver, std::uint32_t round) {
                        for (const std::uint64_t bytes : kReadBytes) {
@@ -330,7 +330,7 @@ class Probe {
                  level_name);
             return {};
         }
-        const Status status =
+        Status status =
             rounds(where, neighbours.cpus, kContendedBytes.back(),
                    [&](Driver& driver, std::uint32_t round) {
                        for (const std::uint64_t bytes : kContendedBytes) {
@@ -421,7 +421,7 @@ class Probe {
         for (const CacheWork& work : works) {
             Vectors vectors(work.bytes);
             const std::string where(cost::name(work.cache));
-            const Status status =
+            Status status =
                 rounds(where, pair(), work.bytes / 2, [&](Driver& driver, std::uint32_t round) {
                     work_in(work, driver, vectors, round);
                     return Status();
@@ -454,6 +454,7 @@ class Probe {
         rates.overwrite_per_byte_ns = per_byte(Series::overwrite, 1, half, 0);
         rates.streaming_per_byte_ns = per_byte(Series::streaming, 1, half, 0);
         std::vector<FitPoint> by_operands;
+        by_operands.reserve(kOperands.size());
         for (const std::uint32_t operands : kOperands) {
             by_operands.push_back(
                 {static_cast<double>(operands),
@@ -469,7 +470,7 @@ class Probe {
     Status measure_cma() {
         const std::string where = "cma";
         std::vector<std::byte> target(kCmaBytes.back(), std::byte{1});
-        const Status status =
+        Status status =
             rounds(where, pair(), kCmaBytes.back(), [&](Driver& driver, std::uint32_t round) {
                 driver.peer_writes(kCmaBytes.back(), 0, 1);
                 for (const std::uint64_t bytes : kCmaBytes) {
@@ -498,7 +499,7 @@ class Probe {
 
     /// Two processes of one CPU: their gate is the switch itself.
     Status measure_switch() {
-        const Status status = measure_futex("switch", {cpus_[0], cpus_[0]});
+        Status status = measure_futex("switch", {cpus_[0], cpus_[0]});
         if (status.ok()) {
             model().wake.yield_switch_ns = median_ns("switch", Series::line);
             model().wake.futex_core_ns = median_ns("switch", Series::futex);
@@ -514,7 +515,7 @@ class Probe {
             note("wake: waking across needs a second CPU; not measured");
             return {};
         }
-        const Status status = measure_futex("wake", cpus);
+        Status status = measure_futex("wake", cpus);
         if (status.ok()) {
             model().wake.futex_across_ns = median_ns("wake", Series::futex);
             model().wake.across_measured = true;

@@ -80,7 +80,7 @@ Result<LoadedProfile> load_profile(std::string_view setting) {
     int error = 0;
     Result<cost::Profile> profile = read_profile(path, error);
     if (profile.ok()) {
-        loaded.profile = std::move(*profile);
+        loaded.profile = *profile;
         loaded.hash = cost::hash_of(loaded.profile);
         loaded.path = path;
         return loaded;

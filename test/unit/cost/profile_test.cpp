@@ -178,6 +178,12 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
         const std::string message = failure_of("[compute]", "[compute");
         CHECK(message.starts_with("line 5, column "));
     }
+    SECTION("names that begin with no letter") {
+        for (const char* text : {"[,", "[.a]", "[[.a]]", "[a.]", ".a = 1", "[", "="}) {
+            CAPTURE(text);
+            CHECK(parse_toml(text).status().message().substr(0, 7) == "line 1,");
+        }
+    }
     SECTION("nothing") {
         CHECK(parse_toml("").status().message() == "line 1: version: expected 1, found nothing");
     }
