@@ -20,12 +20,13 @@ const CacheRates& MemoryModel::cache_for(std::uint64_t working_set_bytes) const 
 }
 
 const MemoryModel& default_memory_model() {
-    // Medians of `ucg_tune memory` on two virtual cores of one package of an Intel Xeon server (48
-    // KiB L1, 2 MiB L2 each, 300 MiB L3, of which other guests used their part: its rates are those
-    // of memory). Two things could not be measured there and are assumed. Levels other than
-    // `cache`: two threads of a core share its L1, so a third of the latency and of b; farther
-    // levels as the steps of LogGP's default. B: caches that cores share serve four readers at full
-    // speed, links between domains and packages two, a core one.
+    // Rounded medians of `ucg_tune memory` on two virtual cores of one package of an Intel Xeon
+    // server (48 KiB L1, 2 MiB L2 each, 300 MiB L3), under other load. Other guests used their part
+    // of the L3: vectors of 150 MiB were no faster than those of 1.2 GiB. Memory had three rounds.
+    // Assumed, since no such cores were there: the levels other than `cache` (two threads of a core
+    // share its L1, so a third; farther, b rises as G does in the LogGP default, a is about its L);
+    // and B, by how many readers a link serves at full speed: a core one, a shared cache four,
+    // links between domains and packages two.
     static constexpr MemoryModel kDefault = {
         .levels = {{
             {.latency_ns = 20, .per_byte_ns = 0.023, .contended_per_byte_ns = 0.023}, // core
@@ -54,10 +55,10 @@ const MemoryModel& default_memory_model() {
              .overwrite_per_byte_ns = 0.14,
              .streaming_per_byte_ns = 0.11},
             {.capacity_bytes = 0,
-             .copy_per_byte_ns = 0.14,
+             .copy_per_byte_ns = 0.096,
              .reduce_operand_per_byte_ns = 0.052,
              .reduce_target_per_byte_ns = 0.12,
-             .overwrite_per_byte_ns = 0.14,
+             .overwrite_per_byte_ns = 0.09,
              .streaming_per_byte_ns = 0.11},
         }},
         .reduce_fixed_ns = 2.7,
