@@ -235,7 +235,8 @@ class PlacementCommand {
         case Format::outline: return topo::to_outline(placement);
         case Format::json: return dump({{"placement", to_json(placement)}});
         case Format::dot: return topo::to_dot(placement);
-        case Format::text: break;
+        case Format::text:
+        case Format::toml: break; // Not among those offered.
         }
         return topo::to_text(placement);
     }

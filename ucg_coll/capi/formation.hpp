@@ -21,7 +21,7 @@ struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
     bool builtin_costs = false; ///< Ranks found profiles that differ: none of them counts.
-    CpuLoad load;                                 ///< Of this host.
+    CpuLoad load;               ///< Of this host.
     std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
     std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.
     std::vector<transport::Transport*> routes;    ///< By rank.

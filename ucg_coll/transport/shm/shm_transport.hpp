@@ -78,7 +78,8 @@ class ShmTransport final : public Transport {
     /// From how many of the peers long messages come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
 
-    /// Is a message held up by a full ring, or not yet read by its receiver? Who sleeps then does it for the sake of room as well.
+    /// Is a message held up by a full ring, or not yet read by its receiver? Who sleeps then does
+    /// it for the sake of room as well.
     bool stuck() const { return sending_.size() > 0; }
 
     const shm::RingShape& shape() const { return shape_; }
