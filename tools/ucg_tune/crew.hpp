@@ -18,15 +18,16 @@ using Clock = std::chrono::steady_clock;
 
 /// What was measured.
 enum class Series : std::uint8_t {
-    line,      ///< A cache line changes hands, one way.
-    read,      ///< Copying what another core wrote to memory of one's own.
-    contended, ///< The same by several at once; the last one's time.
-    copy,      ///< Copying within memory of one's own.
-    overwrite, ///< Copying to what another core read, by ordinary stores.
-    streaming, ///< The same past the caches.
-    reduce,    ///< Summing vectors of doubles.
-    cma,       ///< process_vm_readv.
-    futex,     ///< From a futex wake until the sleeper runs.
+    line,        ///< A cache line changes hands, one way.
+    read,        ///< Copying what another core wrote to memory of one's own.
+    contended,   ///< The same by several at once; the last one's time.
+    copy,        ///< Copying within memory of one's own.
+    overwrite,   ///< Copying to what another core read, by ordinary stores.
+    streaming,   ///< The same past the caches.
+    reduce,      ///< Summing vectors of doubles.
+    cma,         ///< process_vm_readv of what was read before.
+    cma_written, ///< The same of what its owner has just written.
+    futex,       ///< From a futex wake until the sleeper runs.
 };
 
 /// One measurement. `count`: readers or operands.

@@ -472,13 +472,15 @@ class Probe {
         std::vector<std::byte> target(kCmaBytes.back(), std::byte{1});
         Status status =
             rounds(where, pair(), kCmaBytes.back(), [&](Driver& driver, std::uint32_t round) {
-                driver.peer_writes(kCmaBytes.back(), 0, 1);
                 for (const std::uint64_t bytes : kCmaBytes) {
-                    const Result<double> ns = driver.cma_ns(target.data(), bytes);
-                    if (!ns.ok()) { // Nothing but the gate is recorded then.
-                        return Status();
+                    driver.peer_writes(bytes, 0, 1);
+                    for (const Series series : {Series::cma_written, Series::cma}) {
+                        const Result<double> ns = driver.cma_ns(target.data(), bytes);
+                        if (!ns.ok()) { // Nothing but the gate is recorded then.
+                            return Status();
+                        }
+                        driver.record({series, 1, round, bytes, *ns});
                     }
-                    driver.record({Series::cma, 1, round, bytes, *ns});
                 }
                 return Status();
             });
@@ -494,6 +496,9 @@ class Probe {
         }
         model().cma.fixed_ns = times.front().y;
         model().cma.per_byte_ns = per_byte_ns(std::span(times).subspan(1), model().cma.fixed_ns);
+        const std::vector<FitPoint> written = points(where, Series::cma_written);
+        model().cma.written_per_byte_ns =
+            per_byte_ns(std::span(written).subspan(1), model().cma.fixed_ns);
         return {};
     }
 

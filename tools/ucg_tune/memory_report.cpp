@@ -14,8 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string_view name(Series series) {
-    static constexpr std::array<std::string_view, 9> kNames = {
-        "line", "read", "contended", "copy", "overwrite", "streaming", "reduce", "cma", "futex"};
+    static constexpr std::array<std::string_view, 10> kNames = {
+        "line",      "read",   "contended", "copy",        "overwrite",
+        "streaming", "reduce", "cma",       "cma_written", "futex"};
     return kNames[static_cast<std::size_t>(series)];
 }
 
@@ -50,8 +51,9 @@ std::string model_text(const cost::MemoryModel& model) {
               rates.streaming_per_byte_ns, mark(rates.measured));
     }
     print(text, "A reduction, fixed     {:>9.1f} ns\n", model.reduce_fixed_ns);
-    print(text, "Kernel's copy (CMA)    {:>9.1f} ns + {:.4f} ns/B{}{}\n", model.cma.fixed_ns,
-          model.cma.per_byte_ns, model.cma.permitted ? "" : "  not permitted here",
+    print(text, "Kernel's copy (CMA)    {:>9.1f} ns + {:.4f} ns/B, just written {:.4f}{}{}\n",
+          model.cma.fixed_ns, model.cma.per_byte_ns, model.cma.written_per_byte_ns,
+          model.cma.permitted ? "" : "  not permitted here",
           mark(model.cma.measured && model.cma.permitted));
     print(text, "Yield to another rank  {:>9.1f} ns{}\n", model.wake.yield_switch_ns,
           mark(model.wake.measured));
@@ -111,6 +113,8 @@ std::string to_json(const ProbeResult& result) {
     json["cma"] = {{"permitted", model.cma.permitted},
                    {"fixed_ns", model.cma.fixed_ns},
                    {"per_byte_ns", model.cma.per_byte_ns},
+                   {"written_per_byte_ns", model.cma.written_per_byte_ns},
+                   {"bytes_min", model.cma.bytes_min},
                    {"measured", model.cma.measured}};
     json["wake"] = {{"yield_switch_ns", model.wake.yield_switch_ns},
                     {"futex_core_ns", model.wake.futex_core_ns},
@@ -183,6 +187,8 @@ std::string to_gnuplot(const ProbeResult& result, const std::string& path) {
         }
     }
     add("cma", Series::cma, result.model.cma.fixed_ns, result.model.cma.per_byte_ns);
+    add("cma", Series::cma_written, result.model.cma.fixed_ns,
+        result.model.cma.written_per_byte_ns);
     return fmt::format("set terminal svg size 900,600 background rgb 'white'\n"
                        "set output '{}'\n"
                        "set logscale xy\nset xlabel 'bytes'\nset ylabel 'ns'\n"

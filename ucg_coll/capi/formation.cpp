@@ -267,9 +267,9 @@ class Former {
         }
         transport::ShmOptions options;
         options.outstanding_max = engine::kOutstandingMax;
-        if (!context_.config().cma_enabled()) {
-            options.single_copy_bytes_min = ~std::uint64_t{0};
-        }
+        options.single_copy_bytes_min = context_.config().cma_enabled()
+                                            ? context_.profile().profile.memory.cma.bytes_min
+                                            : ~std::uint64_t{0};
         options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
         Result<std::unique_ptr<ShmTransport>> made = ShmTransport::create(
             **heap, neighbours(), formation_.placement.index_on_host(rank_), options);

@@ -62,7 +62,10 @@ const MemoryModel& default_memory_model() {
              .streaming_per_byte_ns = 0.11},
         }},
         .reduce_fixed_ns = 2.7,
-        .cma = {.permitted = true, .fixed_ns = 810, .per_byte_ns = 0.071},
+        .cma = {.permitted = true,
+                .fixed_ns = 810,
+                .per_byte_ns = 0.05,
+                .written_per_byte_ns = 0.11},
         .wake = {.yield_switch_ns = 715, .futex_core_ns = 3200, .futex_across_ns = 5700},
     };
     return kDefault;
@@ -102,6 +105,10 @@ double reduce_ns(const MemoryModel& model, unsigned operands, std::uint64_t byte
 
 double cma_ns(const CmaModel& cma, std::uint64_t bytes) {
     return cma.fixed_ns + cma.per_byte_ns * static_cast<double>(bytes);
+}
+
+double cma_written_ns(const CmaModel& cma, std::uint64_t bytes) {
+    return cma.fixed_ns + cma.written_per_byte_ns * static_cast<double>(bytes);
 }
 
 } // namespace ucg::cost

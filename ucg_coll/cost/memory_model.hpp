@@ -53,12 +53,15 @@ struct CacheRates {
     bool operator==(const CacheRates&) const = default;
 };
 
-/// Cross-memory attach: process_vm_readv and process_vm_writev.
+/// Cross-memory attach: process_vm_readv.
 struct CmaModel {
     bool permitted = true; ///< By the kernel, between processes of one user and job.
     double fixed_ns = 0;
-    double per_byte_ns = 0;
-    bool measured = false;
+    double per_byte_ns = 0; ///< Of memory that its owner has not written since it was last read.
+    double written_per_byte_ns = 0; ///< Of what its owner has just written.
+    /// Messages on a host are copied that way from this length on.
+    std::uint64_t bytes_min = 64 << 10;
+    bool measured = false; ///< All but bytes_min.
 
     bool operator==(const CmaModel&) const = default;
 };
@@ -115,5 +118,7 @@ double reduce_ns(const MemoryModel& model, unsigned operands, std::uint64_t byte
 /// One copy by the kernel out of, or into, another process's memory. Whether that is permitted is
 /// another question.
 double cma_ns(const CmaModel& cma, std::uint64_t bytes);
+/// The same of bytes that their owner has just written.
+double cma_written_ns(const CmaModel& cma, std::uint64_t bytes);
 
 } // namespace ucg::cost

@@ -63,6 +63,8 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("permitted", memory.cma.permitted);
     visitor.field("fixed_ns", memory.cma.fixed_ns);
     visitor.field("per_byte_ns", memory.cma.per_byte_ns);
+    visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
+    visitor.field("bytes_min", memory.cma.bytes_min);
     visitor.field("measured", memory.cma.measured);
     visitor.table("memory.wake");
     visitor.field("yield_switch_ns", memory.wake.yield_switch_ns);

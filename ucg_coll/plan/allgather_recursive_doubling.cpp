@@ -56,7 +56,8 @@ void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
 double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     double ns = link.copy_ns(block_bytes);
     for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
-        ns += link.message_ns(distance * block_bytes);
+        const std::uint64_t bytes = distance * block_bytes;
+        ns += distance == 1 ? link.message_ns(bytes) : link.passing_on_ns(bytes);
     }
     return ns;
 }

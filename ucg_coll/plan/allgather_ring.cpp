@@ -41,7 +41,8 @@ void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const 
 }
 
 double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
-    return link.copy_ns(longest) + (count - 1) * link.message_ns(longest);
+    return link.copy_ns(longest) +
+           (count > 1 ? link.message_ns(longest) + (count - 2) * link.passing_on_ns(longest) : 0);
 }
 
 const Algorithm kAllgatherRing = {

@@ -66,9 +66,13 @@ void allreduce_recursive_doubling(Builder& builder, const Team& team, Slice sour
 }
 
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    const unsigned rounds = tree_depth(count, 2) - (folds(count) ? 1 : 0);
-    const double round_ns = link.message_ns(bytes) + link.reduce_ns(2, bytes);
-    return rounds * round_ns + (folds(count) ? round_ns + link.message_ns(bytes) : 0);
+    const unsigned rounds = tree_depth(count, 2); // With the fold, which is one, into the power.
+    const double reduces_ns = rounds * link.reduce_ns(2, bytes);
+    if (rounds == 0) {
+        return reduces_ns;
+    }
+    return reduces_ns + link.message_ns(bytes) + (rounds - 1) * link.passing_on_ns(bytes) +
+           (folds(count) ? link.passing_on_ns(bytes) : 0);
 }
 
 const Algorithm kAllreduceRecursiveDoubling = {

@@ -53,7 +53,7 @@ void allreduce_ring(Builder& builder, const Team& team, Slice source, Slice targ
 double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes) {
     const std::uint64_t block = divide_up(bytes, static_cast<std::uint64_t>(count));
     return reduce_scatter_ring_ns(link, count, block) +
-           (count - 1) * link.message_ns(block); // The allgather finds its own block in place.
+           (count - 1) * link.passing_on_ns(block); // The allgather finds its own block in place.
 }
 
 const Algorithm kAllreduceRing = {

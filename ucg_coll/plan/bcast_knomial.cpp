@@ -40,7 +40,12 @@ void bcast_knomial(Builder& builder, const Team& team, Rank root, Slice data, un
 }
 
 double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix) {
-    return tree_depth(count, radix) * (link.message_ns(bytes) + (radix - 2) * link.busy_ns(bytes));
+    const unsigned depth = tree_depth(count, radix);
+    if (depth == 0) {
+        return 0;
+    }
+    return link.message_ns(bytes) + (depth - 1) * link.passing_on_ns(bytes) +
+           depth * (radix - 2) * link.busy_ns(bytes);
 }
 
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

@@ -7,22 +7,41 @@
 namespace ucg::plan {
 
 Link::Link(const cost::Profile& profile, topo::Distance distance, Rank sharers)
-    : model_(profile.level(distance)), copy_per_byte_ns_(profile.copy_per_byte_ns),
-      reduce_per_byte_ns_(profile.reduce_per_byte_ns), reduce_fixed_ns_(profile.reduce_fixed_ns) {
+    : model_(profile.level(distance)), cma_(profile.memory.cma),
+      copy_per_byte_ns_(profile.copy_per_byte_ns), reduce_per_byte_ns_(profile.reduce_per_byte_ns),
+      reduce_fixed_ns_(profile.reduce_fixed_ns) {
+    cma_.permitted = cma_.permitted && distance != topo::Distance::network;
     model_.gap_ns *= sharers;
     model_.gap_per_byte_ns *= sharers;
 }
 
+/// The sender announces, the receiver copies and gives a receipt.
+double Link::single_copy_ns(double copy_ns) const {
+    return 2 * cost::message_ns(model_, 0) + copy_ns;
+}
+
 double Link::message_ns(std::uint64_t bytes) const {
-    return cost::message_ns(model_, bytes);
+    return single_copy(bytes) ? single_copy_ns(cost::cma_ns(cma_, bytes))
+                              : cost::message_ns(model_, bytes);
+}
+
+double Link::passing_on_ns(std::uint64_t bytes) const {
+    return single_copy(bytes) ? single_copy_ns(cost::cma_written_ns(cma_, bytes))
+                              : cost::message_ns(model_, bytes);
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
+    if (single_copy(bytes)) {
+        return cost::cma_ns(cma_, bytes);
+    }
     return std::max(model_.overhead_ns, model_.gap_ns) +
            static_cast<double>(bytes) * model_.gap_per_byte_ns;
 }
 
 double Link::relay_ns(std::uint64_t bytes) const {
+    if (single_copy(bytes)) {
+        return cost::cma_written_ns(cma_, bytes);
+    }
     return std::max(2 * model_.overhead_ns, model_.gap_ns) +
            static_cast<double>(bytes) * model_.gap_per_byte_ns;
 }

@@ -17,8 +17,11 @@ class Link {
     /// `sharers` ranks use the same way out at the same time, so that each gets a share.
     Link(const cost::Profile& profile, topo::Distance distance, Rank sharers = 1);
 
-    /// From the start of sending to the end of receiving.
+    /// From the start of sending to the end of receiving: of bytes that the sender has had for some
+    /// time, such as its input.
     double message_ns(std::uint64_t bytes) const;
+    /// The same of bytes that the sender has only just received or computed, and its cache holds.
+    double passing_on_ns(std::uint64_t bytes) const;
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between two messages that a rank receives and passes on.
@@ -30,7 +33,14 @@ class Link {
     double copy_ns(std::uint64_t bytes) const;
 
   private:
+    /// Is a message of that length copied once, by the kernel?
+    bool single_copy(std::uint64_t bytes) const {
+        return cma_.permitted && bytes >= cma_.bytes_min;
+    }
+    double single_copy_ns(double copy_ns) const;
+
     cost::LogGp model_;
+    cost::CmaModel cma_; ///< Not permitted across hosts.
     double copy_per_byte_ns_;
     double reduce_per_byte_ns_;
     double reduce_fixed_ns_;

@@ -55,8 +55,10 @@ void gather_doubling(graph::Builder& builder, const Team& team, const Fold& fold
                      const Halving& halving, Rank root, const VectorView& held);
 Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root);
 
-/// Either half of an exchange by halving or doubling, without the combining.
+/// An exchange by halving, without the combining.
 double halving_ns(const Link& link, Rank size, std::uint64_t bytes);
+/// The exchange by doubling that puts the results together again.
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes);
 /// The combining that goes with the halving.
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes);
 

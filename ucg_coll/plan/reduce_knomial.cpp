@@ -120,10 +120,14 @@ void reduce_knomial(Builder& builder, const Team& team, Rank root, Slice source,
 
 double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes, Operator op,
                          unsigned radix) {
-    const double level_ns =
-        link.message_ns(bytes) + (radix - 2) * link.busy_ns(bytes) + link.reduce_ns(radix, bytes);
+    const unsigned depth = tree_depth(count, radix);
     const bool passes_on = !op.commutative && root != 0;
-    return tree_depth(count, radix) * level_ns + (passes_on ? link.message_ns(bytes) : 0);
+    if (depth == 0) {
+        return 0;
+    }
+    return link.message_ns(bytes) + (depth - 1) * link.passing_on_ns(bytes) +
+           depth * ((radix - 2) * link.busy_ns(bytes) + link.reduce_ns(radix, bytes)) +
+           (passes_on ? link.passing_on_ns(bytes) : 0);
 }
 
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

@@ -45,6 +45,7 @@ TEST_CASE("memory: the cache is chosen by all that is touched", "[cost][memory]"
 TEST_CASE("memory: the kernel's copy", "[cost][memory]") {
     CHECK(cma_ns({.fixed_ns = 1900, .per_byte_ns = 0.125}, 0) == 1900);
     CHECK(cma_ns({.fixed_ns = 1900, .per_byte_ns = 0.125}, 800) == 2000);
+    CHECK(cma_written_ns({.fixed_ns = 1900, .written_per_byte_ns = 0.25}, 800) == 2100);
 }
 
 TEST_CASE("memory: by default, farther and larger is dearer", "[cost][memory]") {

@@ -57,8 +57,8 @@ TEST_CASE("cost: the default's orders of magnitude", "[cost]") {
     const auto microseconds = [](Distance distance, std::uint64_t bytes) {
         return message_ns(default_profile().level(distance), bytes) / 1000;
     };
-    CHECK(microseconds(Distance::cache, 8) == Approx(0.08).margin(0.03));
-    CHECK(microseconds(Distance::cache, 1 << 20) == Approx(60).margin(15));
+    CHECK(microseconds(Distance::cache, 8) == Approx(0.17).margin(0.05));
+    CHECK(microseconds(Distance::cache, 64 << 10) == Approx(7.7).margin(1));
     CHECK(microseconds(Distance::network, 8) > 2);                        // RDMA.
     CHECK(microseconds(Distance::network, 8) < 15);                       // Kernel TCP.
     CHECK(microseconds(Distance::network, 1 << 20) > (1 << 20) / 3125.0); // 25 Gbit/s.
@@ -127,7 +127,8 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
                          number(),      number(), random() % 2 == 0};
             }
             profile.memory.reduce_fixed_ns = number();
-            profile.memory.cma = {random() % 2 == 0, number(), number(), random() % 2 == 0};
+            profile.memory.cma = {random() % 2 == 0,     number(),         number(), number(),
+                                  random() % (1U << 30), random() % 2 == 0};
             profile.memory.wake = {number(), number(), number(), random() % 2 == 0,
                                    random() % 2 == 0};
             check(profile);
@@ -152,11 +153,13 @@ TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
                                             "permitted = false\n"
                                             "fixed_ns = 1\n"
                                             "per_byte_ns = 2.5\n"
+                                            "written_per_byte_ns = 3\n"
+                                            "bytes_min = 4096\n"
                                             "measured = true\n");
     INFO(some.status().message());
     REQUIRE(some.ok());
     Profile expected = default_profile();
-    expected.memory.cma = {false, 1, 2.5, true};
+    expected.memory.cma = {false, 1, 2.5, 3, 4096, true};
     CHECK(*some == expected);
 }
 
