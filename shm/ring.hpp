@@ -211,10 +211,23 @@ class RingReceiver {
 
   private:
     const RingSlot& head() const { return slots_[received_ & (shape_.depth - 1)]; }
+
+    /// The credit is stored once for several slots: each store takes its line from a sender that
+    /// waits for it. The sender is not stuck for want of the rest, since it waits with the most of
+    /// the ring unread.
     void release() {
         ++received_;
-        credit_->released.store(received_, std::memory_order_release);
+        if (received_ - credited_ >= shape_.depth / kCreditsPerRing) {
+            credited_ = received_;
+            credit_->released.store(received_, std::memory_order_release);
+        }
+        // Where the sender is ahead, the transfer of the lines that come next overlaps with what
+        // this message is for.
+        __builtin_prefetch(&slots_[(received_ + kPrefetch) & (shape_.depth - 1)]);
     }
+
+    static constexpr std::uint32_t kCreditsPerRing = 4;
+    static constexpr std::uint64_t kPrefetch = 2;
 
     RingCredit* credit_ = nullptr;
     RingReceipt* receipt_ = nullptr;
@@ -222,6 +235,7 @@ class RingReceiver {
     const std::byte* buffers_ = nullptr;
     RingShape shape_;
     std::uint64_t received_ = 0;
+    std::uint64_t credited_ = 0; ///< The last credit that was given.
 };
 
 } // namespace ucg::shm
