@@ -60,7 +60,7 @@ struct CmaModel {
     double per_byte_ns = 0; ///< Of memory that its owner has not written since it was last read.
     double written_per_byte_ns = 0; ///< Of what its owner has just written.
     /// Messages on a host are copied that way from this length on.
-    std::uint64_t bytes_min = 64 << 10;
+    std::uint64_t bytes_min = 16 << 10;
     bool measured = false; ///< All but bytes_min.
 
     bool operator==(const CmaModel&) const = default;

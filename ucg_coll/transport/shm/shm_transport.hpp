@@ -31,7 +31,7 @@ struct ShmOptions {
     /// Messages of at least so many bytes are copied once, by the kernel on the receiver's behalf,
     /// where it permits that; all ones: never. A system call costs more than a second copy below
     /// that.
-    std::uint64_t single_copy_bytes_min = 64 << 10;
+    std::uint64_t single_copy_bytes_min = 16 << 10;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
     std::chrono::milliseconds attach_timeout{30000};
