@@ -550,6 +550,7 @@ class Probe {
 std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
                                       const std::vector<std::uint32_t>& cpus) {
     std::vector<topo::Place> places;
+    places.reserve(cpus.size());
     for (const std::uint32_t cpu : cpus) {
         places.push_back(machine.place_of({cpu}));
     }
