@@ -16,8 +16,8 @@ DESCRIPTOR_SLACK = 2
 
 
 def failed(job):
-    """Did it end, and not well? When several ranks abort at a time, their messages meet in two threads
-    of Open MPI 4.1's mpirun, which may not survive that (rml/oob, from PMIx's log)."""
+    """Did it end, and not well? When several ranks abort at a time, their messages meet in two
+    threads of Open MPI 4.1's mpirun, which may not survive that (rml/oob, from PMIx's log)."""
     return job.status > 0 or job.status == -signal.SIGSEGV
 
 
