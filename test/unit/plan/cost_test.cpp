@@ -40,4 +40,26 @@ TEST_CASE("plan: ranks that leave a host together share its way out", "[plan][co
     CHECK(host_link(facts).message_ns(8) < sparse.message_ns(8));
 }
 
+TEST_CASE("plan: long messages on a host cost one copy, and more if they were just written",
+          "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    cost::Profile profile = cost::default_profile();
+    profile.memory.cma = {.permitted = true,
+                          .fixed_ns = 1000,
+                          .per_byte_ns = 0.01,
+                          .written_per_byte_ns = 0.02,
+                          .bytes_min = 1 << 20};
+    const Link link = host_link({placement, profile});
+    const double both_ways_ns = 2 * link.message_ns(0);
+    CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.01 * (1 << 20)));
+    CHECK(link.passing_on_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.02 * (1 << 20)));
+    CHECK(link.passing_on_ns(1 << 19) == link.message_ns(1 << 19));
+    profile.memory.cma.permitted = false;
+    CHECK(host_link({placement, profile}).message_ns(1 << 20) > both_ways_ns + 1000);
+    const topo::Placement hosts = topo::Placement::regular(2, 1);
+    profile.memory.cma.permitted = true;
+    const Link network = flat_link({hosts, profile}, Traffic::sparse);
+    CHECK(network.passing_on_ns(1 << 20) == network.message_ns(1 << 20));
+}
+
 } // namespace ucg::plan
