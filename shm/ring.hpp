@@ -2,10 +2,11 @@
 // made. It lies in memory leased by the receiver.
 //
 // Threads: exactly one sender and one receiver, in two processes or two threads.
-// Layout (RingShape): a credit line, then `depth` slots of one cache line each, then `depth`
-// payload buffers of `slot_bytes`. Invariants, argued in PROTOCOL.md: a cache line has one writer;
-// a slot and its buffer belong to the sender from the receiver's release of turn t - depth to the
-// sender's publication of turn t, and to the receiver otherwise; memory of zeros is an empty ring.
+// Layout (RingShape): the receiver's credit, the sender's receipt for messages of the other
+// direction, then `depth` slots of one cache line each, then `depth` payload buffers of
+// `slot_bytes`. Invariants, argued in PROTOCOL.md: a cache line has one writer; a slot and its
+// buffer belong to the sender from the receiver's release of turn t - depth to the sender's
+// publication of turn t, and to the receiver otherwise; memory of zeros is an empty ring.
 #pragma once
 
 #include <algorithm>
