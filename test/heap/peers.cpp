@@ -82,15 +82,13 @@ int run_rank(int rank, int socket) {
     const Memory output = filled(20 + rank);
     REQUIRE_THAT((*heap)->locate(input.get(), kBytes).has_value());
     REQUIRE_THAT(!(*second)->locate(input.get(), kBytes).has_value());
-    ucg::transport::Buffers buffers;
-    buffers.input = input.get();
-    buffers.output = output.get();
-    REQUIRE_THAT((*transport)->expose(0, buffers).ok());
+    REQUIRE_THAT((*transport)->reached_in_place(input.get(), kBytes));
+    (*transport)->expose(0, {{{input.get(), false}, {output.get(), false}, {}}});
     REQUIRE_THAT(meet(socket));
 
-    std::byte* theirs = (*transport)->peer_buffer(1 - rank, BufferKind::input, 0);
+    std::byte* theirs = (*transport)->peer_buffer(1 - rank, BufferKind::input, 0).data;
     REQUIRE_THAT(theirs != nullptr && holds(theirs, 10 + 1 - rank));
-    std::byte* target = (*transport)->peer_buffer(1 - rank, BufferKind::output, 0);
+    std::byte* target = (*transport)->peer_buffer(1 - rank, BufferKind::output, 0).data;
     REQUIRE_THAT(target != nullptr && holds(target, 20 + 1 - rank));
     REQUIRE_THAT(meet(socket));
     std::memset(target, 30 + rank, kBytes);

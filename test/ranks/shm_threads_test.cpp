@@ -254,16 +254,22 @@ TEST_CASE("transport/shm: buffers in the heap are seen by peers, others are not"
     auto own = filled(100, 1);
     constexpr std::uint32_t kSequence = 200;
     using graph::BufferKind;
-    transport::Transport& reader = *group.transports[1];
-    CHECK(reader.peer_buffer(0, BufferKind::input, kSequence) == nullptr);
-    REQUIRE(group.transports[0]->expose(kSequence, {lease->data() + 8, own.data(), nullptr}).ok());
+    const transport::PeerMemory& reader = *group.transports[1];
+    CHECK(reader.peer_buffer(0, BufferKind::input, kSequence).data == nullptr);
+    CHECK(group.transports[0]->reached_in_place(lease->data() + 8, 92));
+    CHECK_FALSE(group.transports[0]->reached_in_place(own.data(), own.size()));
+    group.transports[0]->expose(
+        kSequence, {{{lease->data() + 8, false}, {own.data(), false}, {lease->data() + 16, true}}});
     lease->data()[8] = std::byte{42};
-    const std::byte* seen = reader.peer_buffer(0, BufferKind::input, kSequence);
-    REQUIRE(seen != nullptr);
-    CHECK(*seen == std::byte{42});
-    CHECK(reader.peer_buffer(0, BufferKind::output, kSequence) == nullptr);
-    CHECK(reader.peer_buffer(0, BufferKind::scratch, kSequence) == nullptr);
-    CHECK(reader.peer_buffer(0, BufferKind::input, kSequence + 64) == nullptr);
+    const transport::SharedBuffer seen = reader.peer_buffer(0, BufferKind::input, kSequence);
+    REQUIRE(seen.data != nullptr);
+    CHECK(*seen.data == std::byte{42});
+    CHECK_FALSE(seen.window);
+    CHECK(reader.peer_buffer(0, BufferKind::output, kSequence).data == nullptr);
+    const transport::SharedBuffer window = reader.peer_buffer(0, BufferKind::scratch, kSequence);
+    CHECK(window.data == seen.data + 8);
+    CHECK(window.window);
+    CHECK(reader.peer_buffer(0, BufferKind::input, kSequence + 64).data == nullptr);
 }
 
 TEST_CASE("transport/shm: settings that differ are a disagreement", "[ranks][shm]") {

@@ -12,10 +12,10 @@ void Engine::start(Execution& execution, const Binding& binding) {
     execution.iteration_ = 0;
     execution.repeat_ = 0;
     execution.next_ = nullptr;
-    if (first_ != nullptr && execution.sequence_ - first_->sequence_ >= kOutstandingMax) {
-        execution.state_ = ExecutionState::queued;
-    } else {
+    if (may_begin(execution)) {
         begin(execution);
+    } else {
+        execution.state_ = ExecutionState::queued;
     }
     if (!execution.in_progress()) {
         return;
@@ -28,26 +28,24 @@ void Engine::start(Execution& execution, const Binding& binding) {
     last_ = &execution;
 }
 
-void Engine::begin(Execution& execution) {
-    execution.state_ = ExecutionState::running;
-    if (!execution.program_.exposes.empty()) {
-        if (Status status = expose(execution); !status.ok()) {
-            failure_ = status;
-            execution.state_ = ExecutionState::failed;
-            return;
-        }
-    }
-    execution.advance();
+/// Collectives begin in order, but for those that peers read: these wait for the one before them
+/// while messages go on. It does not wait for a later one, on any rank.
+bool Engine::may_begin(const Execution& execution) const {
+    const bool room =
+        first_ == nullptr || execution.sequence_ - first_->sequence_ < kOutstandingMax;
+    return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
 }
 
-Status Engine::expose(Execution& execution) {
-    const transport::Buffers buffers{execution.bases_[0], execution.bases_[1], execution.bases_[2]};
-    for (transport::Transport* transport : execution.program_.exposes) {
-        if (Status status = transport->expose(execution.sequence_, buffers); !status.ok()) {
-            return status;
-        }
+void Engine::begin(Execution& execution) {
+    execution.state_ = ExecutionState::running;
+    if (execution.program_.memory != nullptr) {
+        exposed_ = &execution;
+        execution.expose();
     }
-    return {};
+    execution.advance();
+    if (!execution.in_progress() && exposed_ == &execution) {
+        exposed_ = nullptr;
+    }
 }
 
 unsigned Engine::progress() {
@@ -65,7 +63,7 @@ unsigned Engine::advance_all() {
         Execution* next = execution->next_;
         if (execution->state_ == ExecutionState::running) {
             execution->advance();
-        } else if (execution->sequence_ - first_->sequence_ < kOutstandingMax) {
+        } else if (may_begin(*execution)) {
             begin(*execution);
         }
         if (execution->in_progress()) {
@@ -85,12 +83,12 @@ void Engine::remove_finished(Execution& execution, Execution* previous) {
         last_ = previous;
     }
     execution.next_ = nullptr;
+    if (exposed_ == &execution) {
+        exposed_ = nullptr;
+    }
 }
 
 Status Engine::status() const {
-    if (!failure_.ok()) {
-        return failure_;
-    }
     for (const transport::Transport* transport : transports_) {
         if (Status status = transport->status(); !status.ok()) {
             return status;

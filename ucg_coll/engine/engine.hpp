@@ -39,16 +39,16 @@ class Engine {
     Status status() const;
 
   private:
+    bool may_begin(const Execution& execution) const;
     void begin(Execution& execution);
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
-    Status expose(Execution& execution);
 
     std::vector<transport::Transport*> transports_;
     Execution* first_ = nullptr; // In progress, in order of sequence.
     Execution* last_ = nullptr;
+    const Execution* exposed_ = nullptr; // Uses the memory that peers read: one at a time.
     std::uint32_t next_sequence_ = 0;
-    Status failure_;
 };
 
 } // namespace ucg::engine

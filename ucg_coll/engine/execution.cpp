@@ -23,14 +23,32 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
         }
     }
     operands_.resize(operand_count);
-    if (program.scratch_bytes > 0) {
+    if (program.memory != nullptr) {
+        bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] =
+            program.memory->staging().data();
+    } else if (program.scratch_bytes > 0) {
         scratch_.reset(static_cast<std::byte*>(
             ::operator new(program.scratch_bytes, std::align_val_t(kCacheLine))));
         bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] = scratch_.get();
     }
-    if (!program.exposes.empty()) {
-        peer_memory_ = program.exposes.front();
+}
+
+/// Tells peers where this collective's buffers are: in place, or in windows behind the scratch.
+void Execution::expose() {
+    transport::PeerMemory& memory = *program_.memory;
+    std::byte* staging = memory.staging().data();
+    const std::uint64_t bytes[] = {program_.input_bytes, program_.output_bytes};
+    std::byte* const windows[] = {staging + program_.staging.input_window,
+                                  staging + program_.staging.output_window};
+    transport::SharedBuffers buffers;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const bool in_place = memory.reached_in_place(bases_[i], bytes[i]);
+        windows_[i] = in_place ? nullptr : windows[i];
+        buffers[i] = in_place ? transport::SharedBuffer{bases_[i], false}
+                              : transport::SharedBuffer{windows[i], true};
     }
+    buffers[2] = {staging, false};
+    memory.expose(sequence_, buffers);
 }
 
 bool Execution::slot_ready(std::uint32_t slot) {
@@ -66,29 +84,32 @@ bool Execution::ready(const Instruction& instruction) {
     return state_ != ExecutionState::failed;
 }
 
-std::byte* Execution::resolve(const Address& address) const {
-    std::byte* base = nullptr;
-    if (__builtin_expect(address.owner == kNoRank, 1)) {
-        base = bases_[static_cast<std::size_t>(address.buffer)];
-    } else {
-        UCG_ASSERT(peer_memory_ != nullptr);
-        base = peer_memory_->peer_buffer(address.owner, address.buffer, sequence_);
-        UCG_ASSERT(base != nullptr);
+std::uint64_t Execution::offset(const Address& address) const {
+    if (address.stride == Stride::fixed) {
+        return address.offset;
     }
-    std::uint64_t offset = address.offset;
-    if (address.stride != Stride::fixed) {
-        const Repeat& repeat = program_.repeats[repeat_];
-        const std::uint64_t turn =
-            address.stride == Stride::advance ? iteration_ : iteration_ % repeat.rotation;
-        offset += turn * repeat.segment_bytes;
-    }
-    return base + offset;
+    const Repeat& repeat = program_.repeats[repeat_];
+    const std::uint64_t turn =
+        address.stride == Stride::advance ? iteration_ : iteration_ % repeat.rotation;
+    return address.offset + turn * repeat.segment_bytes;
 }
 
-/// REQUIRES: within a repeat. All slices of its body have the length of the iteration's segment.
+std::byte* Execution::resolve(const Address& address) const {
+    if (__builtin_expect(address.owner == kNoRank, 1)) {
+        return bases_[static_cast<std::size_t>(address.buffer)] + offset(address);
+    }
+    const transport::SharedBuffer buffer =
+        program_.memory->peer_buffer(address.owner, address.buffer, sequence_);
+    UCG_ASSERT(buffer.data != nullptr);
+    return buffer.data +
+           (buffer.window ? offset(address) % program_.window_bytes : offset(address));
+}
+
+/// REQUIRES: within a repeat. Only parts of segments keep their length to the end.
 std::uint64_t Execution::length(const Address& address) const {
     const Repeat& repeat = program_.repeats[repeat_];
-    return iteration_ + 1 == repeat.iterations ? repeat.last_bytes : address.length;
+    const bool last = iteration_ + 1 == repeat.iterations && address.length == repeat.segment_bytes;
+    return last ? repeat.last_bytes : address.length;
 }
 
 void Execution::post(const Instruction& instruction) {
@@ -129,6 +150,15 @@ void Execution::copy(const Instruction& instruction) const {
     std::memcpy(resolve(instruction.target), resolve(instruction.source), bytes);
 }
 
+void Execution::publish(const Instruction& instruction) const {
+    const Address& source = instruction.source;
+    std::byte* window = windows_[static_cast<std::size_t>(source.buffer)];
+    if (window != nullptr) {
+        std::memcpy(window + offset(source) % program_.window_bytes, resolve(source),
+                    instruction.in_repeat ? length(source) : source.length);
+    }
+}
+
 void Execution::reduce(const Instruction& instruction) {
     const std::uint64_t bytes =
         instruction.in_repeat ? length(instruction.target) : instruction.target.length;
@@ -160,6 +190,7 @@ void Execution::advance() {
         case InstructionKind::post: post(instruction); break;
         case InstructionKind::copy: copy(instruction); break;
         case InstructionKind::reduce: reduce(instruction); break;
+        case InstructionKind::publish: publish(instruction); break;
         case InstructionKind::end_iteration:
             if (next_iteration(instruction)) {
                 continue;

@@ -57,6 +57,9 @@ class Execution {
     void post(const Instruction& instruction);
     void post_in_repeat(const MessagePlan& plan);
     void copy(const Instruction& instruction) const;
+    void publish(const Instruction& instruction) const;
+    void expose();
+    std::uint64_t offset(const Address& address) const;
     void reduce(const Instruction& instruction);
     bool next_iteration(const Instruction& instruction);
 
@@ -66,13 +69,13 @@ class Execution {
     std::unique_ptr<std::byte, FreeScratch> scratch_;
     Reduction reduction_;
     std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind.
+    std::byte* windows_[2] = {nullptr, nullptr};        // Of input and output; null: in place.
     std::uint64_t iteration_ = 0;
     std::uint32_t cursor_ = 0;
     std::uint32_t sequence_ = 0;
     std::uint32_t repeat_ = 0; // The repeat that iteration_ counts.
     ExecutionState state_ = ExecutionState::idle;
-    transport::Transport* peer_memory_ = nullptr; // Resolves peers' slices; not owned.
-    Execution* next_ = nullptr;                   // The engine's list.
+    Execution* next_ = nullptr; // The engine's list.
 };
 
 } // namespace ucg::engine

@@ -17,7 +17,8 @@ using graph::Slice;
 using transport::Direction;
 
 bool is_message(const Op& op) {
-    return op.kind != OpKind::copy && op.kind != OpKind::reduce;
+    return op.kind == OpKind::send || op.kind == OpKind::recv || op.kind == OpKind::signal ||
+           op.kind == OpKind::await;
 }
 
 bool is_outgoing(const Op& op) {
@@ -44,7 +45,13 @@ class Lowering {
         if (Status status = check_routes(); !status.ok()) {
             return status;
         }
+        if (Status status = find_memory(); !status.ok()) {
+            return status;
+        }
+        program_.input_bytes = schedule_.input_bytes;
+        program_.output_bytes = schedule_.output_bytes;
         program_.scratch_bytes = schedule_.scratch_bytes;
+        program_.window_bytes = schedule_.window_bytes;
         program_.repeats = schedule_.repeats;
         auto next_repeat = schedule_.repeats.begin();
         for (std::uint32_t i = 0; i < schedule_.ops.size();) {
@@ -128,7 +135,10 @@ class Lowering {
         Instruction instruction;
         instruction.in_repeat = repeat_ != nullptr;
         instruction.target = address(op.target);
-        if (op.kind == OpKind::copy) {
+        if (op.kind == OpKind::publish) {
+            instruction.kind = InstructionKind::publish;
+            instruction.source = address(op.source);
+        } else if (op.kind == OpKind::copy) {
             instruction.kind = InstructionKind::copy;
             instruction.source = address(op.source);
         } else {
@@ -248,18 +258,29 @@ class Lowering {
             }
         }
         append(Instruction{}, waits);
-        collect_exposes();
     }
 
-    /// Every transport through which a peer could reach our buffers learns where they are.
-    void collect_exposes() {
-        std::set<transport::Transport*> seen;
+    /// An exposed rank hears from those that read its buffers, so they are among its peers.
+    Status find_memory() {
+        if (!schedule_.exposed) {
+            return {};
+        }
         for (const Op& op : schedule_.ops) {
-            if (schedule_.exposed && is_message(op)) {
-                seen.insert(routes_[static_cast<std::size_t>(op.peer)]);
+            if (is_message(op) && program_.memory == nullptr) {
+                program_.memory = routes_[static_cast<std::size_t>(op.peer)]->peer_memory();
             }
         }
-        program_.exposes.assign(seen.begin(), seen.end());
+        program_.staging = graph::staging_layout(schedule_);
+        const std::uint64_t there =
+            program_.memory == nullptr ? 0 : program_.memory->staging().size();
+        if (program_.staging.total_bytes > there) {
+            return failure(Code::unsupported,
+                           "rank {}: {} shares {} bytes of scratch and windows with its peers, "
+                           "there are {}",
+                           schedule_.rank, schedule_.algorithm, program_.staging.total_bytes,
+                           there);
+        }
+        return {};
     }
 
     using StepKey = std::tuple<Rank, bool, std::uint8_t>;

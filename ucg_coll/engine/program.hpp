@@ -11,6 +11,7 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/graph/schedule.hpp"
+#include "ucg_coll/graph/windows.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::engine {
@@ -36,6 +37,7 @@ struct Wait {
 enum class InstructionKind : std::uint8_t {
     post,          ///< Post messages [first, first + count).
     copy,          ///< source to target
+    publish,       ///< source to its window, unless peers reach it in place
     reduce,        ///< operands [first, first + count) to target
     end_iteration, ///< Back to instruction `first`, or on after the last iteration of repeat
                    ///< `count`.
@@ -49,7 +51,7 @@ struct Instruction {
     std::uint32_t first = 0;
     std::uint32_t first_wait = 0;
     std::uint32_t wait_count = 0;
-    Address source; ///< copy
+    Address source; ///< copy, publish
     Address target; ///< copy, reduce
 };
 
@@ -70,13 +72,16 @@ struct Program {
     std::vector<Address> operands;
     std::vector<graph::Repeat> repeats;
     std::vector<transport::Message> slots; ///< Template of the execution's messages.
+    std::uint64_t input_bytes = 0;
+    std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
-    std::vector<transport::Transport*>
-        exposes; ///< Transports that must know our buffers; not owned.
+    std::uint64_t window_bytes = 0;          ///< As in the schedule.
+    transport::PeerMemory* memory = nullptr; ///< Of an exposed schedule; not owned.
+    graph::StagingLayout staging;            ///< In that memory.
 };
 
 /// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
-/// names a peer without a route.
+/// names a peer without a route, with unsupported if it needs more shared memory than there is.
 Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes);
 
 } // namespace ucg::engine

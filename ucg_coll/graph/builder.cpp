@@ -116,6 +116,23 @@ OpId Builder::await(Rank peer, After after) {
     return add(op, {}, nullptr, after);
 }
 
+OpId Builder::publish(Slice source, After after) {
+    UCG_ASSERT(schedule_.window_bytes > 0 && source.owner == rank());
+    if (source.length == 0) {
+        return kNoOp;
+    }
+    Op op;
+    op.kind = OpKind::publish;
+    op.source = checked(source);
+    return add(op, {&op.source, 1}, nullptr, after);
+}
+
+void Builder::window(std::uint64_t bytes) {
+    UCG_ASSERT(bytes > 0);
+    schedule_.exposed = true;
+    schedule_.window_bytes = bytes;
+}
+
 Builder::Segments Builder::begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
                                         std::uint32_t rotation) {
     UCG_ASSERT(!in_repeat_ && total_bytes > 0 && segment_bytes > 0);
@@ -128,6 +145,14 @@ Builder::Segments Builder::begin_repeat(std::uint64_t total_bytes, std::uint64_t
                    total_bytes - (count - 1) * segment_bytes,        rotation};
     }
     return {count, std::min(total_bytes, segment_bytes)};
+}
+
+void Builder::after_earlier(OpId op, OpId earlier, std::uint32_t distance) {
+    UCG_ASSERT(distance >= 1 && distance <= 15);
+    if (in_repeat_ && op != kNoOp && earlier != kNoOp) {
+        UCG_ASSERT(op >= repeat_.first_op && earlier >= repeat_.first_op);
+        depend(body_dependencies_[op - repeat_.first_op], earlier, distance);
+    }
 }
 
 void Builder::end_repeat() {
@@ -162,7 +187,9 @@ Slice Builder::checked(Slice slice) const {
     if (!in_repeat_) {
         slice.stride = Stride::fixed;
     } else {
-        UCG_ASSERT(slice.length == repeat_.segment_bytes);
+        UCG_ASSERT(
+            slice.length == repeat_.segment_bytes ||
+            (slice.length < repeat_.segment_bytes && repeat_.last_bytes == repeat_.segment_bytes));
     }
     return slice;
 }
@@ -305,8 +332,8 @@ void Builder::split(History& history, std::uint64_t offset) {
 Slice Builder::covered(Slice slice) const {
     switch (slice.stride) {
     case Stride::fixed: break;
-    case Stride::advance: slice.length = repeat_total_; break;
-    case Stride::rotate: slice.length = repeat_.segment_bytes * repeat_.rotation; break;
+    case Stride::advance: slice.length += repeat_total_ - repeat_.segment_bytes; break;
+    case Stride::rotate: slice.length += repeat_.segment_bytes * (repeat_.rotation - 1); break;
     }
     slice.stride = Stride::fixed;
     return slice;
@@ -323,13 +350,24 @@ bool Builder::overlap(const Slice& later, const Slice& earlier, std::uint32_t di
         moved.offset += distance * repeat_.segment_bytes;
         return intersect(moved, earlier);
     }
-    case Stride::rotate:
-        if (later.offset == earlier.offset) {
-            return distance % repeat_.rotation == 0;
-        }
-        return intersect(covered(later), covered(earlier));
+    case Stride::rotate: return overlap_rotating(later, earlier, distance);
     }
     return true;
+}
+
+/// In any turn of the rotation.
+bool Builder::overlap_rotating(const Slice& later, const Slice& earlier,
+                               std::uint32_t distance) const {
+    for (std::uint32_t turn = 0; turn < repeat_.rotation; ++turn) {
+        Slice at = later;
+        Slice before = earlier;
+        at.offset += ((turn + distance) % repeat_.rotation) * repeat_.segment_bytes;
+        before.offset += turn * repeat_.segment_bytes;
+        if (intersect(at, before)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool Builder::conflict(const Access& later, const Access& earlier, std::uint32_t distance) const {

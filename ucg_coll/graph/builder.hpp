@@ -53,10 +53,17 @@ class Builder {
     OpId reduce(std::span<const Slice> operands, Slice target, After after = {});
     OpId signal(Rank peer, After after = {});
     OpId await(Rank peer, After after = {});
+    /// Lets peers read `source`, own input or output, once they know of it by a signal after this.
+    /// REQUIRES: window() was called.
+    OpId publish(Slice source, After after = {});
+    /// How large the windows are that stand in for buffers which peers do not reach in place: no
+    /// published slice may go across a multiple of it. Exposes this rank. REQUIRES: bytes > 0.
+    void window(std::uint64_t bytes);
 
     /// Opens a segmented part that covers `total_bytes` in pieces of `segment_bytes`. Until
-    /// end_repeat, slices handed in must be `first_segment` long; mark them with advance() or
-    /// rotate(). With one segment no Repeat is written and the ops stand as they are.
+    /// end_repeat, slices handed in must be `first_segment` long, or parts of that where
+    /// segment_bytes divides total_bytes; mark them with advance() or rotate(). With one segment
+    /// no Repeat is written and the ops stand as they are.
     /// REQUIRES: no repeat is open, total_bytes > 0, segment_bytes > 0.
     struct Segments {
         std::uint64_t count = 0;
@@ -64,6 +71,10 @@ class Builder {
     };
     Segments begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
                           std::uint32_t rotation = 1);
+    /// Within the open repeat, `op` comes after `earlier` of `distance` iterations before; either
+    /// may stand first in the body. Nothing if no repeat is written, or for kNoOp.
+    /// REQUIRES: 1 <= distance <= 15.
+    void after_earlier(OpId op, OpId earlier, std::uint32_t distance);
     void end_repeat();
 
     /// The finished schedule; the builder is empty afterwards.
@@ -93,6 +104,7 @@ class Builder {
     History& history(const Slice& slice) { return histories_[{slice.owner, slice.buffer}]; }
     Slice covered(Slice slice) const;
     bool overlap(const Slice& later, const Slice& earlier, std::uint32_t distance) const;
+    bool overlap_rotating(const Slice& later, const Slice& earlier, std::uint32_t distance) const;
     bool conflict(const Access& later, const Access& earlier, std::uint32_t distance) const;
     Slice checked(Slice slice) const;
 

@@ -31,6 +31,7 @@ std::string_view colour(OpKind kind) {
     case OpKind::reduce: return "#fce5cd";
     case OpKind::signal:
     case OpKind::await: return "#ead1dc";
+    case OpKind::publish: return "#fff2cc";
     }
     return "#ffffff";
 }

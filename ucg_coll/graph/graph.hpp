@@ -9,3 +9,4 @@
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/graph/text.hpp"
 #include "ucg_coll/graph/verify.hpp"
+#include "ucg_coll/graph/windows.hpp"

@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kKinds = {OpKind::send,   OpKind::recv,   OpKind::copy,
-                               OpKind::reduce, OpKind::signal, OpKind::await};
+constexpr std::array kKinds = {OpKind::send,   OpKind::recv,  OpKind::copy,   OpKind::reduce,
+                               OpKind::signal, OpKind::await, OpKind::publish};
 constexpr std::array kBuffers = {BufferKind::input, BufferKind::output, BufferKind::scratch};
 constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::rotate};
 
@@ -30,10 +30,10 @@ std::string_view name(Stride stride) {
 }
 
 bool has_peer(OpKind kind) {
-    return kind != OpKind::copy && kind != OpKind::reduce;
+    return kind != OpKind::copy && kind != OpKind::reduce && kind != OpKind::publish;
 }
 bool has_source(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::copy;
+    return kind == OpKind::send || kind == OpKind::copy || kind == OpKind::publish;
 }
 bool has_target(OpKind kind) {
     return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce;
@@ -251,8 +251,8 @@ Repeat read_repeat(const Node& node) {
 
 Schedule read_schedule(const Node& node) {
     node.object({"collective", "algorithm", "rank", "rank_count", "in_place", "exposed",
-                 "input_bytes", "output_bytes", "scratch_bytes", "element_bytes", "ops",
-                 "repeats"});
+                 "input_bytes", "output_bytes", "scratch_bytes", "element_bytes", "window_bytes",
+                 "ops", "repeats"});
     Schedule schedule;
     schedule.collective = node["collective"].choice(kCollectives);
     schedule.algorithm = node["algorithm"].string();
@@ -264,6 +264,7 @@ Schedule read_schedule(const Node& node) {
     schedule.output_bytes = node["output_bytes"].number();
     schedule.scratch_bytes = node["scratch_bytes"].number();
     schedule.element_bytes = node["element_bytes"].number();
+    schedule.window_bytes = node["window_bytes"].exists() ? node["window_bytes"].number() : 0;
     const Node ops = node["ops"].array();
     for (std::size_t i = 0; i < ops.size(); ++i) {
         read_op(ops[i], schedule);
@@ -292,6 +293,9 @@ std::string to_json(const Schedule& schedule, int indent) {
                  {"scratch_bytes", schedule.scratch_bytes},
                  {"element_bytes", schedule.element_bytes},
                  {"ops", Json::array()}};
+    if (schedule.window_bytes > 0) {
+        json["window_bytes"] = schedule.window_bytes;
+    }
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         json["ops"].push_back(op_json(schedule, i));
     }

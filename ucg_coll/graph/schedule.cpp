@@ -88,7 +88,8 @@ void Unroller::emit(std::uint32_t index, std::uint64_t iteration) {
         return repeat == kNoRepeat ? slice
                                    : at_iteration(slice, original_.repeats[repeat], iteration);
     };
-    const auto reads = op.kind == OpKind::send || op.kind == OpKind::copy;
+    const auto reads =
+        op.kind == OpKind::send || op.kind == OpKind::copy || op.kind == OpKind::publish;
     const auto writes =
         op.kind == OpKind::recv || op.kind == OpKind::copy || op.kind == OpKind::reduce;
     op.source = reads ? moved(op.source) : op.source;
@@ -114,6 +115,7 @@ Schedule Unroller::run() {
     result_.output_bytes = original_.output_bytes;
     result_.scratch_bytes = original_.scratch_bytes;
     result_.element_bytes = original_.element_bytes;
+    result_.window_bytes = original_.window_bytes;
     lay_out();
     for (std::uint32_t i = 0; i < copies_.size();) {
         const std::uint32_t body =
@@ -152,7 +154,7 @@ Slice at_iteration(const Slice& slice, const Repeat& repeat, std::uint64_t k) {
     case Stride::advance: moved.offset += k * repeat.segment_bytes; break;
     case Stride::rotate: moved.offset += (k % repeat.rotation) * repeat.segment_bytes; break;
     }
-    if (k + 1 == repeat.iterations) {
+    if (k + 1 == repeat.iterations && slice.length == repeat.segment_bytes) {
         moved.length = repeat.last_bytes;
     }
     moved.stride = Stride::fixed;
@@ -171,6 +173,7 @@ std::string_view name(OpKind kind) {
     case OpKind::reduce: return "reduce";
     case OpKind::signal: return "signal";
     case OpKind::await: return "await";
+    case OpKind::publish: return "publish";
     }
     return "?";
 }

@@ -23,7 +23,8 @@ enum class Stride : std::uint8_t {
 };
 
 /// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is; other than
-/// the schedule's own rank it is legal only where the two share memory.
+/// the schedule's own rank it is legal only where the two share memory, and for input and output
+/// only after the owner has published the bytes.
 struct Slice {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -39,20 +40,23 @@ struct Slice {
 Slice part(Slice slice, std::uint64_t from, std::uint64_t length);
 
 enum class OpKind : std::uint8_t {
-    send,   ///< A message: `source` to `peer`.
-    recv,   ///< A message: from `peer` into `target`.
-    copy,   ///< `source` to `target`; either may be a peer's slice.
-    reduce, ///< Combines the operands, in the order written and from the left, into `target`. The
-            ///< first operand may be `target` itself; no other may overlap it.
-    signal, ///< Order only: what precedes it here happens before what follows its await at `peer`.
-    await,  ///< The other end of a signal.
+    send,    ///< A message: `source` to `peer`.
+    recv,    ///< A message: from `peer` into `target`.
+    copy,    ///< `source` to `target`; either may be a peer's slice.
+    reduce,  ///< Combines the operands, in the order written and from the left, into `target`. The
+             ///< first operand may be `target` itself; no other may overlap it.
+    signal,  ///< Order only: what precedes it here happens before what follows its await at `peer`.
+    await,   ///< The other end of a signal.
+    publish, ///< Peers may read `source`, own input or output, after what depends on this. Where
+             ///< they do not reach the buffer in place, its bytes are copied to a window that they
+             ///< do reach: see Schedule::window_bytes.
 };
 
 /// Messages and signals are matched by order: the k-th send from a to b meets the k-th recv at b
 /// from a; the k-th signal from a to b meets the k-th await at b of a. Signals and messages are
 /// counted apart.
 struct Op {
-    Slice source; ///< send, copy
+    Slice source; ///< send, copy, publish
     Slice target; ///< recv, copy, reduce
     OpKind kind = OpKind::copy;
     std::uint16_t operand_count = 0;    ///< reduce
@@ -76,9 +80,10 @@ struct Dependency {
 };
 static_assert(sizeof(Dependency) == 4);
 
-/// Ops [first_op, first_op + op_count) run `iterations` times (strip mining, pipelining). In the
-/// last iteration every slice of the body is `last_bytes` long, else `segment_bytes`. Repeats are
-/// disjoint, in order, never nested.
+/// Ops [first_op, first_op + op_count) run `iterations` times (strip mining, pipelining). Slices of
+/// the body are `segment_bytes` long, in the last iteration `last_bytes`. If these two are equal,
+/// slices may be shorter: parts of a segment, such as its tiles. Repeats are disjoint, in order,
+/// never nested.
 struct Repeat {
     std::uint32_t first_op = 0;
     std::uint32_t op_count = 0;
@@ -108,6 +113,11 @@ struct Schedule {
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
     std::uint64_t element_bytes = 1;
+    /// Where a buffer is not reached in place, peers find byte x of what was published of it at
+    /// x mod window_bytes of a window; no published slice goes across a multiple of it. 0: nothing
+    /// is published, and peers name scratch, or what they are known to reach. The same on all
+    /// ranks.
+    std::uint64_t window_bytes = 0;
     std::vector<Op> ops;
     std::vector<Dependency> dependencies;
     std::vector<Slice> operands;

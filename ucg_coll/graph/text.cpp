@@ -277,6 +277,9 @@ void Parser::parse_header() {
     schedule_.element_bytes = number("a number of bytes");
     schedule_.in_place = accept("in_place");
     schedule_.exposed = accept("exposed");
+    if (accept("window")) {
+        schedule_.window_bytes = number("a number of bytes");
+    }
 }
 
 /// The body of the repeat read last must be there by now.
@@ -322,12 +325,12 @@ void Parser::parse_repeat() {
 
 OpKind Parser::parse_kind() {
     for (const auto kind : {OpKind::send, OpKind::recv, OpKind::copy, OpKind::reduce,
-                            OpKind::signal, OpKind::await}) {
+                            OpKind::signal, OpKind::await, OpKind::publish}) {
         if (accept(name(kind))) {
             return kind;
         }
     }
-    fail("send, recv, copy, reduce, signal or await");
+    fail("send, recv, copy, reduce, signal, await or publish");
     return OpKind::copy;
 }
 
@@ -423,7 +426,8 @@ void Parser::parse_op() {
         op.peer = rank();
         op.target = parse_slice();
         break;
-    case OpKind::copy: op.source = parse_slice(); break;
+    case OpKind::copy:
+    case OpKind::publish: op.source = parse_slice(); break;
     case OpKind::reduce: parse_operands(op); break;
     case OpKind::signal:
     case OpKind::await: op.peer = rank(); break;
@@ -468,10 +472,11 @@ Result<Schedule> Parser::run() {
 
 std::string to_text(const Schedule& schedule) {
     std::string text = fmt::format(
-        "schedule {} {} rank {} of {} input {} output {} scratch {} element {}{}{}\n",
+        "schedule {} {} rank {} of {} input {} output {} scratch {} element {}{}{}{}\n",
         name(schedule.collective), quoted(schedule.algorithm), schedule.rank, schedule.rank_count,
         schedule.input_bytes, schedule.output_bytes, schedule.scratch_bytes, schedule.element_bytes,
-        schedule.in_place ? " in_place" : "", schedule.exposed ? " exposed" : "");
+        schedule.in_place ? " in_place" : "", schedule.exposed ? " exposed" : "",
+        schedule.window_bytes > 0 ? fmt::format(" window {}", schedule.window_bytes) : "");
     std::size_t next_repeat = 0;
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         if (next_repeat < schedule.repeats.size() && schedule.repeats[next_repeat].first_op == i) {

@@ -4,6 +4,7 @@
 
 #include "ucg_coll/graph/print.hpp"
 #include "ucg_coll/graph/verify_internal.hpp"
+#include "ucg_coll/graph/windows.hpp"
 
 namespace ucg::graph {
 
@@ -107,34 +108,60 @@ Status lay_out(World& world) {
     return Status();
 }
 
+/// Peers reckon with each other's windows.
+Status check_windows(std::span<const Schedule> schedules) {
+    const std::uint64_t window_bytes = schedules.front().window_bytes;
+    for (const Schedule& schedule : schedules) {
+        if (schedule.window_bytes != window_bytes) {
+            return failure(Code::invalid_argument,
+                           "rank {}: window_bytes is {}, rank {} has {}: it is the same on all "
+                           "ranks",
+                           schedule.rank, schedule.window_bytes, schedules.front().rank,
+                           window_bytes);
+        }
+    }
+    return Status();
+}
+
+Status prove(World& world) {
+    Status status = check_agreement(world);
+    for (Rank rank = 0; status.ok() && rank < world.rank_count(); ++rank) {
+        status = check_structure(world.originals[static_cast<std::size_t>(rank)],
+                                 world.request(rank), rank);
+    }
+    for (const auto step : {lay_out, check_ops, match_messages, order_events, check_order,
+                            check_lifetime, check_meaning}) {
+        if (status.ok()) {
+            status = step(world);
+        }
+    }
+    return status;
+}
+
 } // namespace
 } // namespace proof
 
 Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,
               SharesMemory shares_memory, const void* context) {
     Status status = proof::check_requests(schedules, requests);
-    proof::World world;
-    world.originals = schedules;
-    world.requests = requests;
-    world.shares_memory = shares_memory;
-    world.context = context;
     if (status.ok()) {
-        status = proof::check_agreement(world);
+        status = proof::check_windows(schedules);
     }
-    for (Rank rank = 0; status.ok() && rank < world.rank_count(); ++rank) {
-        status = proof::check_structure(schedules[static_cast<std::size_t>(rank)],
-                                        world.request(rank), rank);
-    }
+    const auto prove = [&](std::span<const Schedule> all) {
+        proof::World world;
+        world.originals = all;
+        world.requests = requests;
+        world.shares_memory = shares_memory;
+        world.context = context;
+        return proof::prove(world);
+    };
     if (status.ok()) {
-        status = proof::lay_out(world);
+        status = prove(schedules);
     }
-    if (status.ok()) {
-        status = proof::check_ops(world);
-    }
-    for (const auto step : {proof::match_messages, proof::order_events, proof::check_order,
-                            proof::check_lifetime, proof::check_meaning}) {
-        if (status.ok()) {
-            status = step(world);
+    if (status.ok() && schedules.front().window_bytes > 0) {
+        const Status staged = prove(with_windows(schedules));
+        if (!staged.ok()) {
+            status = failure(staged.code(), "by way of windows: {}", staged.message());
         }
     }
     return status;

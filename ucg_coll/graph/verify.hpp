@@ -29,6 +29,8 @@ namespace ucg::graph {
 /// Proves `schedules` (one per rank, in rank order) against `requests` (likewise, or a single one
 /// that holds for every rank). Repeats are written out first, so segments should be few.
 ///
+/// What is published is proved twice: as reached in place, and by way of windows.
+///
 /// May two ranks use each other's slices? `shares_memory` says; without it, none may.
 /// Returns ok, or invalid_argument with a message that names the rank, the op and the reason.
 using SharesMemory = bool (*)(Rank a, Rank b, const void* context);

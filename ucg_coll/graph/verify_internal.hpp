@@ -95,7 +95,7 @@ inline bool writes(OpKind kind) {
     return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce;
 }
 inline bool has_source(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::copy;
+    return kind == OpKind::send || kind == OpKind::copy || kind == OpKind::publish;
 }
 
 std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer);
@@ -105,7 +105,7 @@ Status reject(const World& world, OpRef op, std::string_view reason);
 
 /// The steps, in this order; each relies on those before.
 Status check_structure(const Schedule& schedule, const Request& request, Rank rank);
-Status check_ops(const World& world);
+Status check_ops(World& world);
 Status match_messages(World& world);
 Status order_events(World& world);
 Status check_order(World& world);

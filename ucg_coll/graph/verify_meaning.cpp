@@ -129,7 +129,7 @@ Status Execution::combine(OpRef ref, Stretches& accumulated, const Stretches& op
 Status Execution::step(Event event) {
     const Op& op = world_.op(event.op);
     const bool acts = event.completes != (op.kind == OpKind::send);
-    if (!acts || is_event(op.kind)) {
+    if (!acts || is_event(op.kind) || op.kind == OpKind::publish) {
         return Status();
     }
     if (op.kind == OpKind::recv) {

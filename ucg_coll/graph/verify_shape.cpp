@@ -115,7 +115,8 @@ Status check_dependencies(const Schedule& schedule, std::uint32_t index,
     return Status();
 }
 
-/// Slices of a body are a segment long; slices outside have no stride. Offsets stay in 64 bits.
+/// Slices of a body are a segment long, or parts of one that is never cut; slices outside have no
+/// stride. Offsets stay in 64 bits.
 Status check_slice_form(const Schedule& schedule, std::uint32_t index, const Slice& slice,
                         std::uint32_t repeat) {
     std::uint64_t end = 0;
@@ -128,11 +129,13 @@ Status check_slice_form(const Schedule& schedule, std::uint32_t index, const Sli
                    ? Status()
                    : reject_op(schedule, index, "a slice moves outside a repeat");
     }
-    return slice.length == schedule.repeats[repeat].segment_bytes
+    const Repeat& around = schedule.repeats[repeat];
+    const bool part =
+        slice.length < around.segment_bytes && around.last_bytes == around.segment_bytes;
+    return part || slice.length == around.segment_bytes
                ? Status()
                : reject_op(schedule, index, "{} is not a segment, {} bytes, long",
-                           slice_text(slice, schedule.rank),
-                           schedule.repeats[repeat].segment_bytes);
+                           slice_text(slice, schedule.rank), around.segment_bytes);
 }
 
 Status check_op_form(const Schedule& schedule, std::uint32_t index, std::uint32_t repeat) {
@@ -183,6 +186,14 @@ Status check_reach(const World& world, OpRef ref, const Slice& slice) {
                       fmt::format("{} reaches beyond the buffer, which has {} bytes",
                                   slice_text(slice, self), bytes));
     }
+    const std::uint64_t window_bytes = world.program(slice.owner).window_bytes;
+    const bool by_window =
+        slice.owner != self && slice.buffer != BufferKind::scratch && window_bytes > 0;
+    if (by_window && slice.length > window_bytes - slice.offset % window_bytes) {
+        return reject(world, ref,
+                      fmt::format("{} goes across a multiple of the window's {} bytes",
+                                  slice_text(slice, self), window_bytes));
+    }
     return Status();
 }
 
@@ -219,6 +230,25 @@ Status check_reduce(const World& world, OpRef ref) {
     return Status();
 }
 
+/// What is published is the rank's own, and lies in one piece in a window.
+Status check_publish(const World& world, OpRef ref) {
+    const Slice& source = world.op(ref).source;
+    const Schedule& schedule = world.program_of(ref);
+    if (source.owner != schedule.rank || source.buffer == BufferKind::scratch) {
+        return reject(world, ref, "only own input and output are published");
+    }
+    if (!schedule.exposed || schedule.window_bytes == 0) {
+        return reject(world, ref, "the rank does not expose its buffers, or has no window");
+    }
+    const std::uint64_t in_window = source.offset % schedule.window_bytes;
+    if (source.length > schedule.window_bytes - in_window) {
+        return reject(
+            world, ref,
+            fmt::format("goes across a multiple of the window's {} bytes", schedule.window_bytes));
+    }
+    return Status();
+}
+
 Status check_op(const World& world, OpRef ref) {
     const Op& op = world.op(ref);
     if (is_message(op.kind) || is_event(op.kind)) {
@@ -234,6 +264,9 @@ Status check_op(const World& world, OpRef ref) {
         if (!status.ok()) {
             return status;
         }
+    }
+    if (op.kind == OpKind::publish) {
+        return check_publish(world, ref);
     }
     if (!writes(op.kind)) {
         return Status();
@@ -278,7 +311,7 @@ Status check_structure(const Schedule& schedule, const Request& request, Rank ra
     return status;
 }
 
-Status check_ops(const World& world) {
+Status check_ops(World& world) {
     Status status;
     for (OpRef ref = 0; status.ok() && ref < world.op_count(); ++ref) {
         status = check_op(world, ref);

@@ -5,6 +5,7 @@
 // Nothing here calls back into the engine: a transport only changes the state of a message.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,11 +44,38 @@ struct Message {
 inline constexpr std::uint8_t kDataChannel = 0;
 inline constexpr std::uint8_t kSignalChannel = 1;
 
-/// The buffers of one running collective of one rank, for peers that share memory with it.
-struct Buffers {
-    std::byte* input = nullptr;
-    std::byte* output = nullptr;
-    std::byte* scratch = nullptr;
+/// A buffer of one running collective of one rank, for peers that share memory with it: the buffer
+/// itself, or the window that holds what was published of it (graph::Schedule::window_bytes).
+struct SharedBuffer {
+    std::byte* data = nullptr;
+    bool window = false;
+};
+/// Index: graph::BufferKind.
+using SharedBuffers = std::array<SharedBuffer, 3>;
+
+/// What ranks see of one another's memory. Threading: as for Transport.
+class PeerMemory {
+  public:
+    virtual ~PeerMemory() = default;
+    PeerMemory() = default;
+    PeerMemory(const PeerMemory&) = delete;
+    PeerMemory& operator=(const PeerMemory&) = delete;
+
+    /// Own memory that all peers reach, at a cache line: scratch and windows of the collective that
+    /// is exposed, one at a time.
+    virtual std::span<std::byte> staging() = 0;
+
+    /// Do the peers reach these own bytes where they are?
+    virtual bool reached_in_place(const std::byte* data, std::uint64_t bytes) const = 0;
+
+    /// Makes the own buffers of a collective known, before anything else of it is posted.
+    virtual void expose(std::uint32_t sequence, const SharedBuffers& buffers) = 0;
+
+    /// Where a peer's buffer of a collective is mapped here. Valid once the peer has exposed it,
+    /// which a signal or message received from it in that collective implies; else, and where it
+    /// has exposed none, null.
+    virtual SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
+                                     std::uint32_t sequence) const = 0;
 };
 
 class Transport {
@@ -72,24 +100,9 @@ class Transport {
     /// Why messages failed; ok while none has.
     virtual Status status() const = 0;
 
-    /// Peers' memory, for schedules that name peers' slices: makes the own buffers of a collective
-    /// known before anything else of it is posted; a transport without shared memory returns
-    /// unsupported.
-    virtual Status expose(std::uint32_t sequence, const Buffers& buffers) {
-        static_cast<void>(sequence);
-        static_cast<void>(buffers);
-        return Status(Code::unsupported, "this transport does not reach peers' memory");
-    }
-
-    /// Where a peer's buffer of a collective is mapped here. Valid once the peer has exposed it,
-    /// which a signal or message received from it in that collective implies; null where it cannot
-    /// be reached.
-    virtual std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) {
-        static_cast<void>(owner);
-        static_cast<void>(buffer);
-        static_cast<void>(sequence);
-        return nullptr;
-    }
+    /// The memory that this rank shares with its peers, for schedules that name peers' slices; null
+    /// if the transport only carries messages.
+    virtual PeerMemory* peer_memory() { return nullptr; }
 };
 
 /// Which transport carries what to and from each rank of a group: agreed when the group was made,

@@ -9,6 +9,7 @@
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/engine/operators.hpp"
 #include "ucg_coll/graph/builder.hpp"
+#include "ucg_coll/graph/verify.hpp"
 
 namespace ucg {
 namespace {
@@ -250,6 +251,62 @@ TEST_CASE("engine: peers' slices are read in place after a signal", "[engine][pe
     fill(ranks, 2);
     REQUIRE(ranks.run(sum64()));
     check_sums(ranks, 2, bytes);
+}
+
+/// Every rank publishes chunks of its input and reads all of the others', two chunks at a time
+/// under way.
+Schedule read_all(const Request& request, Rank rank, std::uint64_t chunk) {
+    Builder b(request, rank, "read_all");
+    b.window(2 * chunk);
+    const auto segments = b.begin_repeat(request.bytes, chunk, 2);
+    const Slice mine = advance(b.input(0, segments.first_segment));
+    const graph::OpId published = b.publish(mine);
+    std::vector<graph::OpId> signals;
+    std::vector<graph::OpId> awaits;
+    std::vector<Slice> operands;
+    for (Rank peer = 0; peer < request.rank_count; ++peer) {
+        Slice theirs = mine;
+        theirs.owner = peer;
+        operands.push_back(theirs);
+        if (peer != rank) {
+            signals.push_back(b.signal(peer, std::array{published}));
+        }
+    }
+    for (Rank peer = 0; peer < request.rank_count; ++peer) {
+        if (peer != rank) {
+            awaits.push_back(b.await(peer));
+            b.after_earlier(published, awaits.back(), 1);
+        }
+    }
+    const graph::OpId read =
+        b.reduce(operands, advance(b.output(0, segments.first_segment)), awaits);
+    for (const graph::OpId signal : signals) {
+        b.after_earlier(signal, read, 1);
+    }
+    b.end_repeat();
+    for (Rank peer = 0; peer < request.rank_count; ++peer) {
+        if (peer != rank) {
+            b.signal(peer, std::array{read});
+            b.await(peer);
+        }
+    }
+    return b.finish();
+}
+
+TEST_CASE("engine: what is published is read in place or by way of windows", "[engine][peer]") {
+    const bool in_place = GENERATE(true, false);
+    const Rank count = GENERATE(2, 3, 5);
+    const std::uint64_t bytes = GENERATE(64, 512, 8 * 77);
+    const Request request = allreduce(count, bytes);
+    const auto build = [&](Rank rank) { return read_all(request, rank, 128); };
+    const std::vector<Schedule> schedules = all_ranks(count, build);
+    const auto together = [](Rank, Rank, const void*) { return true; };
+    CHECK(graph::verify(schedules, std::array{request}, together).message() == "");
+    RankSet ranks(schedules, any_delivery(), 11);
+    ranks.fabric().reach_in_place(in_place);
+    fill(ranks, count);
+    REQUIRE(ranks.run(sum64()));
+    check_sums(ranks, count, bytes);
 }
 
 TEST_CASE("engine: a peer without a route is refused when the schedule is lowered", "[engine]") {

@@ -95,6 +95,7 @@ Schedule random_schedule(std::uint32_t seed) {
     schedule.rank = static_cast<Rank>(below(static_cast<std::uint64_t>(schedule.rank_count)));
     schedule.in_place = below(2) == 0;
     schedule.exposed = below(2) == 0;
+    schedule.window_bytes = below(2) * 4096;
     schedule.input_bytes = below(1000);
     schedule.output_bytes = std::uint64_t{random()} << 20;
     schedule.scratch_bytes = below(1000);
@@ -111,14 +112,14 @@ Schedule random_schedule(std::uint32_t seed) {
     const std::uint64_t count = below(20);
     for (std::uint32_t i = 0; i < count; ++i) {
         Op op;
-        op.kind = static_cast<OpKind>(below(6));
+        op.kind = static_cast<OpKind>(below(7));
         op.first_dependency = static_cast<std::uint32_t>(schedule.dependencies.size());
-        if (op.kind != OpKind::copy && op.kind != OpKind::reduce) {
-            op.peer = static_cast<Rank>(below(9));
-        } else {
+        if (op.kind == OpKind::copy || op.kind == OpKind::reduce) {
             op.target = slice();
+        } else if (op.kind != OpKind::publish) {
+            op.peer = static_cast<Rank>(below(9));
         }
-        if (op.kind == OpKind::send || op.kind == OpKind::copy) {
+        if (op.kind == OpKind::send || op.kind == OpKind::copy || op.kind == OpKind::publish) {
             op.source = slice();
         } else if (op.kind == OpKind::recv) {
             op.target = slice();

@@ -225,6 +225,55 @@ TEST_CASE("graph: verify rejects peers' slices outside their lifetime", "[graph]
     }
 }
 
+TEST_CASE("graph: verify rejects misuse of windows", "[graph][verify][broken][shared]") {
+    const auto with_window = [](std::uint64_t window_0, std::uint64_t window_1,
+                                std::string_view bodies) {
+        const Request r = request(Collective::bcast, 2, 16);
+        std::vector<Schedule> schedules = test::programs({r}, bodies);
+        schedules[0].window_bytes = window_0;
+        schedules[1].window_bytes = window_1;
+        for (Schedule& schedule : schedules) {
+            schedule.exposed = true;
+        }
+        const auto all_share = [](Rank, Rank, const void*) { return true; };
+        return std::string(verify(schedules, {&r, 1}, all_share).message());
+    };
+    const std::string reader =
+        "rank\n await 0\n copy input@0[0:16] -> output[0:16] after 0\n signal 0 after 1\n";
+    SECTION("right") {
+        CHECK(with_window(16, 16,
+                          "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+              "");
+    }
+    SECTION("what is read was not published") {
+        CHECK(
+            with_window(16, 16, "rank\n publish input[0:8]\n signal 1 after 0\n await 1\n" + reader)
+                .find("by way of windows: ") == 0);
+    }
+    SECTION("published after the signal") {
+        const std::string problem =
+            with_window(16, 16, "rank\n signal 1\n publish input[0:16]\n await 1\n" + reader);
+        CHECK(problem.find("by way of windows: ") == 0);
+        CHECK(problem.find("race: ") != std::string::npos);
+    }
+    SECTION("across the end of a window") {
+        CHECK(with_window(8, 8,
+                          "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+              "rank 0, op 0 (publish input[0:16]): goes across a multiple of the window's 8 bytes");
+    }
+    SECTION("windows of different length") {
+        CHECK(with_window(16, 32,
+                          "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+              "rank 1: window_bytes is 32, rank 0 has 16: it is the same on all ranks");
+    }
+    SECTION("a peer's bytes") {
+        CHECK(with_window(16, 16,
+                          "rank\n publish input@1[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+              "rank 0, op 0 (publish input@1[0:16]): input@1[0:16] reaches beyond the buffer, "
+              "which has 0 bytes");
+    }
+}
+
 TEST_CASE("graph: verify rejects ranges and peers that do not exist", "[graph][verify][broken]") {
     SECTION("beyond the buffer") {
         CHECK(bcast("rank\n send to 1 input[4:12]\nrank\n recv from 0 output[0:8]\n") ==

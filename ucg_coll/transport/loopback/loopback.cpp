@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace ucg::transport {
 
@@ -118,23 +119,33 @@ unsigned LoopbackTransport::progress() {
     return completed;
 }
 
-Status LoopbackTransport::expose(std::uint32_t sequence, const Buffers& buffers) {
-    exposed_[sequence % exposed_.size()] = {sequence, buffers};
-    return {};
+void LoopbackTransport::FreeStaging::operator()(std::byte* memory) const {
+    ::operator delete(memory, std::align_val_t(kCacheLine));
 }
 
-std::byte* LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
-                                          std::uint32_t sequence) {
+std::span<std::byte> LoopbackTransport::staging() {
+    if (staging_ == nullptr) {
+        staging_.reset(
+            static_cast<std::byte*>(::operator new(kStagingBytes, std::align_val_t(kCacheLine))));
+    }
+    return {staging_.get(), kStagingBytes};
+}
+
+bool LoopbackTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
+    static_cast<void>(data);
+    static_cast<void>(bytes);
+    return fabric_.in_place_;
+}
+
+void LoopbackTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers) {
+    exposed_[sequence % exposed_.size()] = {sequence, buffers};
+}
+
+SharedBuffer LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
+                                            std::uint32_t sequence) const {
     const Exposed& entry = fabric_.transport(owner).exposed_[sequence % exposed_.size()];
-    if (entry.sequence != sequence) {
-        return nullptr;
-    }
-    switch (buffer) {
-    case graph::BufferKind::input: return entry.buffers.input;
-    case graph::BufferKind::output: return entry.buffers.output;
-    case graph::BufferKind::scratch: return entry.buffers.scratch;
-    }
-    return nullptr;
+    return entry.sequence == sequence ? entry.buffers[static_cast<std::size_t>(buffer)]
+                                      : SharedBuffer{};
 }
 
 } // namespace ucg::transport

@@ -35,6 +35,10 @@ class LoopbackFabric {
     /// Every route of `rank` leads through its loopback transport.
     std::vector<Transport*> routes(Rank rank) const;
 
+    /// Do ranks reach one another's buffers in place, or only what was copied to windows? In place
+    /// until this is called.
+    void reach_in_place(bool in_place) { in_place_ = in_place; }
+
     /// Are there messages posted or buffered and not delivered?
     bool quiet() const;
 
@@ -42,10 +46,11 @@ class LoopbackFabric {
     friend class LoopbackTransport;
     std::vector<std::unique_ptr<LoopbackTransport>> ports_;
     Delivery delivery_;
+    bool in_place_ = true;
     std::mt19937_64 random_;
 };
 
-class LoopbackTransport final : public Transport {
+class LoopbackTransport final : public Transport, public PeerMemory {
   public:
     LoopbackTransport(LoopbackFabric& fabric, Rank rank) : fabric_(fabric), rank_(rank) {}
 
@@ -53,8 +58,16 @@ class LoopbackTransport final : public Transport {
     void post(std::span<Message> messages) override;
     unsigned progress() override;
     Status status() const override { return {}; }
-    Status expose(std::uint32_t sequence, const Buffers& buffers) override;
-    std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
+
+    PeerMemory* peer_memory() override { return this; }
+    std::span<std::byte> staging() override;
+    bool reached_in_place(const std::byte* data, std::uint64_t bytes) const override;
+    void expose(std::uint32_t sequence, const SharedBuffers& buffers) override;
+    SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
+                             std::uint32_t sequence) const override;
+
+    /// Of each rank; touched only where it is used.
+    static constexpr std::uint64_t kStagingBytes = 1 << 20;
 
   private:
     friend class LoopbackFabric;
@@ -79,11 +92,15 @@ class LoopbackTransport final : public Transport {
     Rank rank_;
     std::vector<Arrival> arrivals_;
     std::vector<Message*> posted_; // Receives.
+    struct FreeStaging {
+        void operator()(std::byte* memory) const;
+    };
     struct Exposed {
         std::uint32_t sequence = 0;
-        Buffers buffers;
+        SharedBuffers buffers;
     };
     std::array<Exposed, 64> exposed_; // By sequence, as many as may be outstanding.
+    std::unique_ptr<std::byte, FreeStaging> staging_;
 };
 
 } // namespace ucg::transport

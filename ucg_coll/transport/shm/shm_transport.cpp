@@ -68,28 +68,34 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     if (!sleeper) {
         return sleeper.status();
     }
+    shm::Lease staging;
+    if (options.staging_bytes > 0) {
+        if (auto leased = heap.lease(options.staging_bytes); leased.ok()) {
+            staging = std::move(*leased);
+        }
+    }
     return std::unique_ptr<ShmTransport>(new ShmTransport(heap, ranks_on_host, self_index, options,
-                                                          std::move(*region), (*sleeper)->bell()));
+                                                          std::move(*region), std::move(staging),
+                                                          (*sleeper)->bell()));
 }
 
 ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                           const ShmOptions& options, shm::Lease region, const shm::Doorbell& bell)
+                           const ShmOptions& options, shm::Lease region, shm::Lease staging,
+                           const shm::Doorbell& bell)
     : heap_(heap), bell_(bell), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
-      region_(std::move(region)), sending_(ranks_.size()), receiving_(ranks_.size()) {}
+      staging_(std::move(staging)), region_(std::move(region)), sending_(ranks_.size()),
+      receiving_(ranks_.size()) {}
 
 ShmAddress ShmTransport::address() const {
     const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
     const auto bell = heap_.locate(reinterpret_cast<const std::byte*>(&bell_), sizeof(bell_));
     UCG_ASSERT(bell.has_value());
-    return {heap_.address(),
-            region_.offset(),
-            bell->offset,
-            shape_,
-            ranks_[self_],
-            options_.outstanding_max,
-            single_copy ? shm::own_read_ticket() : shm::ReadTicket{}};
+    return {heap_.address(),  region_.offset(),
+            bell->offset,     shape_,
+            ranks_[self_],    options_.outstanding_max,
+            staging_.bytes(), single_copy ? shm::own_read_ticket() : shm::ReadTicket{}};
 }
 
 /// A region has a ring for each rank but its owner.
@@ -129,6 +135,10 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     }
     if (Status status = heap_.attach(heaps, options_.attach_timeout); !status.ok()) {
         return status;
+    }
+    staging_bytes_ = staging_.bytes();
+    for (const ShmAddress& peer : addresses) {
+        staging_bytes_ = std::min(staging_bytes_, peer.staging_bytes);
     }
     peers_.resize(ranks_.size());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -221,30 +231,36 @@ void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     receiving_.clear();
 }
 
-Status ShmTransport::expose(std::uint32_t sequence, const Buffers& buffers) {
-    auto* table = reinterpret_cast<Exposed*>(region_.data());
-    Exposed& entry = table[sequence & (options_.outstanding_max - 1)];
-    const auto publish = [&](graph::BufferKind kind, const std::byte* data) {
-        const auto place = data == nullptr ? std::nullopt : heap_.locate(data, 1);
-        entry.offset_p1[static_cast<std::size_t>(kind)].store(place ? place->offset + 1 : 0,
-                                                              std::memory_order_relaxed);
-    };
-    publish(graph::BufferKind::input, buffers.input);
-    publish(graph::BufferKind::output, buffers.output);
-    publish(graph::BufferKind::scratch, buffers.scratch);
-    entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
-    return Status();
+bool ShmTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
+    return heap_.locate(data, bytes).has_value();
 }
 
-std::byte* ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) {
+/// An offset in this heap's segment, doubled, plus one for a window; 0 for none: the table of
+/// exposed buffers lies there.
+std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
+    const auto place = buffer.data == nullptr ? std::nullopt : heap_.locate(buffer.data, 1);
+    return place ? place->offset * 2 + (buffer.window ? 1 : 0) : 0;
+}
+
+void ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers) {
+    auto* table = reinterpret_cast<Exposed*>(region_.data());
+    Exposed& entry = table[sequence & (options_.outstanding_max - 1)];
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+        entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
+    }
+    entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
+}
+
+SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
+                                       std::uint32_t sequence) const {
     const Peer& peer = peers_[index_of(owner)];
     const Exposed& entry = peer.exposed[sequence & (options_.outstanding_max - 1)];
     if (entry.turn.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
-        return nullptr;
+        return {};
     }
-    const std::uint64_t offset_p1 =
-        entry.offset_p1[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
-    return offset_p1 == 0 ? nullptr : peer.segment + (offset_p1 - 1);
+    const std::uint64_t place =
+        entry.place[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
+    return place == 0 ? SharedBuffer{} : SharedBuffer{peer.segment + place / 2, place % 2 == 1};
 }
 
 } // namespace ucg::transport

@@ -34,6 +34,9 @@ struct ShmOptions {
     std::uint64_t single_copy_bytes_min = 16 << 10;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
+    /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
+    /// it, there is none.
+    std::uint64_t staging_bytes = 0;
     std::chrono::milliseconds attach_timeout{30000};
 };
 
@@ -48,11 +51,12 @@ struct ShmAddress {
     shm::RingShape shape;
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
+    std::uint64_t staging_bytes = 0;
     shm::ReadTicket read_ticket;
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 
-class ShmTransport final : public Transport {
+class ShmTransport final : public Transport, public PeerMemory {
   public:
     /// Leases the rings that receive. `ranks_on_host`: the group's ranks on this host, rising;
     /// `self_index`: the own position among them. The heap must outlive the transport.
@@ -72,8 +76,14 @@ class ShmTransport final : public Transport {
     void post(std::span<Message> messages) override;
     unsigned progress() override;
     Status status() const override { return status_; }
-    Status expose(std::uint32_t sequence, const Buffers& buffers) override;
-    std::byte* peer_buffer(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
+
+    PeerMemory* peer_memory() override { return this; }
+    /// As long as the least of all ranks of the host could lease; empty before connect().
+    std::span<std::byte> staging() override { return {staging_.data(), staging_bytes_}; }
+    bool reached_in_place(const std::byte* data, std::uint64_t bytes) const override;
+    void expose(std::uint32_t sequence, const SharedBuffers& buffers) override;
+    SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
+                             std::uint32_t sequence) const override;
 
     /// From how many of the peers long messages come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
@@ -89,8 +99,8 @@ class ShmTransport final : public Transport {
     /// One collective's buffers, as offsets in the segment of their owner, who alone writes it.
     /// Readers are ordered after the writer by the message that told them to read.
     struct alignas(kCacheLine) Exposed {
-        std::atomic<std::uint64_t> turn;                     ///< sequence + 1
-        std::array<std::atomic<std::uint64_t>, 3> offset_p1; ///< By BufferKind; 0: not in the heap.
+        std::atomic<std::uint64_t> turn;                 ///< sequence + 1
+        std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
     };
 
     struct Peer {
@@ -101,10 +111,12 @@ class ShmTransport final : public Transport {
     };
 
     ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                 const ShmOptions& options, shm::Lease region, const shm::Doorbell& bell);
+                 const ShmOptions& options, shm::Lease region, shm::Lease staging,
+                 const shm::Doorbell& bell);
     std::uint64_t ring_offset(std::size_t receiver, std::size_t sender) const;
     Status check(std::span<const ShmAddress> addresses) const;
     std::uint32_t index_of(Rank rank) const;
+    std::uint64_t place_of(const SharedBuffer& buffer) const;
     void fail(Code code, std::uint32_t peer_index);
 
     shm::Heap& heap_;
@@ -113,6 +125,8 @@ class ShmTransport final : public Transport {
     std::uint32_t self_;
     ShmOptions options_;
     shm::RingShape shape_;
+    shm::Lease staging_;
+    std::uint64_t staging_bytes_ = 0;
     shm::Lease region_;       ///< The table of exposed buffers, then a ring for each peer.
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     ActiveSet sending_;

@@ -1,0 +1,95 @@
+#include "ucg_coll/graph/windows.hpp"
+
+#include <algorithm>
+
+namespace ucg::graph {
+namespace {
+
+bool publishes(const Schedule& schedule, BufferKind buffer) {
+    return std::any_of(schedule.ops.begin(), schedule.ops.end(), [&](const Op& op) {
+        return op.kind == OpKind::publish && op.source.buffer == buffer;
+    });
+}
+
+class Rewriter {
+  public:
+    explicit Rewriter(std::span<const Schedule> originals) : originals_(originals) {
+        for (const Schedule& schedule : originals) {
+            layouts_.push_back(staging_layout(schedule));
+        }
+    }
+
+    Schedule rewrite(const Schedule& original) const {
+        Schedule schedule = unroll(original);
+        schedule.scratch_bytes = layouts_[static_cast<std::size_t>(schedule.rank)].total_bytes;
+        schedule.window_bytes = 0;
+        for (Op& op : schedule.ops) {
+            if (op.kind == OpKind::publish) {
+                op.kind = OpKind::copy;
+                op.target = in_window(op.source);
+            } else {
+                op.source = seen_from(op.source, schedule.rank);
+                op.target = seen_from(op.target, schedule.rank);
+            }
+        }
+        for (Slice& operand : schedule.operands) {
+            operand = seen_from(operand, schedule.rank);
+        }
+        return schedule;
+    }
+
+  private:
+    Slice in_window(Slice slice) const {
+        const auto owner = static_cast<std::size_t>(slice.owner);
+        const StagingLayout& layout = layouts_[owner];
+        const bool input = slice.buffer == BufferKind::input;
+        slice.offset %= originals_[owner].window_bytes;
+        slice.offset += input ? layout.input_window : layout.output_window;
+        slice.buffer = BufferKind::scratch;
+        return slice;
+    }
+
+    /// Ops leave slices that they do not use without an owner.
+    Slice seen_from(const Slice& slice, Rank rank) const {
+        const bool foreign = slice.owner != rank && slice.owner != kNoRank;
+        if (!foreign || slice.buffer == BufferKind::scratch ||
+            originals_[static_cast<std::size_t>(slice.owner)].window_bytes == 0) {
+            return slice;
+        }
+        return in_window(slice);
+    }
+
+    std::span<const Schedule> originals_;
+    std::vector<StagingLayout> layouts_;
+};
+
+} // namespace
+
+StagingLayout staging_layout(const Schedule& schedule) {
+    StagingLayout layout;
+    layout.total_bytes = schedule.scratch_bytes;
+    const auto append = [&](BufferKind buffer, std::uint64_t buffer_bytes, std::uint64_t& offset,
+                            std::uint64_t& bytes) {
+        if (publishes(schedule, buffer)) {
+            offset = round_up(layout.total_bytes, kCacheLine);
+            bytes = std::min(buffer_bytes, schedule.window_bytes);
+            layout.total_bytes = offset + bytes;
+        }
+    };
+    append(BufferKind::input, schedule.input_bytes, layout.input_window, layout.input_window_bytes);
+    append(BufferKind::output, schedule.output_bytes, layout.output_window,
+           layout.output_window_bytes);
+    return layout;
+}
+
+std::vector<Schedule> with_windows(std::span<const Schedule> schedules) {
+    const Rewriter rewriter(schedules);
+    std::vector<Schedule> result;
+    result.reserve(schedules.size());
+    for (const Schedule& schedule : schedules) {
+        result.push_back(rewriter.rewrite(schedule));
+    }
+    return result;
+}
+
+} // namespace ucg::graph
