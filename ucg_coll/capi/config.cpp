@@ -117,6 +117,12 @@ const std::vector<Variable>& variables() {
              "Address space of this process's share of the node heap. Memory is used only for what "
              "is leased.",
              check_size},
+            {"STAGING", "1M",
+             "Memory of each rank of a group on one host that its peers read: scratch, and copies "
+             "of "
+             "buffers outside the heap. The first 16 groups have it. 0: ranks do not read one "
+             "another's memory.",
+             check_size},
             {"CMA", "y",
              "Copy long messages on a host once, by the kernel (process_vm_readv), where it "
              "permits "
@@ -231,6 +237,10 @@ LogLevel Config::log_level() const {
 }
 std::uint64_t Config::heap_bytes() const {
     return parse_size(value("HEAP_SIZE")).value();
+}
+
+std::uint64_t Config::staging_bytes() const {
+    return parse_size(value("STAGING")).value();
 }
 std::uint32_t Config::timeout_seconds() const {
     return parse_seconds(value("TIMEOUT")).value();

@@ -33,6 +33,8 @@ class Config {
     bool cma_enabled() const { return value("CMA") == "y"; }
     bool verify_plans() const { return value("VERIFY") == "y"; }
     std::uint64_t heap_bytes() const;
+    /// Of each rank and group.
+    std::uint64_t staging_bytes() const;
     std::uint32_t timeout_seconds() const;
     /// How long a wait polls before it sleeps; the greatest value: it never does.
     std::chrono::nanoseconds sleep_after() const;

@@ -121,6 +121,13 @@ const topo::Place& Context::place() {
     return *place_;
 }
 
+std::uint64_t Context::staging_for_group() const {
+    constexpr std::ptrdiff_t kGroupsMax = 16;
+    const auto with = std::count_if(groups_.begin(), groups_.end(),
+                                    [](const Group* group) { return group->has_staging(); });
+    return with < kGroupsMax ? config_.staging_bytes() : 0;
+}
+
 void Context::remove(Group& group) {
     groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
 }

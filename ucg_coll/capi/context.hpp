@@ -96,6 +96,8 @@ class Context {
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
     void add(Group& group) { groups_.push_back(&group); }
     void remove(Group& group);
+    /// What the next group may lease for its peers to read: nothing once many groups have.
+    std::uint64_t staging_for_group() const;
     bool has_groups() const { return !groups_.empty(); }
 
     /// Of all groups and UCX; of one group. Returns how many things happened. The caller holds the

@@ -58,6 +58,7 @@ struct Hello {
 struct ShmOffer {
     ShmAddress address;
     std::uint32_t made = 0;
+    std::uint32_t serves_malloc = 0;
 };
 
 class Former {
@@ -250,7 +251,19 @@ class Former {
             return step_down(*offers, status);
         }
         formation_.shm = std::move(made);
+        agree_on_staging(*offers);
         return true;
+    }
+
+    /// What ranks of one host read of one another. Nothing is said of other hosts.
+    void agree_on_staging(const std::vector<ShmOffer>& offers) {
+        if (formation_.placement.host_count() > 1 || formation_.shm == nullptr) {
+            return;
+        }
+        formation_.staging_bytes = formation_.shm->staging().size();
+        formation_.buffers_in_heap =
+            std::all_of(offers.begin(), offers.end(),
+                        [](const ShmOffer& offer) { return offer.serves_malloc != 0; });
     }
 
     /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its
@@ -270,6 +283,8 @@ class Former {
         options.single_copy_bytes_min = context_.config().cma_enabled()
                                             ? context_.profile().profile.memory.cma.bytes_min
                                             : ~std::uint64_t{0};
+        options.staging_bytes =
+            formation_.placement.host_count() == 1 ? context_.staging_for_group() : 0;
         options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
         Result<std::unique_ptr<ShmTransport>> made = ShmTransport::create(
             **heap, neighbours(), formation_.placement.index_on_host(rank_), options);
@@ -279,6 +294,7 @@ class Former {
         }
         mine.address = (*made)->address();
         mine.made = 1;
+        mine.serves_malloc = (*heap)->serves_malloc() ? 1 : 0;
         return std::move(*made);
     }
 

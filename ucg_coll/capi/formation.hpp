@@ -20,8 +20,10 @@ namespace ucg::capi {
 struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
-    bool builtin_costs = false; ///< Ranks found profiles that differ: none of them counts.
-    CpuLoad load;               ///< Of this host.
+    bool builtin_costs = false;      ///< Ranks found profiles that differ: none of them counts.
+    CpuLoad load;                    ///< Of this host.
+    std::uint64_t staging_bytes = 0; ///< That each rank has for its peers to read; on one host.
+    bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
     std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
     std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.
     std::vector<transport::Transport*> routes;    ///< By rank.

@@ -21,6 +21,8 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
       rank_count_(static_cast<Rank>(params.size)),
       waiter_(formation.load.ranks, formation.load.cpus, context.config().sleep_after()),
       placement_(std::move(formation.placement)),
+      shared_(plan::shared_memory(placement_, profile_, formation.staging_bytes,
+                                  formation.buffers_in_heap)),
       plans_(std::make_unique<PlanCache>(
           [this](const graph::Request& request) { return make_plan(request); })),
       shm_(std::move(formation.shm)), ucx_(std::move(formation.ucx)),
@@ -37,9 +39,10 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
     }
     engine_ = std::make_unique<engine::Engine>(std::move(transports));
     context_.add(*this);
-    log(LogLevel::info, "{}: rank {} of {} on {} hosts, shared memory {}, ucx {}{}", name_, rank_,
-        rank_count_, placement_.host_count(), shm_ ? "on" : "off", ucx_ ? "on" : "off",
-        formation.load.oversubscribed() ? ", oversubscribed" : "");
+    log(LogLevel::info,
+        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}{}", name_, rank_,
+        rank_count_, placement_.host_count(), shm_ ? "on" : "off", shared_.staging_bytes,
+        ucx_ ? "on" : "off", formation.load.oversubscribed() ? ", oversubscribed" : "");
 }
 
 Group::~Group() {
@@ -47,7 +50,7 @@ Group::~Group() {
 }
 
 plan::Facts Group::facts() const {
-    return {placement_, profile_};
+    return {placement_, profile_, shared_};
 }
 
 Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {
@@ -120,7 +123,10 @@ Status Group::prove(const graph::Request& request, std::string_view algorithm) c
         }
         schedules.push_back(std::move(*schedule));
     }
-    return graph::verify(schedules, {&request, 1});
+    const auto same_host = [](Rank a, Rank b, const void* placement) {
+        return static_cast<const topo::Placement*>(placement)->same_host(a, b);
+    };
+    return graph::verify(schedules, {&request, 1}, same_host, &placement_);
 }
 
 Status Group::outcome(const Collective& collective) const {

@@ -58,6 +58,9 @@ class Group {
     void query(ucg_group_attr_t& attributes) const;
     Status explain(const ucg_coll_params_t& params, std::FILE* stream) const;
 
+    /// Does the group have memory that its ranks read of one another?
+    bool has_staging() const { return shm_ != nullptr && !shm_->staging().empty(); }
+
     /// The ladder of a wait, at its first rung.
     const shm::Waiter& waiter() const { return waiter_; }
     /// Are messages held up by a peer's full ring?
@@ -77,6 +80,7 @@ class Group {
     Rank rank_count_;
     shm::Waiter waiter_;
     topo::Placement placement_;
+    plan::SharedMemory shared_;
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<transport::ShmTransport> shm_;

@@ -2,7 +2,18 @@
 
 #include <numeric>
 
+#include "ucg_coll/plan/sockets.hpp"
+
 namespace ucg::plan {
+
+SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
+                           std::uint64_t staging_bytes, bool in_place) {
+    if (placement.host_count() != 1 || placement.rank_count() < 2) {
+        return {};
+    }
+    return {staging_bytes, in_place, sockets_are_contiguous(placement),
+            cost::node_model(profile.memory, placement, 0)};
+}
 
 std::uint64_t uniform_bytes(const graph::Request& request) {
     switch (request.collective) {

@@ -10,10 +10,28 @@
 
 namespace ucg::plan {
 
-/// The uniform facts that a plan is a pure function of, beside the request. Borrowed.
+/// What ranks that read one another's memory have agreed on: the same on all ranks of a group.
+struct SharedMemory {
+    /// That each rank has for scratch and windows which its peers reach; 0: no rank is reached.
+    std::uint64_t staging_bytes = 0;
+    /// Do callers' buffers mostly lie where peers reach them? Only prices depend on it.
+    bool in_place = false;
+    /// Do ranks that are closer to one another than to others follow one another?
+    bool sockets_are_contiguous = true;
+    cost::NodeModel node; ///< Of the one host.
+};
+
+/// For a group whose ranks share `staging_bytes` each. Nothing is shared between hosts: then, as
+/// for a group of one rank, everything is as without. Takes time in the ranks times the sockets.
+SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
+                           std::uint64_t staging_bytes, bool in_place);
+
+/// The uniform facts that a plan is a pure function of, beside the request. Borrowed, but for the
+/// last.
 struct Facts {
     const topo::Placement& placement;
     const cost::Profile& profile;
+    SharedMemory shared = {};
 };
 
 /// The bytes of a request that all ranks know alike: `bytes`, the sum of receive.bytes for

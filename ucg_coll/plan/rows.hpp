@@ -14,21 +14,32 @@ extern const Algorithm kBcastKnomial;
 extern const Algorithm kBcastChain;
 extern const Algorithm kBcastScatterAllgather;
 extern const Algorithm kBcastTwoLevel;
+extern const Algorithm kBcastOneStage;
+extern const Algorithm kBcastTwoStage;
 
 extern const Algorithm kReduceKnomial;
 extern const Algorithm kReduceChain;
 extern const Algorithm kReduceRabenseifner;
 extern const Algorithm kReduceTwoLevel;
+extern const Algorithm kReduceNumaTree;
+extern const Algorithm kReduceTiled;
 
 extern const Algorithm kAllreduceRecursiveDoubling;
 extern const Algorithm kAllreduceRing;
 extern const Algorithm kAllreduceRabenseifner;
 extern const Algorithm kAllreduceTwoLevel;
+extern const Algorithm kAllreduceAllRead;
+extern const Algorithm kAllreduceTiledNaive;
+extern const Algorithm kAllreduceTiledCyclic;
+extern const Algorithm kAllreduceTiledHierarchical;
+extern const Algorithm kAllreduceNumaTree;
+extern const Algorithm kAllreduceNumaDissemination;
 
 extern const Algorithm kAllgatherRecursiveDoubling;
 extern const Algorithm kAllgatherBruck;
 extern const Algorithm kAllgatherRing;
 extern const Algorithm kAllgatherTwoLevel;
+extern const Algorithm kAllgatherPeerRead;
 
 extern const Algorithm kAllgathervBruck;
 extern const Algorithm kAllgathervRing;
@@ -36,6 +47,7 @@ extern const Algorithm kAllgathervRing;
 extern const Algorithm kAlltoallBruck;
 extern const Algorithm kAlltoallPairwise;
 extern const Algorithm kAlltoallLinear;
+extern const Algorithm kAlltoallPeerRead;
 
 extern const Algorithm kAlltoallvPairwise;
 extern const Algorithm kAlltoallvLinear;
@@ -43,11 +55,13 @@ extern const Algorithm kAlltoallvLinear;
 extern const Algorithm kGatherBinomial;
 extern const Algorithm kGatherLinear;
 extern const Algorithm kGatherTwoLevel;
+extern const Algorithm kGatherPeerRead;
 extern const Algorithm kGathervLinear;
 
 extern const Algorithm kScatterBinomial;
 extern const Algorithm kScatterLinear;
 extern const Algorithm kScatterTwoLevel;
+extern const Algorithm kScatterPeerRead;
 extern const Algorithm kScattervLinear;
 
 extern const Algorithm kReduceScatterRecursiveHalving;
@@ -57,6 +71,7 @@ extern const Algorithm kReduceScatterPairwise;
 extern const Algorithm kReduceScatterBlockRecursiveHalving;
 extern const Algorithm kReduceScatterBlockRing;
 extern const Algorithm kReduceScatterBlockPairwise;
+extern const Algorithm kReduceScatterBlockPeerRead;
 
 extern const Algorithm kScanRecursiveDoubling;
 extern const Algorithm kExscanRecursiveDoubling;

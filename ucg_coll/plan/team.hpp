@@ -14,6 +14,13 @@ class Team {
     /// All ranks 0 .. rank_count - 1, seen from `rank`.
     static Team whole(Rank rank_count, Rank rank) { return Team({}, rank_count, rank); }
 
+    /// All ranks, `first` at index 0, the others in order after it, starting over after the last.
+    static Team rotated(Rank rank_count, Rank rank, Rank first) {
+        Team team({}, rank_count, (rank - first + rank_count) % rank_count);
+        team.first_ = first;
+        return team;
+    }
+
     /// The ranks listed, in that order. `members` must outlive the team.
     /// REQUIRES: members[index] is the rank that builds, or becomes so by with().
     static Team of(std::span<const Rank> members, Rank index) {
@@ -35,7 +42,10 @@ class Team {
         if (index == substitute_index_) {
             return substitute_;
         }
-        return members_.empty() ? index : members_[static_cast<std::size_t>(index)];
+        if (!members_.empty()) {
+            return members_[static_cast<std::size_t>(index)];
+        }
+        return index < size_ - first_ ? index + first_ : index - (size_ - first_);
     }
 
   private:
@@ -45,6 +55,7 @@ class Team {
     std::span<const Rank> members_;
     Rank size_;
     Rank index_;
+    Rank first_ = 0; ///< The rank at index 0, where no members are listed.
     Rank substitute_index_ = kNoRank;
     Rank substitute_ = kNoRank;
 };

@@ -102,17 +102,39 @@ Status prove(const Facts& facts, const Algorithm& row, const Case& sample) {
         }
         schedules.push_back(std::move(*schedule));
     }
-    Status status = graph::verify(schedules, requests);
+    const auto same_host = [](Rank a, Rank b, const void* placement) {
+        return static_cast<const topo::Placement*>(placement)->same_host(a, b);
+    };
+    Status status = graph::verify(schedules, requests, same_host, &facts.placement);
     if (status.ok()) {
         return status;
     }
     return failure(status.code(), "{} by {}: {}", describe(sample), row.name, status.message());
 }
 
+namespace {
+
+/// `socket_of(rank)` on the one host.
+template <typename SocketOf>
+topo::Placement on_sockets(Rank count, SocketOf socket_of) {
+    std::vector<topo::Place> places;
+    for (Rank rank = 0; rank < count; ++rank) {
+        topo::Place place;
+        place.package = static_cast<std::uint32_t>(socket_of(rank));
+        place.core = static_cast<std::uint32_t>(rank);
+        places.push_back(place);
+    }
+    return topo::Placement(std::move(places));
+}
+
+} // namespace
+
 topo::Placement place(Layout layout, Rank count) {
     std::vector<std::uint32_t> hosts;
     const auto total = static_cast<std::uint32_t>(count);
     switch (layout) {
+    case Layout::sockets: return on_sockets(count, [](Rank rank) { return rank / 4; });
+    case Layout::dealt_sockets: return on_sockets(count, [](Rank rank) { return rank % 3; });
     case Layout::one_host: hosts.assign(total, 0); break;
     case Layout::pairs:
         for (std::uint32_t rank = 0; rank < total; ++rank) {

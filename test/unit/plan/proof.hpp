@@ -28,11 +28,15 @@ graph::Request request_of(const Case& sample, Rank rank);
 Status prove(const Facts& facts, const Algorithm& row, const Case& sample);
 
 /// `count` ranks on: one host; hosts of 2 in turn; hosts of 1, 2, 3, ...; hosts of up to 4, dealt
-/// round robin.
-enum class Layout { one_host, pairs, uneven, cyclic };
-inline constexpr Layout kLayouts[] = {Layout::one_host, Layout::pairs, Layout::uneven,
-                                      Layout::cyclic};
+/// round robin; one host with sockets of 4; one host with three sockets, dealt round robin.
+enum class Layout { one_host, pairs, uneven, cyclic, sockets, dealt_sockets };
+inline constexpr Layout kLayouts[] = {Layout::one_host, Layout::pairs,   Layout::uneven,
+                                      Layout::cyclic,   Layout::sockets, Layout::dealt_sockets};
 topo::Placement place(Layout layout, Rank count);
+
+/// How much memory ranks of one host share: none; so little that vectors go in several strips;
+/// enough for one.
+inline constexpr std::uint64_t kStagings[] = {0, 1024, 64 << 10};
 
 /// Which algorithms' parameters a profile brings about.
 enum class Prices {

@@ -67,8 +67,14 @@ unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank c
     const topo::Placement placement = place(layout, count);
     const cost::Profile profile = profile_for(prices);
     unsigned proved = 0;
-    for (const Length length : lengths_for(row)) {
-        proved += prove_size({placement, profile}, row, count, length);
+    for (const std::uint64_t staging : kStagings) {
+        const Facts facts{placement, profile, shared_memory(placement, profile, staging, false)};
+        if (staging > 0 && facts.shared.staging_bytes == 0) {
+            continue; // Several hosts share nothing.
+        }
+        for (const Length length : lengths_for(row)) {
+            proved += prove_size(facts, row, count, length);
+        }
     }
     return proved;
 }

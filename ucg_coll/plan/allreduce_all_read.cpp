@@ -1,0 +1,66 @@
+// Flat allreduce: every rank reads all vectors and combines them for itself, so that nothing is
+// written which another rank reads. For two ranks it moves no more bytes than any other algorithm.
+#include "ucg_coll/plan/shared_pieces.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+// A strip is overwritten when its place comes round again: two strips later, after all ranks have
+// announced the one between, and so have read it.
+constexpr std::uint32_t kRotation = 2;
+
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kRotation);
+}
+
+/// In place a rank would write its result over what others still read.
+bool eligible(const Facts& facts, const graph::Request& request) {
+    return !request.in_place && strips_fit(facts, request, kRotation);
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
+    const cost::MemoryLevel& level = facts.profile.memory.level(facts.placement.widest_on_host());
+    return publish_ns(facts, request.bytes) + meet_ns(facts) +
+           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
+               return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
+           });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllreduceAllRead.name);
+    const Team team = Team::whole(request.rank_count, rank);
+    const Strips strips = strips_of(facts, request);
+    const Slice source = builder.input(0, request.bytes);
+    const Slice target = builder.output(0, request.bytes);
+    builder.window(strips.window_bytes());
+    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
+        const graph::OpId published = builder.publish(strip.of(source), strip.after);
+        OpIds known = {published};
+        meet(builder, facts, team, known);
+        std::vector<Slice> operands;
+        for (const Rank peer : reading_order(team, false)) {
+            operands.push_back(at_rank(peer, strip.of(source)));
+        }
+        return StripOps{published, {builder.reduce(operands, strip.of(target), known)}};
+    });
+    meet(builder, facts, team, last); // Nobody leaves while others read its vector.
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kAllreduceAllRead = {
+    .name = "all_read",
+    .collective = graph::Collective::allreduce,
+    .summary = "every rank reads and combines all vectors for itself",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "one host, several ranks, staging memory that they share, and not in place",
+};
+
+} // namespace ucg::plan

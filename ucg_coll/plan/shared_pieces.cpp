@@ -1,0 +1,52 @@
+#include "ucg_coll/plan/shared_pieces.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ucg::plan {
+
+bool reads_peers(const Facts& facts, const graph::Request& request) {
+    return facts.shared.staging_bytes > 0 && request.rank_count > 1 && uniform_bytes(request) > 0;
+}
+
+bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places) {
+    return reads_peers(facts, request) &&
+           strips_for(facts.shared, uniform_bytes(request), request.element_bytes, 1, places)
+                   .strip_bytes > 0;
+}
+
+void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last) {
+    barrier_dissemination(builder, team, barrier_dissemination_radix(host_link(facts), team.size()),
+                          last);
+}
+
+double meet_ns(const Facts& facts) {
+    const Link link = host_link(facts);
+    const Rank count = facts.placement.rank_count();
+    return barrier_dissemination_ns(link, count, barrier_dissemination_radix(link, count));
+}
+
+double publish_ns(const Facts& facts, std::uint64_t bytes) {
+    return facts.shared.in_place ? 0 : cost::overwrite_ns(facts.profile.memory, bytes);
+}
+
+graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {
+    const std::uint64_t unit = std::lcm(element_bytes, std::uint64_t{kCacheLine});
+    const std::uint64_t units = divide_up(strip.length, unit);
+    const auto border = [&](Rank tile) {
+        const auto before = static_cast<std::uint64_t>(tile);
+        return std::min(units * before / static_cast<std::uint64_t>(count) * unit, strip.length);
+    };
+    return part(strip, border(index), border(index + 1) - border(index));
+}
+
+std::vector<Rank> reading_order(const Team& team, bool cyclic) {
+    std::vector<Rank> order;
+    order.reserve(static_cast<std::size_t>(team.size()));
+    for (Rank step = 0; step < team.size(); ++step) {
+        order.push_back(team.rank(cyclic ? (team.index() + step) % team.size() : step));
+    }
+    return order;
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,46 @@
+// What the algorithms share in which ranks of one host read one another's memory: Li, Hoefler and
+// Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013). They serve groups
+// of one host. Vectors are published strip by strip; whoever does not reach a buffer in place reads
+// a copy in a window.
+#pragma once
+
+#include "ucg_coll/plan/rows.hpp"
+#include "ucg_coll/plan/sockets.hpp"
+#include "ucg_coll/plan/strips.hpp"
+
+namespace ucg::plan {
+
+/// Eligibility: several ranks that reach one another's memory, and something to read.
+bool reads_peers(const Facts& facts, const graph::Request& request);
+/// What it asks for, in words.
+inline constexpr std::string_view kNeedsSharedMemory =
+    "one host, several ranks, and staging memory that they share";
+
+/// Do `places` strips of a cache line's elements each fit the staging memory?
+bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places);
+
+/// All members know that all have arrived: by signals in as many rounds as are cheapest.
+void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);
+double meet_ns(const Facts& facts);
+
+/// Copying what is published to windows, which peers read last; nothing where they reach it.
+double publish_ns(const Facts& facts, std::uint64_t bytes);
+
+/// Tile `index` of `count` of a strip: whole elements, and cache lines where elements fit them.
+graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes);
+
+/// The order in which a rank reads the vectors of a team: ranks rising, or, where the operator
+/// commutes and `cyclic`, from its own on, so that no vector is everybody's first (Mamidala et
+/// al.).
+std::vector<Rank> reading_order(const Team& team, bool cyclic);
+
+/// Prices per strip, for all strips: `strip_ns(bytes)` is that of one.
+template <typename StripNs>
+double for_strips_ns(const Strips& strips, StripNs&& strip_ns) {
+    const std::uint64_t whole = strips.total_bytes / strips.strip_bytes;
+    const std::uint64_t rest = strips.total_bytes % strips.strip_bytes;
+    const double ns = static_cast<double>(whole) * (whole > 0 ? strip_ns(strips.strip_bytes) : 0);
+    return ns + (rest > 0 ? strip_ns(rest) : 0);
+}
+
+} // namespace ucg::plan
