@@ -1,0 +1,310 @@
+// Simulated times against closed forms, and what must hold whatever the model.
+#include <algorithm>
+#include <array>
+
+#include "test/support/catch.hpp"
+#include "test/unit/sim/support.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+using namespace ucg;
+using namespace ucg::test;
+using sim::Distribution;
+using sim::Picoseconds;
+using sim::to_picoseconds;
+
+namespace {
+
+using Factors = std::vector<std::uint32_t>;
+
+bool all_equal(const std::vector<Picoseconds>& times, Picoseconds expected) {
+    return std::all_of(times.begin(), times.end(),
+                       [&](Picoseconds time) { return time == expected; });
+}
+
+sim::Options network_only(const sim::Network& network) {
+    sim::Options options;
+    options.network = network;
+    return options;
+}
+
+/// When each rank of a broadcast tree has the vector, by what equation 3 says of its parent's
+/// sends.
+void follow_tree(const std::vector<graph::Schedule>& schedules, const cost::PipeliningPostal& model,
+                 Rank rank, double has_it_ns, std::vector<double>& times_ns) {
+    times_ns[static_cast<std::size_t>(rank)] = has_it_ns;
+    double left_ns = has_it_ns;
+    for (const graph::Op& op : schedules[static_cast<std::size_t>(rank)].ops) {
+        if (op.kind == graph::OpKind::send) {
+            const auto bytes = static_cast<double>(op.source.length);
+            left_ns += model.alpha_r_ns + bytes * model.beta_ns_per_byte;
+            follow_tree(schedules, model, op.peer, left_ns + model.alpha_p_ns, times_ns);
+            times_ns[static_cast<std::size_t>(rank)] = left_ns;
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("sim: recursive doubling takes what equation 4 says, on every rank", "[sim]") {
+    for (const Rank ranks : {2, 4, 8, 16, 64}) {
+        for (const std::uint64_t bytes : {8, 1024}) {
+            const auto placement = topo::Placement::one_host(ranks);
+            const auto schedules =
+                planned(placement, allreduce_of(bytes, ranks), "recursive_doubling");
+            const Factors twos(ceil_log2(static_cast<std::uint64_t>(ranks)), 2);
+            const sim::Outcome outcome = simulated(schedules, options_of(kPaper));
+            INFO(ranks << " ranks, " << bytes << " bytes");
+            CHECK(
+                all_equal(outcome.finish, to_picoseconds(cost::factored_ns(kPaper, twos, bytes))));
+            CHECK(outcome.message_count == static_cast<std::uint64_t>(ranks) * twos.size());
+        }
+    }
+}
+
+TEST_CASE("sim: the paper's example: eight ranks, 8 bytes", "[sim]") {
+    const Factors one_phase = {8};
+    const Factors doubling = {2, 2, 2};
+    CHECK(simulated(multi_way_exchange(doubling, 8), options_of(kPaper)).completion() == 1'539'600);
+    CHECK(simulated(multi_way_exchange(one_phase, 8), options_of(kPaper)).completion() ==
+          1'192'400);
+}
+
+TEST_CASE("sim: factored schedules take the sum of their phases", "[sim]") {
+    const std::vector<Factors> all = {{2}, {3, 2}, {2, 3}, {8}, {4, 4}, {5, 3, 2}, {3, 3, 3, 3}};
+    for (const Factors& factors : all) {
+        for (const std::uint64_t bytes : {8, 1000}) {
+            INFO("first factor " << factors[0] << " of " << factors.size());
+            const auto schedules = multi_way_exchange(factors, bytes);
+            const cost::PipeliningPostal priced = {.alpha_p_ns = 400,
+                                                   .alpha_r_ns = 100,
+                                                   .beta_ns_per_byte = 0.4,
+                                                   .gamma_ns_per_byte = 0.25,
+                                                   .reduce_fixed_ns = 10};
+            CHECK(all_equal(simulated(schedules, options_of(priced)).finish,
+                            to_picoseconds(cost::factored_ns(priced, factors, bytes))));
+            const cost::Postal postal = {.alpha_ns = 500, .beta_ns_per_byte = 0.4};
+            CHECK(all_equal(simulated(schedules, network_only(postal)).finish,
+                            to_picoseconds(cost::factored_ns(postal, factors, bytes))));
+        }
+    }
+}
+
+TEST_CASE("sim: phases under the LogP family take their closed forms", "[sim]") {
+    for (const std::uint32_t factor : {2U, 3U, 5U, 9U}) {
+        const Factors factors = {factor};
+        const auto schedules = multi_way_exchange(factors, 40);
+        const auto check = [&](const auto& model) {
+            CHECK(all_equal(simulated(schedules, network_only(model)).finish,
+                            to_picoseconds(cost::factored_ns(model, factors, 40))));
+        };
+        INFO("factor " << factor);
+        check(cost::LogP{.latency_ns = 100, .overhead_ns = 20, .gap_ns = 30});
+        check(cost::LogP{.latency_ns = 10, .overhead_ns = 20, .gap_ns = 5});
+        check(cost::LogfP{.latency_ns = 100, .overhead_ns = 20, .gap_ns = 30, .free_messages = 3});
+        check(cost::LogGp{
+            .latency_ns = 100, .overhead_ns = 20, .gap_ns = 30, .gap_per_byte_ns = 0.5});
+    }
+}
+
+TEST_CASE("sim: k-nomial broadcasts take what follows from equation 3 along the tree", "[sim]") {
+    for (const Rank ranks : {2, 5, 8, 27, 100}) {
+        graph::Request request = request_of(graph::Collective::bcast, ranks, 64);
+        request.root = 1;
+        const auto schedules = planned(topo::Placement::one_host(ranks), request, "knomial");
+        std::vector<double> expected_ns(static_cast<std::size_t>(ranks));
+        follow_tree(schedules, kPaper, 1, 0, expected_ns);
+        const sim::Outcome outcome = simulated(schedules, options_of(kPaper));
+        INFO(ranks << " ranks");
+        for (std::size_t rank = 0; rank < expected_ns.size(); ++rank) {
+            CHECK(outcome.finish[rank] == to_picoseconds(expected_ns[rank]));
+        }
+    }
+}
+
+TEST_CASE("sim: each level of a profile has its price", "[sim]") {
+    const cost::Profile& profile = cost::default_profile();
+    const graph::Request request = request_of(graph::Collective::bcast, 2, 1000);
+    const auto check_distance = [&](const topo::Placement& placement, topo::Distance distance) {
+        const sim::Outcome outcome = simulated(planned(placement, request, "knomial"), placement,
+                                               network_only(profile.levels));
+        CHECK(outcome.completion() ==
+              to_picoseconds(cost::message_ns(profile.level(distance), 1000)));
+    };
+    check_distance(topo::Placement::one_host(2), topo::Distance::host);
+    check_distance(topo::Placement::regular(2, 1), topo::Distance::network);
+}
+
+TEST_CASE("sim: a repeat takes as long as the same ops written out", "[sim]") {
+    for (const std::uint64_t bytes : {std::uint64_t{1} << 16, std::uint64_t{100'000}}) {
+        const graph::Request request = request_of(graph::Collective::bcast, 5, bytes);
+        const auto schedules = planned(topo::Placement::one_host(5), request, "chain");
+        REQUIRE(!schedules[1].repeats.empty());
+        std::vector<graph::Schedule> unrolled;
+        unrolled.reserve(schedules.size());
+        for (const graph::Schedule& schedule : schedules) {
+            unrolled.push_back(graph::unroll(schedule));
+        }
+        // Messages that leave and arrive before the next may: slots never limit them.
+        const sim::Options options =
+            network_only(cost::Postal{.alpha_ns = 500, .beta_ns_per_byte = 0.25});
+        const sim::Outcome repeated = simulated(schedules, options);
+        const sim::Outcome written_out = simulated(unrolled, options);
+        CHECK(repeated.finish == written_out.finish);
+        CHECK(repeated.message_count == written_out.message_count);
+        CHECK(repeated.message_bytes == 4 * bytes);
+    }
+}
+
+TEST_CASE("sim: a rank that comes late holds up those that depend on it", "[sim]") {
+    const auto placement = topo::Placement::one_host(8);
+    const auto schedules = planned(placement, allreduce_of(8, 8), "recursive_doubling");
+    sim::Options options = options_of(kPaper);
+    options.arrival_ns.assign(8, 0);
+    options.arrival_ns[3] = 5000;
+    const sim::Outcome outcome = simulated(schedules, options);
+    // Its partner has what it needs 500 ns and more after that; all others are behind these two.
+    const double on_time_ns = cost::factored_ns(kPaper, Factors{2, 2, 2}, 8);
+    CHECK(outcome.entered[3] == 5'000'000);
+    CHECK(outcome.completion() == to_picoseconds(5000 + on_time_ns));
+    // The late rank finds its partner's vector there.
+    CHECK(outcome.finish[3] < outcome.completion());
+}
+
+TEST_CASE("sim: the ranks of a host share its link", "[sim]") {
+    constexpr Rank kPerHost = 4;
+    const auto placement = topo::Placement::regular(2, kPerHost);
+    // Each rank of host 0 exchanges with the one of host 1 that has its index.
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < 2 * kPerHost; ++rank) {
+        graph::Builder builder(allreduce_of(1000, 2 * kPerHost), rank, "pairs");
+        const Rank peer = rank < kPerHost ? rank + kPerHost : rank - kPerHost;
+        builder.recv(peer, builder.output(0, 1000));
+        builder.send(peer, builder.input(0, 1000));
+        schedules.push_back(builder.finish());
+    }
+    sim::Options options = options_of(kPaper);
+    const Picoseconds alone = to_picoseconds(400 + 100 + 400);
+    CHECK(simulated(schedules, placement, options).completion() == alone);
+
+    // As fast as one rank: the others wait for their turn, once.
+    options.host_link = sim::HostLink{.per_message_ns = 0, .per_byte_ns = 0.4};
+    CHECK(simulated(schedules, placement, options).completion() ==
+          alone + (kPerHost - 1) * to_picoseconds(400));
+    // On one host the link is not used.
+    CHECK(simulated(schedules, topo::Placement::one_host(2 * kPerHost), options).completion() ==
+          alone);
+    // A link that serves all of them at once adds nothing to what leaves together, but its turns.
+    options.host_link = sim::HostLink{.per_message_ns = 0, .per_byte_ns = 0.1};
+    CHECK(simulated(schedules, placement, options).completion() ==
+          alone + (kPerHost - 1) * to_picoseconds(100));
+}
+
+TEST_CASE("sim: noise is drawn by the seed alone", "[sim][noise]") {
+    const auto placement = topo::Placement::one_host(16);
+    const auto schedules = planned(placement, allreduce_of(8, 16), "recursive_doubling");
+    const sim::Outcome quiet = simulated(schedules, options_of(kPaper));
+    for (const Distribution& distribution : {Distribution{Distribution::Kind::uniform, 0, 100},
+                                             Distribution{Distribution::Kind::exponential, 50, 0},
+                                             Distribution{Distribution::Kind::normal, 50, 20},
+                                             Distribution{Distribution::Kind::pareto, 10, 2}}) {
+        sim::Options options = options_of(kPaper);
+        options.message_noise = distribution;
+        options.compute_noise = distribution;
+        options.skew = distribution;
+        const sim::Outcome first = simulated(schedules, options, 1);
+        CHECK(simulated(schedules, options, 1).finish == first.finish);
+        CHECK(simulated(schedules, options, 2).finish != first.finish);
+        CHECK(first.completion() > quiet.completion());
+        // Links that are never full change the order of events, not the outcome.
+        options.host_link = sim::HostLink{};
+        const auto apart = topo::Placement::regular(16, 1);
+        CHECK(simulated(schedules, apart, options, 1).finish == first.finish);
+    }
+}
+
+TEST_CASE("sim: every algorithm of the planner runs to its end", "[sim]") {
+    const cost::Profile& profile = cost::default_profile();
+    for (const auto& [hosts, per_host] : {std::pair{1, 7}, {2, 4}, {3, 2}}) {
+        const auto placement = topo::Placement::regular(hosts, per_host);
+        const plan::Facts facts{placement, profile};
+        sim::Options options = network_only(profile.levels);
+        options.compute = sim::compute_of(profile);
+        options.host_link = sim::HostLink{.per_message_ns = 100, .per_byte_ns = 0.45};
+        for (const plan::Algorithm& row : plan::algorithms()) {
+            const bool is_barrier = row.collective == graph::Collective::barrier;
+            graph::Request request =
+                request_of(row.collective, placement.rank_count(), is_barrier ? 0 : 1U << 16);
+            request.element_bytes = 8;
+            if (graph::has_block_vectors(row.collective) || !row.eligible(facts, request)) {
+                continue;
+            }
+            INFO(graph::name(row.collective) << ' ' << row.name);
+            const auto schedules = planned(placement, request, row.name);
+            std::uint64_t sends = 0;
+            for (const graph::Schedule& schedule : schedules) {
+                for (const graph::Op& op : graph::unroll(schedule).ops) {
+                    sends += op.kind == graph::OpKind::send || op.kind == graph::OpKind::signal;
+                }
+            }
+            sim::Trace trace;
+            const sim::Outcome outcome = simulated(schedules, placement, options, 1, &trace);
+            CHECK(outcome.message_count == sends);
+            CHECK(trace.transfers.size() == sends);
+            CHECK(std::all_of(trace.transfers.begin(), trace.transfers.end(), [](const auto& t) {
+                return t.begin <= t.left && t.left <= t.arrived && t.arrived <= t.taken;
+            }));
+            CHECK(simulated(schedules, placement, options).finish == outcome.finish);
+        }
+    }
+}
+
+TEST_CASE("sim: programs that do not fit together are refused by name", "[sim]") {
+    const auto placement = topo::Placement::one_host(2);
+    const sim::Options options = options_of(kPaper);
+    const auto run = [&](const char* first, const char* second) {
+        sim::Simulator simulator(placement, options);
+        for (const char* text : {first, second}) {
+            const Result<graph::Schedule> schedule = graph::parse_text(text);
+            INFO(schedule.status().message());
+            REQUIRE(schedule.ok());
+            simulator.add(*schedule);
+        }
+        const Result<sim::Outcome> outcome = simulator.run(1);
+        REQUIRE(!outcome.ok());
+        CHECK(outcome.status().code() == Code::invalid_argument);
+        return std::string(outcome.status().message());
+    };
+    const char* const idle =
+        "schedule allreduce x rank 1 of 2 input 8 output 8 scratch 0 element 8\n";
+    CHECK(run("schedule allreduce x rank 0 of 2 input 8 output 8 scratch 0 element 8\n"
+              "0: send to 1 input[0:8]\n",
+              idle) == "rank 1 never receives a message from rank 0");
+    CHECK(run("schedule allreduce x rank 0 of 2 input 8 output 8 scratch 0 element 8\n"
+              "0: await 1\n",
+              idle)
+              .find("rank 0 waits for ever") == 0);
+    CHECK(run("schedule allreduce x rank 0 of 2 input 8 output 8 scratch 0 element 8\n"
+              "0: send to 1 input[0:8]\n",
+              "schedule allreduce x rank 1 of 2 input 8 output 8 scratch 0 element 8\n"
+              "0: recv from 0 output[0:4]\n") ==
+          "rank 0 sends 8 bytes to rank 1, which expects 4 bytes");
+}
+
+TEST_CASE("sim: options out of range are refused", "[sim]") {
+    sim::Options options = options_of(kPaper);
+    CHECK(sim::check(options, 4).ok());
+    options.arrival_ns = {1, 2};
+    CHECK(!sim::check(options, 4).ok());
+    options.arrival_ns = {1, 2, -3, 4};
+    CHECK(!sim::check(options, 4).ok());
+    options.arrival_ns.clear();
+    options.skew = {Distribution::Kind::uniform, 5, 1};
+    CHECK(!sim::check(options, 4).ok());
+    options.skew = {Distribution::Kind::pareto, 5, 0};
+    CHECK(!sim::check(options, 4).ok());
+    options.skew = {};
+    options.network = cost::LogfP{.free_messages = 0};
+    CHECK(!sim::check(options, 4).ok());
+    options.network = cost::Postal{.alpha_ns = -1};
+    CHECK(!sim::check(options, 4).ok());
+}

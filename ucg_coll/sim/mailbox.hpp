@@ -1,0 +1,72 @@
+// Internal to ucg_coll/sim: pairs sends with receives. The k-th send from a to b meets the k-th
+// recv at b from a, whichever is issued first; signals and messages are counted apart. Only the
+// first of two is kept until the second comes, so memory is in what is outstanding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/sim/time.hpp"
+
+namespace ucg::sim {
+
+using MessageId = std::uint32_t;
+inline constexpr MessageId kNoMessage = 0xffffffffU;
+
+/// A message, from the first of its two ops to the moment it is taken in.
+struct Message {
+    static constexpr Picoseconds kUnknown = -1;
+
+    Picoseconds arrival = kUnknown;
+    Picoseconds take = 0;
+    std::uint64_t bytes = 0;
+    Rank waiter = kNoRank;       ///< Who can do nothing before it arrives.
+    MessageId next = kNoMessage; ///< In its lane, or in the list of free ones.
+    std::uint32_t transfer = 0;  ///< Into Trace::transfers, if there is one.
+};
+
+enum class End : std::uint8_t { send, recv };
+
+class Mailbox {
+  public:
+    struct Lane {
+        Rank from = 0;
+        Rank to = 0;
+        bool is_signal = false;
+    };
+
+    /// The message that the next op of this end belongs to. Has the other end been here before?
+    struct Match {
+        MessageId id = kNoMessage;
+        bool completes = false;
+    };
+    Match match(const Lane& lane, End end, std::uint64_t bytes);
+
+    Message& operator[](MessageId id) { return messages_[id]; }
+    void release(MessageId id);
+
+    /// A lane of which one end has not been matched; the first by rank.
+    std::optional<Lane> unmatched() const;
+
+  private:
+    struct Pending {
+        MessageId first = kNoMessage;
+        MessageId last = kNoMessage;
+        End end = End::send;
+    };
+    /// Ranks have 31 bits.
+    static std::uint64_t key(const Lane& lane) {
+        return static_cast<std::uint64_t>(lane.from) << 32 |
+               static_cast<std::uint64_t>(lane.to) << 1 | (lane.is_signal ? 1U : 0U);
+    }
+    MessageId add(std::uint64_t bytes);
+
+    std::vector<Message> messages_;
+    std::unordered_map<std::uint64_t, Pending> pending_;
+    MessageId free_ = kNoMessage;
+};
+
+} // namespace ucg::sim

@@ -1,0 +1,126 @@
+#include "ucg_coll/sim/prices.hpp"
+
+#include <cmath>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+namespace ucg::sim {
+
+namespace {
+
+using Named = std::pair<std::string_view, double>;
+
+Status check_prices(std::initializer_list<Named> prices) {
+    for (const auto& [name, value] : prices) {
+        if (!std::isfinite(value) || value < 0) {
+            return failure(Code::invalid_argument,
+                           "{}: expected a finite number that is not negative, found {}", name,
+                           value);
+        }
+    }
+    return {};
+}
+
+Status check_model(const cost::Postal& model) {
+    return check_prices({{"alpha", model.alpha_ns},
+                         {"beta", model.beta_ns_per_byte},
+                         {"gamma", model.gamma_ns_per_byte},
+                         {"compute", model.reduce_fixed_ns}});
+}
+
+Status check_model(const cost::PipeliningPostal& model) {
+    return check_prices({{"alpha_p", model.alpha_p_ns},
+                         {"alpha_r", model.alpha_r_ns},
+                         {"beta", model.beta_ns_per_byte},
+                         {"gamma", model.gamma_ns_per_byte},
+                         {"compute", model.reduce_fixed_ns}});
+}
+
+Status check_model(const cost::LogP& model) {
+    return check_prices(
+        {{"latency", model.latency_ns}, {"overhead", model.overhead_ns}, {"gap", model.gap_ns}});
+}
+
+Status check_model(const cost::LogfP& model) {
+    if (model.free_messages == 0) {
+        return {Code::invalid_argument, "free messages: expected at least 1, found 0"};
+    }
+    return check_model(cost::LogP{model.latency_ns, model.overhead_ns, model.gap_ns});
+}
+
+Status check_model(const cost::LogGp& model) {
+    return check_prices({{"latency", model.latency_ns},
+                         {"overhead", model.overhead_ns},
+                         {"gap", model.gap_ns},
+                         {"gap per byte", model.gap_per_byte_ns}});
+}
+
+Status check_model(const PerLevel& levels) {
+    for (const cost::LogGp& level : levels) {
+        if (Status status = check_model(level); !status.ok()) {
+            return status;
+        }
+    }
+    return {};
+}
+
+cost::MessageTerms terms(const PerLevel& levels, topo::Distance distance, std::uint64_t bytes) {
+    return cost::message_terms(levels[static_cast<std::size_t>(distance)], bytes);
+}
+
+template <typename Model>
+cost::MessageTerms terms(const Model& model, topo::Distance /*distance*/, std::uint64_t bytes) {
+    return cost::message_terms(model, bytes);
+}
+
+} // namespace
+
+cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
+                                 std::uint64_t bytes) {
+    return std::visit([&](const auto& model) { return terms(model, distance, bytes); }, network);
+}
+
+double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes) {
+    const double combinations = operands > 0 ? operands - 1 : 0;
+    return compute.reduction_ns + combinations * compute.combine_ns +
+           static_cast<double>(bytes) * (operands * compute.operand_ns_per_byte +
+                                         combinations * compute.combine_ns_per_byte);
+}
+
+double copy_ns(const Compute& compute, std::uint64_t bytes) {
+    return static_cast<double>(bytes) * compute.copy_ns_per_byte;
+}
+
+Compute compute_of(const cost::Postal& model) {
+    return {.combine_ns = model.reduce_fixed_ns, .combine_ns_per_byte = model.gamma_ns_per_byte};
+}
+
+Compute compute_of(const cost::PipeliningPostal& model) {
+    return {.combine_ns = model.reduce_fixed_ns, .combine_ns_per_byte = model.gamma_ns_per_byte};
+}
+
+Compute compute_of(const cost::Profile& profile) {
+    return {.copy_ns_per_byte = profile.copy_per_byte_ns,
+            .reduction_ns = profile.reduce_fixed_ns,
+            .operand_ns_per_byte = profile.reduce_per_byte_ns};
+}
+
+Status check(const Network& network) {
+    return std::visit([](const auto& model) { return check_model(model); }, network);
+}
+
+Status check(const Compute& compute) {
+    return check_prices({{"copy", compute.copy_ns_per_byte},
+                         {"reduction", compute.reduction_ns},
+                         {"compute", compute.combine_ns},
+                         {"operand", compute.operand_ns_per_byte},
+                         {"gamma", compute.combine_ns_per_byte}});
+}
+
+Status check(const HostLink& link) {
+    return check_prices(
+        {{"link per message", link.per_message_ns}, {"link per byte", link.per_byte_ns}});
+}
+
+} // namespace ucg::sim

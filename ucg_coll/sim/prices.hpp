@@ -1,0 +1,61 @@
+// What a simulation charges for: messages by a model of the network, computation by the byte, and
+// what the ranks of a host share on their way out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <variant>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::sim {
+
+/// A LogGP model for each topo::Distance, as in a cost profile.
+using PerLevel = std::array<cost::LogGp, topo::kDistanceCount>;
+
+/// All but the last see equal links between all ranks.
+using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, cost::LogfP,
+                             cost::LogGp, PerLevel>;
+
+/// What a message of `bytes` between ranks at that distance does at its two ends.
+cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
+                                 std::uint64_t bytes);
+
+/// A reduction of k operands of n bytes costs
+///   reduction_ns + (k - 1) combine_ns + n (k operand_ns_per_byte + (k - 1) combine_ns_per_byte):
+/// profiles count operands, the papers' models combinations of two.
+struct Compute {
+    double copy_ns_per_byte = 0;
+    double reduction_ns = 0;
+    double combine_ns = 0;
+    double operand_ns_per_byte = 0;
+    double combine_ns_per_byte = 0;
+
+    bool operator==(const Compute&) const = default;
+};
+double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes);
+double copy_ns(const Compute& compute, std::uint64_t bytes);
+
+/// The papers' models have no price for copies.
+Compute compute_of(const cost::Postal& model);
+Compute compute_of(const cost::PipeliningPostal& model);
+Compute compute_of(const cost::Profile& profile);
+
+/// The link of each host, which carries one message at a time in each direction: what a message
+/// keeps it. A message alone on its way passes while it is being sent, so a link that is no slower
+/// than the sender adds nothing.
+struct HostLink {
+    double per_message_ns = 0;
+    double per_byte_ns = 0;
+
+    bool operator==(const HostLink&) const = default;
+};
+
+/// Are all prices finite and not negative, and f of LogfP at least 1? The message names which not.
+Status check(const Network& network);
+Status check(const Compute& compute);
+Status check(const HostLink& link);
+
+} // namespace ucg::sim

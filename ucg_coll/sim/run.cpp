@@ -1,0 +1,362 @@
+#include "ucg_coll/sim/run.hpp"
+
+#include <algorithm>
+
+namespace ucg::sim {
+
+namespace {
+
+using graph::OpKind;
+
+constexpr Picoseconds kNotFinished = -1;
+
+bool is_signal(OpKind kind) {
+    return kind == OpKind::signal || kind == OpKind::await;
+}
+
+} // namespace
+
+Run::Run(const topo::Placement& placement, const Options& options,
+         std::span<const Program> programs, std::uint64_t seed, Trace* trace)
+    : placement_(placement), options_(options), programs_(programs), seed_(seed), trace_(trace),
+      states_(programs.size()) {
+    if (options.host_link) {
+        links_.emplace(*options.host_link, placement.host_count());
+    }
+    if (trace_ != nullptr) {
+        *trace_ = {};
+    }
+    std::size_t slots = 0;
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+        states_[i].first_slot = slots;
+        slots += programs[i].slot_count;
+    }
+    slots_.resize(slots);
+    outcome_.entered.reserve(states_.size());
+    outcome_.finish.assign(states_.size(), kNotFinished);
+}
+
+Result<Outcome> Run::go() {
+    for (Rank rank = 0; rank < static_cast<Rank>(states_.size()); ++rank) {
+        Picoseconds entered = draw(options_.skew, seed_, Stream::arrival, rank, 0);
+        if (!options_.arrival_ns.empty()) {
+            entered += to_picoseconds(options_.arrival_ns[static_cast<std::size_t>(rank)]);
+        }
+        outcome_.entered.push_back(entered);
+        state(rank).clock = entered;
+        record(Activity::Kind::late, rank, 0);
+        push(EventKind::resume, entered, static_cast<std::uint32_t>(rank));
+    }
+    while (!events_.empty()) {
+        const Event event = events_.top();
+        events_.pop();
+        if (event.kind != EventKind::resume) {
+            pass_link(event);
+            continue;
+        }
+        if (Status status = advance(static_cast<Rank>(event.subject)); !status.ok()) {
+            return status;
+        }
+    }
+    if (Status status = check_end(); !status.ok()) {
+        return status;
+    }
+    return std::move(outcome_);
+}
+
+void Run::push(EventKind kind, Picoseconds time, std::uint32_t subject) {
+    events_.push({time, event_count_++, subject, kind});
+}
+
+void Run::record(Activity::Kind kind, Rank rank, Picoseconds start) {
+    const RankState& state = states_[static_cast<std::size_t>(rank)];
+    if (trace_ != nullptr && state.clock > start) {
+        trace_->activities.push_back({kind, rank, state.step, state.iteration, start, state.clock});
+    }
+}
+
+/// The repeat that the rank's next step is in; null if none.
+const graph::Repeat* Run::repeat_of(const RankState& state, const Program& program) {
+    if (state.repeat == program.repeats.size() ||
+        state.step < program.repeats[state.repeat].first_op) {
+        return nullptr;
+    }
+    return &program.repeats[state.repeat];
+}
+
+std::uint64_t Run::bytes_of(const RankState& state, const Program& program) {
+    const graph::Repeat* repeat = repeat_of(state, program);
+    const std::uint64_t bytes = program.steps[state.step].bytes;
+    const bool last = repeat != nullptr && bytes == repeat->segment_bytes &&
+                      state.iteration + 1 == repeat->iterations;
+    return last ? repeat->last_bytes : bytes;
+}
+
+void Run::next_step(RankState& state, const Program& program) {
+    const graph::Repeat* repeat = repeat_of(state, program);
+    ++state.step;
+    if (repeat == nullptr || state.step < repeat->first_op + repeat->op_count) {
+        return;
+    }
+    if (++state.iteration < repeat->iterations) {
+        state.step = repeat->first_op;
+    } else {
+        state.iteration = 0;
+        ++state.repeat;
+    }
+}
+
+Status Run::advance(Rank rank) {
+    const Program& program = programs_[static_cast<std::size_t>(rank)];
+    RankState& state = this->state(rank);
+    const auto end = static_cast<std::uint32_t>(program.steps.size() - 1);
+    while (state.step < end) {
+        collect_waits(state, program);
+        if (!wait(rank, state)) {
+            return {};
+        }
+        if (Status status = issue(rank, state, program.steps[state.step]); !status.ok()) {
+            return status;
+        }
+        if (state.clock > kTimeEnd) {
+            return failure(Code::invalid_argument,
+                           "rank {}, op {}: the simulation has come to {} s, the limit", rank,
+                           state.step, to_ns(kTimeEnd) / 1e9);
+        }
+        next_step(state, program);
+    }
+    collect_all(state, program);
+    if (wait(rank, state)) {
+        outcome_.finish[static_cast<std::size_t>(rank)] = state.clock;
+    }
+    return {};
+}
+
+void Run::collect_waits(const RankState& state, const Program& program) {
+    awaited_.clear();
+    const auto begin = program.waits.begin();
+    const auto last = begin + program.steps[state.step + 1].first_wait;
+    for (auto it = begin + program.steps[state.step].first_wait; it != last; ++it) {
+        Slot* const slots = &slots_[state.first_slot + it->slot];
+        if (it->every_slot) {
+            for (std::uint32_t i = 0; i <= it->mask; ++i) {
+                awaited_.push_back(slots + i);
+            }
+        } else if (it->mask == 0) {
+            awaited_.push_back(slots);
+        } else if (state.iteration >= it->distance) {
+            awaited_.push_back(slots + ((state.iteration - it->distance) & it->mask));
+        }
+    }
+}
+
+void Run::collect_all(const RankState& state, const Program& program) {
+    awaited_.clear();
+    for (std::uint32_t i = 0; i < program.slot_count; ++i) {
+        awaited_.push_back(&slots_[state.first_slot + i]);
+    }
+}
+
+bool Run::wait(Rank rank, RankState& state) {
+    bool receives = false;
+    for (const Slot* slot : awaited_) {
+        if (slot->message == kNoMessage) {
+            continue;
+        }
+        Message& message = mailbox_[slot->message];
+        if (message.arrival == Message::kUnknown) {
+            message.waiter = rank;
+            return false;
+        }
+        receives = true;
+    }
+    if (receives) {
+        take_in(rank, state);
+    }
+    const Picoseconds start = state.clock;
+    for (const Slot* slot : awaited_) {
+        state.clock = std::max(state.clock, slot->done);
+    }
+    record(Activity::Kind::wait, rank, start);
+    return true;
+}
+
+/// Takes in what is awaited and has arrived, in order of arrival; of equals, in the order awaited.
+void Run::take_in(Rank rank, RankState& state) {
+    arrived_.clear();
+    for (Slot* slot : awaited_) {
+        if (slot->message != kNoMessage) {
+            arrived_.push_back(slot);
+        }
+    }
+    std::stable_sort(arrived_.begin(), arrived_.end(), [&](const Slot* a, const Slot* b) {
+        return mailbox_[a->message].arrival < mailbox_[b->message].arrival;
+    });
+    for (Slot* slot : arrived_) {
+        const MessageId id = slot->message;
+        if (id == kNoMessage) { // Awaited twice.
+            continue;
+        }
+        const Message& message = mailbox_[id];
+        Picoseconds start = state.clock;
+        state.clock = std::max(state.clock, message.arrival);
+        record(Activity::Kind::wait, rank, start);
+        start = state.clock;
+        state.clock += message.take;
+        record(Activity::Kind::take, rank, start);
+        if (trace_ != nullptr) {
+            trace_->transfers[message.transfer].taken = state.clock;
+        }
+        *slot = {.done = state.clock};
+        mailbox_.release(id);
+    }
+}
+
+Status Run::issue(Rank rank, RankState& state, const Step& step) {
+    if (step.slot == kNoSlot) {
+        compute(rank, state, step);
+        return {};
+    }
+    Slot& slot = slots_[state.first_slot + step.slot + (state.iteration & step.mask)];
+    return step.kind == OpKind::send || step.kind == OpKind::signal
+               ? send(rank, state, step, slot)
+               : receive(rank, state, step, slot);
+}
+
+void Run::compute(Rank rank, RankState& state, const Step& step) {
+    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+    const bool copies = step.kind != OpKind::reduce;
+    const Picoseconds start = state.clock;
+    state.clock += to_picoseconds(copies ? copy_ns(options_.compute, bytes)
+                                         : reduce_ns(options_.compute, step.operand_count, bytes));
+    state.clock +=
+        draw(options_.compute_noise, seed_, Stream::computation, rank, state.compute_count++);
+    record(copies ? Activity::Kind::copy : Activity::Kind::reduce, rank, start);
+}
+
+Status Run::receive(Rank rank, RankState& state, const Step& step, Slot& slot) {
+    const Mailbox::Lane lane = {step.peer, rank, is_signal(step.kind)};
+    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+    const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
+    slot = {.message = match.id};
+    if (const std::uint64_t sent = mailbox_[match.id].bytes; sent != bytes) {
+        return mismatch(lane, sent, bytes);
+    }
+    return {};
+}
+
+Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
+    const Mailbox::Lane lane = {rank, step.peer, is_signal(step.kind)};
+    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+    const Mailbox::Match match = mailbox_.match(lane, End::send, bytes);
+    Message& message = mailbox_[match.id];
+    if (message.bytes != bytes) {
+        return mismatch(lane, bytes, message.bytes);
+    }
+    const cost::MessageTerms terms =
+        message_terms(options_.network, placement_.distance(rank, step.peer), bytes);
+    const Picoseconds start = state.clock;
+    state.clock += to_picoseconds(terms.issue_ns);
+    record(Activity::Kind::issue, rank, start);
+
+    const Picoseconds begin = pass_port(state, terms);
+    const Picoseconds left = state.port_free;
+    slot = {.done = left};
+    message.take = to_picoseconds(terms.take_ns);
+    if (trace_ != nullptr) {
+        message.transfer = static_cast<std::uint32_t>(trace_->transfers.size());
+        trace_->transfers.push_back({.from = rank,
+                                     .to = step.peer,
+                                     .send_op = state.step,
+                                     .bytes = bytes,
+                                     .is_signal = lane.is_signal,
+                                     .begin = begin,
+                                     .left = left});
+    }
+    ++outcome_.message_count;
+    outcome_.message_bytes += bytes;
+    const Picoseconds arrival =
+        left + to_picoseconds(terms.flight_ns) +
+        draw(options_.message_noise, seed_, Stream::message, rank, state.message_count++);
+    depart(match.id, {rank, step.peer, arrival}, begin, left);
+    return {};
+}
+
+/// Returns when the message begins to leave; port_free is when it has left.
+Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
+    Picoseconds begin = state.clock;
+    if (begin >= state.gap_over) {
+        state.burst = 1;
+    } else if (state.burst < terms.free_messages) {
+        begin = std::max(begin, state.port_free);
+        ++state.burst;
+    } else {
+        begin = state.gap_over;
+    }
+    state.port_free = begin + to_picoseconds(terms.inject_ns);
+    state.gap_over = state.port_free + to_picoseconds(terms.gap_ns);
+    return begin;
+}
+
+/// A message keeps the link while its last bytes leave, unless it has to wait for it.
+void Run::depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left) {
+    if (!links_ || placement_.same_host(transit.from, transit.to)) {
+        deliver(id, transit);
+        return;
+    }
+    transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
+    transits_[id] = transit;
+    push(EventKind::link_out, std::max(begin, left - links_->occupancy(mailbox_[id].bytes)), id);
+}
+
+void Run::pass_link(const Event& event) {
+    const MessageId id = event.subject;
+    Transit& transit = transits_[id];
+    const std::uint64_t bytes = mailbox_[id].bytes;
+    const bool leaves = event.kind == EventKind::link_out;
+    const std::uint32_t host = placement_.place(leaves ? transit.from : transit.to).host;
+    const Direction direction = leaves ? Direction::out : Direction::in;
+    transit.arrival += links_->pass(host, direction, event.time, bytes);
+    if (leaves) {
+        push(EventKind::link_in, std::max(event.time, transit.arrival - links_->occupancy(bytes)),
+             id);
+    } else {
+        deliver(id, transit);
+    }
+}
+
+void Run::deliver(MessageId id, const Transit& transit) {
+    Message& message = mailbox_[id];
+    message.arrival = transit.arrival;
+    if (trace_ != nullptr) {
+        trace_->transfers[message.transfer].arrived = transit.arrival;
+    }
+    if (message.waiter != kNoRank) {
+        push(EventKind::resume, transit.arrival, static_cast<std::uint32_t>(message.waiter));
+        message.waiter = kNoRank;
+    }
+}
+
+Status Run::mismatch(const Mailbox::Lane& lane, std::uint64_t sent, std::uint64_t received) {
+    return failure(Code::invalid_argument,
+                   "rank {} sends {} bytes to rank {}, which expects {} bytes", lane.from, sent,
+                   lane.to, received);
+}
+
+/// Has every rank finished, and was every message received?
+Status Run::check_end() const {
+    for (std::size_t rank = 0; rank < states_.size(); ++rank) {
+        if (outcome_.finish[rank] == kNotFinished) {
+            return failure(Code::invalid_argument,
+                           "rank {} waits for ever before op {} for a message that is not sent",
+                           rank, states_[rank].step);
+        }
+    }
+    if (const auto lane = mailbox_.unmatched()) {
+        return failure(Code::invalid_argument, "rank {} never receives a {} from rank {}", lane->to,
+                       lane->is_signal ? "signal" : "message", lane->from);
+    }
+    return {};
+}
+
+} // namespace ucg::sim

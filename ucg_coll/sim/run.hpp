@@ -1,0 +1,114 @@
+// Internal to ucg_coll/sim: one run of all ranks' programs.
+//
+// A discrete-event simulation whose events are few: a rank that is let go runs, ahead of the common
+// clock, until it waits for a message whose arrival is not known yet. That is right because what is
+// its own (processor, port) nobody else touches, and when a message arrives follows from its
+// sender's past. Only host links are shared, and messages ask for them in events of their own, in
+// order of time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <queue>
+#include <span>
+#include <vector>
+
+#include "ucg_coll/sim/host_links.hpp"
+#include "ucg_coll/sim/mailbox.hpp"
+#include "ucg_coll/sim/simulator.hpp"
+
+namespace ucg::sim {
+
+class Run {
+  public:
+    Run(const topo::Placement& placement, const Options& options, std::span<const Program> programs,
+        std::uint64_t seed, Trace* trace);
+
+    Result<Outcome> go();
+
+  private:
+    /// The state of one message op, or of one iteration's in a repeat.
+    struct Slot {
+        MessageId message = kNoMessage; ///< A receive that has not been taken in.
+        Picoseconds done = 0;           ///< Else: when it completed, or will.
+    };
+
+    struct RankState {
+        Picoseconds clock = 0;     ///< The processor is busy until then.
+        Picoseconds port_free = 0; ///< The last message has left,
+        Picoseconds gap_over = 0;  ///< and the next may follow without being part of a burst.
+        std::uint64_t iteration = 0;
+        std::uint64_t message_count = 0; ///< What noise is drawn by.
+        std::uint64_t compute_count = 0;
+        std::size_t first_slot = 0;
+        std::uint32_t step = 0;
+        std::uint32_t repeat = 0; ///< The one that `step` is in or before.
+        std::uint32_t burst = 0;  ///< Messages since the port was last idle.
+    };
+
+    enum class EventKind : std::uint8_t { resume, link_out, link_in };
+    struct Event {
+        Picoseconds time = 0;
+        std::uint64_t number = 0;  ///< Of equal times the one that was made first.
+        std::uint32_t subject = 0; ///< Rank or message.
+        EventKind kind = EventKind::resume;
+
+        bool operator>(const Event& other) const {
+            return time != other.time ? time > other.time : number > other.number;
+        }
+    };
+
+    /// A message on its way to another host; by MessageId.
+    struct Transit {
+        Rank from = 0;
+        Rank to = 0;
+        Picoseconds arrival = 0; ///< With the delays so far.
+    };
+
+    RankState& state(Rank rank) { return states_[static_cast<std::size_t>(rank)]; }
+    /// The repeat that the rank's next step is in; null if none.
+    static const graph::Repeat* repeat_of(const RankState& state, const Program& program);
+    static std::uint64_t bytes_of(const RankState& state, const Program& program);
+
+    void push(EventKind kind, Picoseconds time, std::uint32_t subject);
+    void pass_link(const Event& event);
+    Status advance(Rank rank);
+
+    /// Puts the slots that a step waits for into `awaited_`.
+    void collect_waits(const RankState& state, const Program& program);
+    void collect_all(const RankState& state, const Program& program);
+    /// Waits for them. False: an arrival is not known; the rank will be let go on.
+    bool wait(Rank rank, RankState& state);
+    void take_in(Rank rank, RankState& state);
+
+    Status issue(Rank rank, RankState& state, const Step& step);
+    Status send(Rank rank, RankState& state, const Step& step, Slot& slot);
+    Status receive(Rank rank, RankState& state, const Step& step, Slot& slot);
+    void compute(Rank rank, RankState& state, const Step& step);
+    static void next_step(RankState& state, const Program& program);
+    static Picoseconds pass_port(RankState& state, const cost::MessageTerms& terms);
+    void depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left);
+    void deliver(MessageId id, const Transit& transit);
+    void record(Activity::Kind kind, Rank rank, Picoseconds start);
+
+    static Status mismatch(const Mailbox::Lane& lane, std::uint64_t sent, std::uint64_t received);
+    Status check_end() const;
+
+    const topo::Placement& placement_;
+    const Options& options_;
+    std::span<const Program> programs_;
+    std::uint64_t seed_;
+    Trace* trace_;
+    std::optional<HostLinks> links_;
+    Mailbox mailbox_;
+    std::vector<Transit> transits_; ///< With host links only.
+    std::vector<RankState> states_;
+    std::vector<Slot> slots_;    ///< Of all ranks.
+    std::vector<Slot*> awaited_; ///< What the next step waits for,
+    std::vector<Slot*> arrived_; ///< and the receives among it.
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    std::uint64_t event_count_ = 0;
+    Outcome outcome_;
+};
+
+} // namespace ucg::sim

@@ -1,0 +1,74 @@
+// Prices the schedules of all ranks together: the very values that the engine executes, as the
+// engine executes them. Each rank issues its ops in order, waits before each until what it depends
+// on has completed, and leaves when all its messages have.
+//
+//   processor  one thing at a time: issuing a message, taking one in, copying, combining. A message
+//              that has arrived is taken in when the rank first waits for it, in order of arrival.
+//   port       one per rank, for its messages on their way out, in order; see cost::MessageTerms.
+//   host link  if there is one, the ranks of a host share it to and from other hosts, first come,
+//              first served.
+//
+// For a factored schedule under the (pipelining) postal model that is the closed form,
+// cost::factored_ns, exactly.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/schedule.hpp"
+#include "ucg_coll/sim/prices.hpp"
+#include "ucg_coll/sim/program.hpp"
+#include "ucg_coll/sim/random.hpp"
+#include "ucg_coll/sim/trace.hpp"
+
+namespace ucg::sim {
+
+struct Options {
+    Network network;
+    Compute compute;
+    std::optional<HostLink> host_link; ///< None: hosts' links are never in the way.
+    Distribution message_noise;        ///< Added to the flight of each message.
+    Distribution compute_noise;        ///< Added to each copy and each reduction.
+    Distribution skew;                 ///< When each rank enters.
+    std::vector<double> arrival_ns;    ///< Added to that, by rank; empty: nothing.
+};
+
+/// Are the parameters in range, and is `arrival_ns` empty or as long as `rank_count`?
+Status check(const Options& options, Rank rank_count);
+
+struct Outcome {
+    std::vector<Picoseconds> entered; ///< By rank.
+    std::vector<Picoseconds> finish;  ///< By rank, on the same clock.
+    std::uint64_t message_count = 0;  ///< Signals included.
+    std::uint64_t message_bytes = 0;
+
+    /// When the last rank is done. Time 0 is where no rank enters earlier.
+    Picoseconds completion() const;
+};
+
+/// The ranks' programs, to be run under as many seeds as wanted. Not thread-safe.
+class Simulator {
+  public:
+    /// Both are borrowed. REQUIRES: check(options, placement.rank_count()).ok().
+    Simulator(const topo::Placement& placement, const Options& options);
+
+    /// The schedule of the next rank, from 0 on; a compact copy is kept. Takes time and memory in
+    /// its ops. REQUIRES: schedule.rank is that rank, and it is one of the placement's.
+    void add(const graph::Schedule& schedule);
+
+    /// Deterministic for a seed. Fails with invalid_argument where the programs do not fit together
+    /// (a message that nobody receives, receives or of another length, ranks that wait for one
+    /// another) or run beyond kTimeEnd. `trace`, if not null, is filled; it takes about 100 bytes
+    /// for each op. REQUIRES: every rank has been added.
+    Result<Outcome> run(std::uint64_t seed, Trace* trace = nullptr) const;
+
+  private:
+    const topo::Placement& placement_;
+    const Options& options_;
+    std::vector<Program> programs_;
+};
+
+} // namespace ucg::sim
