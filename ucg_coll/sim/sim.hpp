@@ -5,5 +5,7 @@
 #include "ucg_coll/sim/prices.hpp"
 #include "ucg_coll/sim/random.hpp"
 #include "ucg_coll/sim/simulator.hpp"
+#include "ucg_coll/sim/task_graph.hpp"
 #include "ucg_coll/sim/time.hpp"
+#include "ucg_coll/sim/timeline.hpp"
 #include "ucg_coll/sim/trace.hpp"

@@ -21,7 +21,8 @@ struct Activity {
     };
     Kind kind = Kind::wait;
     Rank rank = 0;
-    std::uint32_t op = 0;        ///< Index into the rank's Schedule::ops; for `wait`, what waits.
+    std::uint32_t op = 0;        ///< Index into the rank's Schedule::ops; for `wait`, what waits:
+                                 ///< ops.size() is the end.
     std::uint64_t iteration = 0; ///< Of the repeat that the op is in, else 0.
     Picoseconds start = 0;
     Picoseconds end = 0;

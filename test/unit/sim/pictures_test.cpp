@@ -1,0 +1,114 @@
+// Timelines and program graphs of small cases, in the forms that are printed.
+#include <algorithm>
+#include <array>
+
+#include "test/support/catch.hpp"
+#include "test/unit/sim/support.hpp"
+
+using namespace ucg;
+using namespace ucg::test;
+
+namespace {
+
+std::size_t count(std::string_view text, std::string_view part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string_view::npos;
+         at = text.find(part, at + part.size())) {
+        ++found;
+    }
+    return found;
+}
+
+std::size_t count(const sim::TaskGraph& graph, sim::Task::Kind kind) {
+    return static_cast<std::size_t>(
+        std::count_if(graph.tasks.begin(), graph.tasks.end(),
+                      [&](const sim::Task& task) { return task.kind == kind; }));
+}
+
+constexpr std::array<std::uint32_t, 2> kSixRanks = {3, 2};
+
+} // namespace
+
+TEST_CASE("sim: a timeline as text", "[sim][timeline]") {
+    const std::array<std::uint32_t, 1> pair = {2};
+    sim::Options options = options_of(kPaper);
+    options.arrival_ns = {0, 50};
+    sim::Trace trace;
+    const auto schedules = multi_way_exchange(pair, 8);
+    const sim::Outcome outcome = simulated(schedules, options, 1, &trace);
+    CHECK(sim::timeline_text(outcome, trace) ==
+          "rank 0  0 .. 103.2 ns  send to 1, 8 bytes, arrives at 503.2 ns (op 1)\n"
+          "rank 0  0 .. 553.2 ns  wait (op 2)\n"
+          "rank 0  553.2 .. 563.2 ns  reduce (op 2)\n"
+          "rank 0  done at 563.2 ns\n"
+          "rank 1  0 .. 50 ns  late (op 0)\n"
+          "rank 1  50 .. 153.2 ns  send to 0, 8 bytes, arrives at 553.2 ns (op 1)\n"
+          "rank 1  50 .. 503.2 ns  wait (op 2)\n"
+          "rank 1  503.2 .. 513.2 ns  reduce (op 2)\n"
+          "rank 1  done at 513.2 ns\n");
+}
+
+TEST_CASE("sim: a timeline as SVG can be read alone", "[sim][timeline]") {
+    sim::Trace trace;
+    const sim::Outcome outcome =
+        simulated(multi_way_exchange(kSixRanks, 8), options_of(kPaper), 1, &trace);
+    const std::string svg = sim::timeline_svg(outcome, trace, {"six <ranks>", "prices & more"});
+    CHECK(svg.find("six &lt;ranks&gt;") != std::string::npos);
+    CHECK(svg.find("prices &amp; more") != std::string::npos);
+    CHECK(svg.find(">time in ns<") != std::string::npos);
+    for (Rank rank = 0; rank < 6; ++rank) {
+        CHECK(count(svg, fmt::format(">rank {}</text>", rank)) == 1);
+    }
+    CHECK(count(svg, "marker-end") == outcome.message_count);
+    for (const char* label : {">waits<", ">combines<", ">message leaves<", ">message in flight<"}) {
+        CHECK(count(svg, label) == 1);
+    }
+    CHECK(count(svg, ">takes a message in<") == 0); // The legend has only what occurs.
+    CHECK(count(svg, "<g>") == count(svg, "</g>"));
+    CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
+}
+
+TEST_CASE("sim: the program graph of figure 17", "[sim][tasks]") {
+    sim::Options options = options_of(kPaper);
+    const auto schedules = multi_way_exchange(kSixRanks, 8);
+    const sim::TaskGraph graph = sim::task_graph(schedules, options);
+    CHECK(count(graph, sim::Task::Kind::start) == 6);
+    CHECK(count(graph, sim::Task::Kind::put) == 6 * (2 + 1));
+    CHECK(count(graph, sim::Task::Kind::proxy) == 6 * (2 + 1));
+    CHECK(count(graph, sim::Task::Kind::compute) == 6 * 2);
+    CHECK(count(graph, sim::Task::Kind::sleep) == 0);
+    // Each put is joined with one proxy of the rank that it goes to.
+    for (const sim::TaskGraph::Edge& edge : graph.edges) {
+        const sim::Task& before = graph.tasks[edge.before];
+        const sim::Task& after = graph.tasks[edge.after];
+        if (before.rank != after.rank) {
+            CHECK(before.kind == sim::Task::Kind::put);
+            CHECK(after.kind == sim::Task::Kind::proxy);
+            CHECK(before.peer == after.rank);
+            CHECK(after.peer == before.rank);
+            CHECK(before.bytes == after.bytes);
+        }
+    }
+    // Who comes late sleeps after its start.
+    options.arrival_ns = {0, 0, 70, 0, 0, 0};
+    const sim::TaskGraph late = sim::task_graph(schedules, options);
+    CHECK(count(late, sim::Task::Kind::sleep) == 1);
+    CHECK(sim::to_text(late).find("sleep 70 ns, rank 2, after ") != std::string::npos);
+    const std::string dot = sim::to_dot(late);
+    CHECK(count(dot, "subgraph cluster_") == 6);
+    CHECK(count(dot, "label=\"S\"") == 6);
+    CHECK(count(dot, " -> ") == late.edges.size());
+}
+
+TEST_CASE("sim: a program graph as text", "[sim][tasks]") {
+    const std::array<std::uint32_t, 1> pair = {2};
+    CHECK(sim::to_text(sim::task_graph(multi_way_exchange(pair, 8), options_of(kPaper))) ==
+          "task 0: start, rank 0\n"
+          "task 1: proxy from 1, 8 bytes, rank 0, after 6\n"
+          "task 2: put to 1, 8 bytes, rank 0, after 0\n"
+          "task 3: compute 10 ns, 8 bytes, rank 0, after 1\n"
+          "task 4: start, rank 1\n"
+          "task 5: proxy from 0, 8 bytes, rank 1, after 2\n"
+          "task 6: put to 0, 8 bytes, rank 1, after 4\n"
+          "task 7: compute 10 ns, 8 bytes, rank 1, after 5\n");
+}

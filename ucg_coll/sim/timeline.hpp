@@ -1,0 +1,27 @@
+// Pictures of one simulated run: what each rank did when, and its messages.
+#pragma once
+
+#include <string>
+
+#include "ucg_coll/sim/simulator.hpp"
+
+namespace ucg::sim {
+
+/// What the picture says above: "allreduce of 8 bytes among 8 ranks: recursive_doubling", and the
+/// prices.
+struct Caption {
+    std::string title;
+    std::string subtitle;
+};
+
+/// An SVG document that can be read by itself: a row for each rank with its processor's work, its
+/// port above that, arrows for messages, a time axis and a legend. Elements have tooltips.
+std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Caption& caption);
+
+/// One line for each thing that happened, by rank and time:
+///   rank 0  0 .. 103.2 ns  send to 1, 8 bytes, arrives at 503.2 ns (op 1)
+std::string timeline_text(const Outcome& outcome, const Trace& trace);
+
+std::string_view name(Activity::Kind kind);
+
+} // namespace ucg::sim
