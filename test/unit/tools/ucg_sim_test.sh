@@ -1,0 +1,54 @@
+#!/bin/sh
+# The command line of ucg_sim: what it prints and with which status it exits. Argument: the tool.
+set -u
+tool=$1
+. "$(dirname "$0")/expect.sh"
+
+model="--model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns"
+eight="--collective allreduce --ranks 8 --bytes 8 --algorithm recursive_doubling"
+
+expect 0 '^ucg_sim \(UCG\) [0-9]+\.[0-9]+' --version
+expect 0 'Examples:' run --help
+
+# Three phases of 400 + 100 + 8 * 0.4 + 10 ns.
+expect 0 '^\{"completion_ns":1539.6,"ranks":\[\{"rank":0,"entered_ns":0.0,"finish_ns":1539.6\},' \
+    run $eight $model --format json
+expect 0 '"repetitions":\{"count":1,"min_ns":1539.6,' run $eight $model --format json
+expect 0 '"transfers":\[\{"from":' run $eight $model --format json --details
+expect 0 '^  completion   1539.6 ns$' run $eight $model
+expect 0 '^rank 0  0 \.\. 103.2 ns  send to 1, 8 bytes, arrives at 503.2 ns' \
+    run $eight $model --format timeline
+expect 0 '^</svg>$' run $eight $model --format svg
+expect 0 '^digraph program' run $eight $model --format dot
+expect 0 '^task 0: start, rank 0$' run $eight $model --format tasks
+
+expect 0 '^  completion ' run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64KiB
+expect 0 '"prices":"profile; host link 0.4 ns per byte, 0 ns per message"' \
+    run --collective alltoall --hosts 2 --ranks-per-host 4 --bytes 1k --host-link 0.4ns \
+    --format json
+expect 0 '10 repetitions: min [0-9.]+ ns, median [0-9.]+ ns, max [0-9.]+ ns' \
+    run $eight $model --noise exponential:50ns --skew uniform:0ns,100ns --repetitions 10 --seed 7
+expect 0 '^  1 .* 5000 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0
+expect 0 '^  completion   100 ns' run --collective barrier --ranks 2 --model logp \
+    --latency 60ns --overhead 20ns --gap 30ns
+expect 0 '4 ranks on 2 hosts' run --collective barrier --placement - <<END
+rank 0: host 0
+rank 1: host 1
+rank 2: host 0
+rank 3: host 1
+END
+
+expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 4 --algorithm none
+expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
+expect 1 '^ucg_sim: --format svg: draws at most 256 ranks, found 1000' \
+    run --collective barrier --ranks 1000 --format svg
+expect 2 '^--alpha-p: expected a time that is not negative with its unit' \
+    run $eight --model pipelining-postal --alpha-p 400
+expect 2 '^--alpha-r \(for --model pipelining-postal\) is required' \
+    run $eight --model pipelining-postal --alpha-p 400ns
+expect 2 '^--gap: the model postal has no such parameter; it has: --alpha, ' \
+    run $eight --model postal --alpha 1us --gap 1us
+expect 2 '^--noise: expected none, uniform:LOW,HIGH, ' run $eight --noise gauss:1ns
+expect 2 '^--model: expected one of profile, pipelining-postal' run $eight --model loop
+
+[ "$failures" -eq 0 ]

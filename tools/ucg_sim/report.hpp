@@ -1,0 +1,32 @@
+// What `ucg_sim run` prints: text for people, JSON for tools.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ucg_coll/sim/sim.hpp"
+
+namespace ucg::tools {
+
+/// What was asked, in words.
+struct Subject {
+    std::string collective;
+    std::string algorithm;
+    std::string title;  ///< "allreduce of 8 bytes among 8 ranks (8 ranks on 1 host): ring"
+    std::string prices; ///< "postal: alpha 500 ns"
+    std::uint64_t seed = 0;
+};
+
+/// The completion times of all repetitions, of which the first is described in full.
+struct Runs {
+    sim::Outcome first;
+    std::vector<sim::Picoseconds> completions; ///< At least one.
+};
+
+std::string text_report(const Subject& subject, const Runs& runs);
+
+/// One object, on one line: completion_ns, ranks, messages, repetitions. With `trace` also what
+/// each rank did when, and each message.
+std::string json_report(const Subject& subject, const Runs& runs, const sim::Trace* trace);
+
+} // namespace ucg::tools

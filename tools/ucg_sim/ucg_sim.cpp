@@ -1,0 +1,231 @@
+// ucg_sim: prices the planner's schedules under a model, and draws what happens.
+#include <limits>
+
+#include "tools/cli.hpp"
+#include "tools/ucg_plan/profile_option.hpp"
+#include "tools/ucg_plan/question.hpp"
+#include "tools/ucg_sim/prices_option.hpp"
+#include "tools/ucg_sim/report.hpp"
+#include "tools/ucg_sim/units.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+enum class View { text, timeline, json, svg, dot, tasks };
+
+std::string_view name(View view) {
+    static constexpr std::array<std::string_view, 6> kNames = {"text", "timeline", "json",
+                                                               "svg",  "dot",      "tasks"};
+    return kNames[static_cast<std::size_t>(view)];
+}
+
+/// More do not make a picture that anybody can read; a viewer may not even open it.
+constexpr Rank kDrawnRanksMax = 256;
+
+constexpr const char* kFooter =
+    "What is priced is the very schedule that UCG executes: ops in their order, each once what it\n"
+    "depends on is done. A rank is done when its last message has left or arrived.\n"
+    "\n"
+    "Models (--model) and the parameters they need; others are 0 where they are not given:\n"
+    "  profile             LogGP for each level of the machine, from --profile or built in\n"
+    "  pipelining-postal   --alpha-p --alpha-r [--beta --gamma --compute --copy]: messages of a\n"
+    "                      sender leave alpha-r + n beta apart and arrive alpha-p after that\n"
+    "  postal              --alpha [--beta --gamma --compute --copy]\n"
+    "  logp, logfp, loggp  --latency --overhead --gap [--gamma --compute --copy], --free,\n"
+    "                      --gap-per-byte\n"
+    "\n"
+    "Delays (--noise, --compute-noise, --skew): none, uniform:LOW,HIGH, exponential:MEAN,\n"
+    "normal:MEAN,DEVIATION (drawn anew until not negative), pareto:SCALE,SHAPE. They are "
+    "functions\n"
+    "of --seed, so a command line prints the same numbers each time; repetition i has seed + i.\n"
+    "\n"
+    "Formats: text and json report times; json has completion_ns and ranks of the first "
+    "repetition,\n"
+    "and with --details every activity and message. timeline and svg show what each rank did "
+    "when;\n"
+    "dot and tasks are the program graph: start (S), proxy, sleep (Z), compute (C) and put (P).\n"
+    "\n"
+    "Examples:\n"
+    "  ucg_sim run --collective allreduce --ranks 8 --algorithm recursive_doubling --bytes 8 \\\n"
+    "    --model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns\n"
+    "  ucg_sim run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64k --host-link 0.4ns "
+    "\\\n"
+    "    --format svg > bcast.svg\n"
+    "  ucg_sim run --collective allreduce --ranks 64 --bytes 8 --noise exponential:100ns \\\n"
+    "    --repetitions 100 --seed 7 --format json\n"
+    "  ucg_sim run --collective allreduce --ranks 6 --bytes 8 --format dot | dot -Tsvg > graph.svg";
+
+class RunCommand {
+  public:
+    explicit RunCommand(CLI::App& parent)
+        : app_(*parent.add_subcommand("run", "Simulate one collective call of all ranks")) {
+        question_.add_options(app_, QuestionOptions::Needs::collective);
+        app_.add_option("--algorithm", algorithm_,
+                        "As \"ucg_plan list\" names it (default: the planner chooses)")
+            ->type_name("NAME");
+        profile_.add_option(app_);
+        prices_.add_options(app_);
+        add_delays();
+        add_choice_option(app_, "--format", view_,
+                          std::vector<View>{View::text, View::timeline, View::json, View::svg,
+                                            View::dot, View::tasks},
+                          "Output");
+        app_.add_flag("--details", details_, "In JSON, what each rank did when and each message");
+        app_.parse_complete_callback([this] {
+            question_.check();
+            prices_.check();
+        });
+        app_.footer(kFooter);
+    }
+
+    Status run() const {
+        const Result<topo::Placement> placement = question_.placement();
+        if (!placement) {
+            return placement.status();
+        }
+        const Result<cost::Profile> profile = profile_.load();
+        if (!profile) {
+            return profile.status();
+        }
+        sim::Options options = options_;
+        prices_.apply(*profile, options);
+        if (Status status = check(options, placement->rank_count()); !status.ok()) {
+            return status;
+        }
+        const plan::Facts facts{*placement, *profile};
+        return view_ == View::dot || view_ == View::tasks ? print_tasks(facts, options)
+                                                          : simulate(facts, options);
+    }
+
+  private:
+    void add_delays() {
+        CLI::App& group = *app_.add_option_group("Delays", "Random ones, and late ranks");
+        add_parsed_option(group, "--noise", options_.message_noise, parse_distribution, "DELAY",
+                          "Added to the flight of each message (default: none)");
+        add_parsed_option(group, "--compute-noise", options_.compute_noise, parse_distribution,
+                          "DELAY", "Added to each copy and reduction (default: none)");
+        add_parsed_option(group, "--skew", options_.skew, parse_distribution, "DELAY",
+                          "When each rank enters (default: none, all at 0)");
+        add_parsed_option(group, "--arrivals", options_.arrival_ns, parse_times_ns, "TIME,...",
+                          "When each rank enters, one time for each, added to --skew");
+        group.add_option("--seed", seed_, "What random delays are drawn by (default: 1)")
+            ->type_name("NUMBER");
+        group
+            .add_option("--repetitions", repetitions_,
+                        "Simulate so often, with rising seeds, and report the minimum, median and "
+                        "maximum (default: 1)")
+            ->check(CLI::Range(1, std::numeric_limits<int>::max()).description(""))
+            ->type_name("COUNT");
+    }
+
+    Status check(const sim::Options& options, Rank rank_count) const {
+        const bool draws = view_ == View::svg || view_ == View::dot;
+        if (draws && rank_count > kDrawnRanksMax) {
+            return failure(Code::invalid_argument,
+                           "--format {}: draws at most {} ranks, found {}; --format json --details "
+                           "has no limit",
+                           name(view_), kDrawnRanksMax, rank_count);
+        }
+        return sim::check(options, rank_count);
+    }
+
+    Result<graph::Schedule> schedule(const plan::Facts& facts, Rank rank) const {
+        return plan::plan(facts, request_of(question_.question(facts.placement), rank), rank,
+                          algorithm_);
+    }
+
+    Status print_tasks(const plan::Facts& facts, const sim::Options& options) const {
+        std::vector<graph::Schedule> schedules;
+        for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
+            Result<graph::Schedule> made = schedule(facts, rank);
+            if (!made) {
+                return made.status();
+            }
+            schedules.push_back(std::move(*made));
+        }
+        const sim::TaskGraph graph = sim::task_graph(schedules, options);
+        return write_output("-", view_ == View::dot ? sim::to_dot(graph) : sim::to_text(graph));
+    }
+
+    /// Rank by rank, so that memory is needed for one schedule alone.
+    Status simulate(const plan::Facts& facts, const sim::Options& options) const {
+        sim::Simulator simulator(facts.placement, options);
+        Subject subject = subject_of(facts.placement);
+        for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
+            const Result<graph::Schedule> made = schedule(facts, rank);
+            if (!made) {
+                return made.status();
+            }
+            simulator.add(*made);
+            subject.algorithm = made->algorithm;
+        }
+        subject.title += ": " + subject.algorithm;
+        const bool traces =
+            view_ == View::svg || view_ == View::timeline || (view_ == View::json && details_);
+        sim::Trace trace;
+        Runs runs;
+        for (int i = 0; i < repetitions_; ++i) {
+            Result<sim::Outcome> outcome = simulator.run(seed_ + static_cast<std::uint64_t>(i),
+                                                         traces && i == 0 ? &trace : nullptr);
+            if (!outcome) {
+                return outcome.status();
+            }
+            runs.completions.push_back(outcome->completion());
+            if (i == 0) {
+                runs.first = std::move(*outcome);
+            }
+        }
+        return write_output("-", report(subject, runs, trace));
+    }
+
+    Subject subject_of(const topo::Placement& placement) const {
+        const Question question = question_.question(placement);
+        Subject subject;
+        subject.collective = graph::name(question.collective);
+        subject.title = fmt::format("{} ({})", describe(question), describe(placement));
+        subject.prices = prices_.describe();
+        subject.seed = seed_;
+        return subject;
+    }
+
+    std::string report(const Subject& subject, const Runs& runs, const sim::Trace& trace) const {
+        switch (view_) {
+        case View::timeline: return sim::timeline_text(runs.first, trace);
+        case View::json: return json_report(subject, runs, details_ ? &trace : nullptr);
+        case View::svg:
+            return sim::timeline_svg(runs.first, trace, {subject.title, subject.prices});
+        case View::text:
+        case View::dot:
+        case View::tasks: break;
+        }
+        return text_report(subject, runs);
+    }
+
+    CLI::App& app_;
+    QuestionOptions question_;
+    ProfileOption profile_;
+    PricesOptions prices_;
+    sim::Options options_; ///< Delays; the prices come from `prices_`.
+    std::string algorithm_;
+    std::uint64_t seed_ = 1;
+    int repetitions_ = 1;
+    View view_ = View::text;
+    bool details_ = false;
+};
+
+} // namespace
+
+} // namespace ucg::tools
+
+int main(int argc, char* argv[]) {
+    using namespace ucg::tools;
+    CLI::App app("Simulates the schedules that UCG's planner makes, under a model of the network.",
+                 "ucg_sim");
+    app.require_subcommand(1);
+    app.footer("Exit status: 0 done, 1 failed, 2 wrong usage. \"ucg_sim run --help\" has models, "
+               "formats and examples.");
+    const RunCommand command(app);
+    return run(app, argc, argv, [&] { return command.run(); });
+}
