@@ -49,8 +49,9 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
 
 /// Rows whose steps grow with the number of ranks would take long and prove nothing.
 bool is_logarithmic(const plan::Algorithm& row) {
-    for (const std::string_view name : {"dissemination", "kary_tree", "knomial", "binomial",
-                                        "recursive_doubling", "rabenseifner", "chain"}) {
+    for (const std::string_view name :
+         {"dissemination", "kary_tree", "knomial", "binomial", "recursive_doubling",
+          "recursive_multiplying", "rabenseifner", "chain"}) {
         if (row.name == name && row.collective != graph::Collective::allgather) {
             return true;
         }

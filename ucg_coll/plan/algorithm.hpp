@@ -53,6 +53,13 @@ struct Algorithm {
     graph::Schedule (*build)(const Facts& facts, const graph::Request& request, Rank rank);
     /// What eligible() asks for, to complete "needs ..." in messages; empty if it serves all.
     std::string_view needs = {};
+    /// The program that the argument of "name:argument" describes; null if the row takes none.
+    /// Fails with invalid_argument if it is malformed or does not suit the request; uniform facts
+    /// decide. REQUIRES: eligible(facts, request).
+    Result<graph::Schedule> (*build_with)(const Facts& facts, const graph::Request& request,
+                                          Rank rank, std::string_view argument) = nullptr;
+    /// What the argument is, for people: "the phases, such as a4,a2".
+    std::string_view argument = {};
 };
 
 /// An eligibility predicate that always holds.

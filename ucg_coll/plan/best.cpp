@@ -35,11 +35,12 @@ std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std
         reduce_rabenseifner_ns(link, count, bytes)};
 }
 
-std::array<double, 3> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
+std::array<double, 4> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
                                        Operator op) {
     return {allreduce_recursive_doubling_ns(link, count, bytes),
             op.commutative ? allreduce_ring_ns(link, count, bytes) : kNever,
-            allreduce_rabenseifner_ns(link, count, bytes)};
+            allreduce_rabenseifner_ns(link, count, bytes),
+            allreduce_recursive_multiplying_ns(link, count, bytes)};
 }
 
 } // namespace
@@ -89,7 +90,12 @@ void allreduce_best(Builder& builder, const Team& team, const Link& link, Slice 
     switch (cheapest(allreduce_prices(link, team.size(), source.length, op))) {
     case 0: allreduce_recursive_doubling(builder, team, source, target); break;
     case 1: allreduce_ring(builder, team, source, target, op); break;
-    default: allreduce_rabenseifner(builder, team, source, target, op);
+    case 2: allreduce_rabenseifner(builder, team, source, target, op); break;
+    default:
+        allreduce_recursive_multiplying(
+            builder, team,
+            allreduce_recursive_multiplying_schedule(link, team.size(), source.length), source,
+            target);
     }
 }
 

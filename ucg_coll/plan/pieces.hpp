@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ucg_coll/plan/cost.hpp"
+#include "ucg_coll/plan/multiplying_choice.hpp"
 #include "ucg_coll/plan/team.hpp"
 
 namespace ucg::plan {
@@ -82,6 +83,11 @@ double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes)
 void allreduce_recursive_doubling(graph::Builder& builder, const Team& team, graph::Slice source,
                                   graph::Slice target);
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes);
+
+/// REQUIRES: fits(schedule, team.size()). The price is in multiplying_choice.hpp.
+void allreduce_recursive_multiplying(graph::Builder& builder, const Team& team,
+                                     const MultiplyingSchedule& schedule, graph::Slice source,
+                                     graph::Slice target);
 
 /// REQUIRES: op.commutative.
 void allreduce_ring(graph::Builder& builder, const Team& team, graph::Slice source,

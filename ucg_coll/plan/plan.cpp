@@ -38,6 +38,29 @@ Result<const Algorithm*> named(const Facts& facts, const graph::Request& request
     return algorithm;
 }
 
+Result<graph::Schedule> build_wanted(const Facts& facts, const graph::Request& request, Rank rank,
+                                     const AlgorithmText& wanted) {
+    const Result<const Algorithm*> row = named(facts, request, wanted.name);
+    if (!row.ok()) {
+        return row.status();
+    }
+    if (!wanted.has_argument) {
+        return (*row)->build(facts, request, rank);
+    }
+    if ((*row)->build_with == nullptr) {
+        return failure(Code::invalid_argument, "{} algorithm '{}' takes no argument, but got '{}'",
+                       graph::name(request.collective), wanted.name, wanted.argument);
+    }
+    Result<graph::Schedule> schedule = (*row)->build_with(facts, request, rank, wanted.argument);
+    if (!schedule.ok()) {
+        const Status status = schedule.status();
+        return failure(status.code(), "{} algorithm '{}', argument '{}' ({}): {}",
+                       graph::name(request.collective), wanted.name, wanted.argument,
+                       (*row)->argument, status.message());
+    }
+    return schedule;
+}
+
 } // namespace
 
 std::span<const Algorithm> algorithms() {
@@ -60,6 +83,7 @@ std::span<const Algorithm> algorithms() {
         kReduceNumaTree,
         kReduceTiled,
         kAllreduceRecursiveDoubling,
+        kAllreduceRecursiveMultiplying,
         kAllreduceRing,
         kAllreduceRabenseifner,
         kAllreduceTwoLevel,
@@ -103,6 +127,14 @@ std::span<const Algorithm> algorithms() {
         kExscanRecursiveDoubling,
     };
     return kTable;
+}
+
+AlgorithmText split_algorithm(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+        return {text, {}, false};
+    }
+    return {text.substr(0, colon), text.substr(colon + 1), true};
 }
 
 const Algorithm* find_algorithm(graph::Collective collective, std::string_view name) {
@@ -153,11 +185,7 @@ Result<graph::Schedule> plan(const Facts& facts, const graph::Request& request, 
     if (algorithm.empty()) {
         return choose(facts, request).build(facts, request, rank);
     }
-    const Result<const Algorithm*> row = named(facts, request, algorithm);
-    if (!row.ok()) {
-        return row.status();
-    }
-    return (*row)->build(facts, request, rank);
+    return build_wanted(facts, request, rank, split_algorithm(algorithm));
 }
 
 } // namespace ucg::plan

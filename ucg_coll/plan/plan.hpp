@@ -15,7 +15,16 @@ namespace ucg::plan {
 /// All rows, grouped by collective.
 std::span<const Algorithm> algorithms();
 
-/// The row of that name; null if there is none.
+/// An algorithm as users write it: "name" or "name:argument". The argument, which may have commas
+/// and colons, goes to the row's build_with. Parts of the text, which must outlive this.
+struct AlgorithmText {
+    std::string_view name;
+    std::string_view argument;
+    bool has_argument = false;
+};
+AlgorithmText split_algorithm(std::string_view text);
+
+/// The row of that name, without an argument; null if there is none.
 const Algorithm* find_algorithm(graph::Collective collective, std::string_view name);
 
 /// The eligible rows for a request with their predicted cost, cheapest first (ties: table order).
@@ -30,8 +39,9 @@ std::vector<Candidate> candidates(const Facts& facts, const graph::Request& requ
 const Algorithm& choose(const Facts& facts, const graph::Request& request);
 
 /// The program of `rank`. With `algorithm` empty the planner chooses; else it must name a row that
-/// is eligible. Fails with invalid_argument (malformed request, unknown algorithm, with the names
-/// that exist) or unsupported (not eligible, with the reason).
+/// is eligible, maybe with an argument (split_algorithm). Fails with invalid_argument (malformed
+/// request, unknown algorithm, with the names that exist, wrong argument) or unsupported (not
+/// eligible, with the reason).
 Result<graph::Schedule> plan(const Facts& facts, const graph::Request& request, Rank rank,
                              std::string_view algorithm = {});
 

@@ -25,6 +25,7 @@ extern const Algorithm kReduceNumaTree;
 extern const Algorithm kReduceTiled;
 
 extern const Algorithm kAllreduceRecursiveDoubling;
+extern const Algorithm kAllreduceRecursiveMultiplying;
 extern const Algorithm kAllreduceRing;
 extern const Algorithm kAllreduceRabenseifner;
 extern const Algorithm kAllreduceTwoLevel;

@@ -95,6 +95,7 @@ TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") 
         &kReduceTwoLevel,
         &kAllreduceTwoLevel,
         &kAllreduceRecursiveDoubling,
+        &kAllreduceRecursiveMultiplying,
         &kAllreduceRabenseifner,
         &kScanRecursiveDoubling,
         &kExscanRecursiveDoubling,

@@ -104,8 +104,8 @@ TEST_CASE("plan: candidates come cheapest first and choose takes the first", "[p
 TEST_CASE("plan: short vectors go in few rounds and long ones in blocks", "[plan]") {
     const topo::Placement placement = topo::Placement::one_host(16);
     const Facts facts{placement, cost::default_profile()};
-    CHECK(choose(facts, allreduce(16, 8)).name == "recursive_doubling");
-    CHECK(choose(facts, allreduce(16, 64 << 20)).name != "recursive_doubling");
+    CHECK(choose(facts, allreduce(16, 8)).name == "recursive_multiplying");
+    CHECK(choose(facts, allreduce(16, 64 << 20)).name != "recursive_multiplying");
     CHECK(choose(facts, request_of({Collective::bcast, 16, 0, 8, 1}, 0)).name == "knomial");
     CHECK(choose(facts, request_of({Collective::bcast, 16, 0, 64 << 20, 1}, 0)).name != "knomial");
 }

@@ -91,12 +91,12 @@ Request request_of(const Case& sample, Rank rank) {
     return request;
 }
 
-Status prove(const Facts& facts, const Algorithm& row, const Case& sample) {
+Status prove(const Facts& facts, std::string_view algorithm, const Case& sample) {
     std::vector<Request> requests;
     std::vector<graph::Schedule> schedules;
     for (Rank rank = 0; rank < sample.rank_count; ++rank) {
         requests.push_back(request_of(sample, rank));
-        Result<graph::Schedule> schedule = plan(facts, requests.back(), rank, row.name);
+        Result<graph::Schedule> schedule = plan(facts, requests.back(), rank, algorithm);
         if (!schedule.ok()) {
             return schedule.status();
         }
@@ -109,7 +109,7 @@ Status prove(const Facts& facts, const Algorithm& row, const Case& sample) {
     if (status.ok()) {
         return status;
     }
-    return failure(status.code(), "{} by {}: {}", describe(sample), row.name, status.message());
+    return failure(status.code(), "{} by {}: {}", describe(sample), algorithm, status.message());
 }
 
 namespace {

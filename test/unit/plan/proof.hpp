@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ucg_coll/plan/plan.hpp"
@@ -24,8 +25,9 @@ std::string describe(const Case& sample);
 /// What `rank` asks for: local facts differ between ranks as MPI allows.
 graph::Request request_of(const Case& sample, Rank rank);
 
-/// Plans all ranks by the algorithm `row` and proves them. The message names the case.
-Status prove(const Facts& facts, const Algorithm& row, const Case& sample);
+/// Plans all ranks by the algorithm of that name, maybe with an argument, and proves them. The
+/// message names the case.
+Status prove(const Facts& facts, std::string_view algorithm, const Case& sample);
 
 /// `count` ranks on: one host; hosts of 2 in turn; hosts of 1, 2, 3, ...; hosts of up to 4, dealt
 /// round robin; one host with sockets of 4; one host with three sockets, dealt round robin.

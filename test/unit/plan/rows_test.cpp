@@ -47,7 +47,7 @@ unsigned prove_size(const Facts& facts, const Algorithm& row, Rank count, Length
                 if (!row.eligible(facts, request_of(sample, 0))) {
                     continue;
                 }
-                const Status status = prove(facts, row, sample);
+                const Status status = prove(facts, row.name, sample);
                 INFO(status.message());
                 REQUIRE(status.ok());
                 ++proved;

@@ -1,0 +1,233 @@
+// Recursive multiplying by every schedule there is for small groups: proved, priced, chosen.
+#include <functional>
+
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+#include "ucg_coll/plan/multiplying_choice.hpp"
+#include "ucg_coll/plan/plan.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+using Schedules = std::vector<MultiplyingSchedule>;
+
+/// All products, in every order, that come to `count`.
+Schedules factored(Rank count) {
+    if (count == 1) {
+        return {{}};
+    }
+    Schedules list;
+    for (Rank base = 2; base <= count; ++base) {
+        if (count % base != 0) {
+            continue;
+        }
+        for (MultiplyingSchedule& rest : factored(count / base)) {
+            rest.phases.insert(rest.phases.begin(), factor_phase(base));
+            list.push_back(std::move(rest));
+        }
+    }
+    return list;
+}
+
+/// All merges, each product with every remainder it can have.
+Schedules merged(Rank count) {
+    Schedules list;
+    for (Rank product = 4; product < count; ++product) {
+        for (MultiplyingSchedule& schedule : factored(product)) {
+            if (schedule.phases.size() < 2) {
+                continue;
+            }
+            Phase& first = schedule.phases.front();
+            first = merge_phase(count - product, product / first.base, first.base);
+            Phase& last = schedule.phases.back();
+            last = inverse_merge_phase(count - product, product / last.base, last.base);
+            list.push_back(std::move(schedule));
+        }
+    }
+    return list;
+}
+
+/// All collapses, each around all that `inside` lists.
+Schedules collapsed(Rank count, const std::function<Schedules(Rank)>& inside) {
+    Schedules list;
+    for (Rank base = 2; base <= count; ++base) {
+        for (Rank groups = 1; groups * base <= count; ++groups) {
+            for (MultiplyingSchedule& schedule : inside(count - groups * (base - 1))) {
+                schedule.phases.insert(schedule.phases.begin(),
+                                       collapse_phase(groups * base, base));
+                schedule.phases.push_back(expand_phase(groups * base, base));
+                list.push_back(std::move(schedule));
+            }
+        }
+    }
+    return list;
+}
+
+Status prove(const MultiplyingSchedule& schedule, const Case& sample) {
+    const topo::Placement placement = topo::Placement::one_host(sample.rank_count);
+    const Facts facts{placement, cost::default_profile()};
+    const std::string name = "recursive_multiplying:" + to_text(schedule);
+    return prove(facts, name, sample);
+}
+
+/// Not commutative is the stricter proof; in place and not in turn.
+void prove_all(const Schedules& schedules, Rank count) {
+    bool in_place = false;
+    for (const MultiplyingSchedule& schedule : schedules) {
+        in_place = !in_place;
+        const Case sample{graph::Collective::allreduce, count, 0, 16, 8, in_place, false};
+        const Status status = prove(schedule, sample);
+        INFO(to_text(schedule) << ": " << status.message());
+        REQUIRE(status.ok());
+    }
+}
+
+constexpr Rank kPrimes[] = {37, 61, 127, 131, 257, 509, 521, 1021, 1031, 2053, 4093};
+
+MultiplyingSchedule chosen(Rank count, Prices prices, std::uint64_t bytes = 8) {
+    const cost::Profile profile = profile_for(prices);
+    const Link link(profile, topo::Distance::network);
+    return allreduce_recursive_multiplying_schedule(link, count, bytes);
+}
+
+} // namespace
+
+TEST_CASE("multiplying: all products and merges to 32 ranks are proved", "[multiplying][proof]") {
+    for (Rank count = 2; count <= 32; ++count) {
+        prove_all(factored(count), count);
+        prove_all(merged(count), count);
+    }
+}
+
+TEST_CASE("multiplying: all collapses of products to 32 ranks are proved", "[multiplying][proof]") {
+    for (Rank count = 2; count <= 32; ++count) {
+        prove_all(collapsed(count, factored), count);
+    }
+}
+
+TEST_CASE("multiplying: all collapses of merges to 12 ranks are proved", "[multiplying][proof]") {
+    for (Rank count = 2; count <= 12; ++count) {
+        prove_all(collapsed(count, merged), count);
+    }
+}
+
+TEST_CASE("multiplying: all schedules to 48 ranks are proved", "[.exhaustive][multiplying]") {
+    for (Rank count = 2; count <= 48; ++count) {
+        prove_all(factored(count), count);
+        prove_all(merged(count), count);
+        prove_all(collapsed(count, factored), count);
+        if (count <= 24) { // They are very many.
+            prove_all(collapsed(count, merged), count);
+        }
+    }
+}
+
+TEST_CASE("multiplying: what is chosen for large primes is proved", "[multiplying][proof]") {
+    for (const Rank count : kPrimes) {
+        for (const Prices prices : kPrices) {
+            if (count > 600 && prices != Prices::usual) {
+                continue;
+            }
+            prove_all({chosen(count, prices)}, count);
+        }
+    }
+}
+
+TEST_CASE("multiplying: a vector of no bytes and several in place", "[multiplying][proof]") {
+    for (const std::string_view text : {"a4,a3", "m5g2a3,n5g3a2", "c8m4,a2,a3,e8m4"}) {
+        const MultiplyingSchedule schedule = *parse_multiplying_schedule(text);
+        const Rank count = *rank_count_of(schedule);
+        for (const std::uint64_t bytes : {0, 8, 1000}) {
+            for (const bool in_place : {false, true}) {
+                const Status status =
+                    prove(schedule, {graph::Collective::allreduce, count, 0, bytes, 8, in_place});
+                INFO(text << ": " << status.message());
+                CHECK(status.ok());
+            }
+        }
+    }
+}
+
+TEST_CASE("multiplying: the choice fits and costs what it says", "[multiplying]") {
+    for (const Prices prices : kPrices) {
+        const cost::Profile profile = profile_for(prices);
+        const Link link(profile, topo::Distance::network);
+        for (Rank count = 1; count <= 600; ++count) {
+            const MultiplyingSchedule schedule =
+                allreduce_recursive_multiplying_schedule(link, count, 8);
+            INFO(to_text(schedule));
+            CHECK(fits(schedule, count).ok());
+            CHECK(allreduce_recursive_multiplying_ns(link, count, 8) ==
+                  Approx(allreduce_recursive_multiplying_ns(link, schedule, 8)));
+        }
+    }
+}
+
+/// No schedule that the search covers is cheaper than the one it finds.
+TEST_CASE("multiplying: nothing is cheaper than the choice", "[multiplying]") {
+    const auto searched = [](const MultiplyingSchedule& schedule) {
+        bool all = true;
+        for (const Phase& phase : schedule.phases) {
+            all = all && phase.base <= static_cast<Rank>(kRadixMax) &&
+                  (phase.kind != PhaseKind::collapse || phase.base == 2) &&
+                  (phase.kind != PhaseKind::merge || 2 * phase.count <= phase.groups * phase.base);
+        }
+        return all;
+    };
+    for (const Prices prices : kPrices) {
+        const cost::Profile profile = profile_for(prices);
+        const Link link(profile, topo::Distance::network);
+        for (Rank count = 2; count <= 64; ++count) {
+            const double best_ns = allreduce_recursive_multiplying_ns(link, count, 8);
+            for (const Schedules& list :
+                 {factored(count), merged(count), collapsed(count, factored)}) {
+                for (const MultiplyingSchedule& schedule : list) {
+                    if (searched(schedule)) {
+                        INFO(count << " ranks: " << to_text(schedule));
+                        CHECK(best_ns <=
+                              allreduce_recursive_multiplying_ns(link, schedule, 8) * 1.000001);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("multiplying: latency alone asks for few large phases", "[multiplying]") {
+    CHECK(to_text(chosen(4, Prices::wide_trees)) == "a4");
+    CHECK(to_text(chosen(64, Prices::wide_trees)) == "a8,a8");
+    CHECK(to_text(chosen(7, Prices::wide_trees)) == "a7");
+    CHECK(to_text(chosen(31, Prices::wide_trees)).front() == 'm'); // Two phases, as 30 has.
+    CHECK(chosen(31, Prices::wide_trees).phases.size() == 2);
+    CHECK(chosen(1'000'003, Prices::wide_trees).phases.size() == 7);
+}
+
+TEST_CASE("multiplying: an algorithm may be named with its argument", "[multiplying][plan]") {
+    const topo::Placement placement = topo::Placement::one_host(8);
+    const Facts facts{placement, cost::default_profile()};
+    const Case sample{graph::Collective::allreduce, 8, 0, 8, 8};
+    const auto planned = [&](std::string_view text) {
+        return plan(facts, request_of(sample, 3), 3, text);
+    };
+    const Result<graph::Schedule> schedule = planned("recursive_multiplying:a2,a4");
+    REQUIRE(schedule.ok());
+    CHECK(schedule->algorithm == "recursive_multiplying:a2,a4");
+    CHECK(planned("recursive_multiplying")->algorithm.find("recursive_multiplying:") == 0);
+
+    const auto message = [&](std::string_view text) {
+        CHECK(planned(text).status().code() == Code::invalid_argument);
+        return std::string(planned(text).status().message());
+    };
+    CHECK(message("recursive_multiplying:a2,x") ==
+          "allreduce algorithm 'recursive_multiplying', argument 'a2,x' (the phases, such as a4,a2 "
+          "or m1g2a3,n1g3a2): 'a2,x', position 3: expected a phase: aB, cTmB, eTmB, mRgGaB or "
+          "nRgGaB, found 'x'");
+    CHECK(message("recursive_multiplying:a9").find("is for 9 ranks, not for 8") !=
+          std::string::npos);
+    CHECK(message("recursive_multiplying:").find("is for 1 ranks, not for 8") != std::string::npos);
+    CHECK(message("ring:a8") == "allreduce algorithm 'ring' takes no argument, but got 'a8'");
+    CHECK(message("no_such:a8").find("no algorithm 'no_such'") != std::string::npos);
+}
+
+} // namespace ucg::plan::test
