@@ -90,6 +90,9 @@ class ListCommand final : public Command {
                 text += *row.eligible ? "eligible      " : "not eligible  ";
             }
             text += algorithm.summary;
+            if (!algorithm.argument.empty()) {
+                text += fmt::format("; takes :{}", algorithm.argument);
+            }
             if (!algorithm.needs.empty()) {
                 text += fmt::format("; needs {}", algorithm.needs);
             }
@@ -104,7 +107,8 @@ class ListCommand final : public Command {
             Json object = {{"collective", graph::name(row.algorithm->collective)},
                            {"algorithm", row.algorithm->name},
                            {"summary", row.algorithm->summary},
-                           {"needs", row.algorithm->needs}};
+                           {"needs", row.algorithm->needs},
+                           {"argument", row.algorithm->argument}};
             if (row.eligible) {
                 object["eligible"] = *row.eligible;
             }

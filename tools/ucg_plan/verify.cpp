@@ -121,15 +121,17 @@ class Campaign {
         }
         for (const plan::Algorithm& row : plan::algorithms()) {
             if (row.collective != question.collective ||
-                !(algorithm_.empty() || row.name == algorithm_) || !row.eligible(facts, request)) {
+                !(algorithm_.empty() || row.name == plan::split_algorithm(algorithm_).name) ||
+                !row.eligible(facts, request)) {
                 continue;
             }
-            if (Status status = prove(facts, question, row.name); !status.ok()) {
+            const std::string name = algorithm_.empty() ? std::string(row.name) : algorithm_;
+            if (Status status = prove(facts, question, name); !status.ok()) {
                 return failure(status.code(),
                                "{} by {} on {} hosts: {}\nsee: ucg_plan show {} --hosts {} "
                                "--algorithm {}",
-                               describe(question), row.name, placed.hosts, status.message(),
-                               to_options(question), placed.hosts, row.name);
+                               describe(question), name, placed.hosts, status.message(),
+                               to_options(question), placed.hosts, name);
             }
             ++plans_;
             schedules_ += static_cast<std::uint64_t>(question.rank_count);
@@ -164,6 +166,8 @@ class VerifyCommand final : public Command {
             "the rank, the op and the reason.\n"
             "Examples:\n"
             "  ucg_plan verify --collective allreduce --ranks 2..64,128\n"
+            "  ucg_plan verify --collective allreduce --ranks 32 --algorithm "
+            "recursive_multiplying:a8,a4\n"
             "  ucg_plan verify --collective bcast --algorithm knomial --ranks 1..32 --roots all\n"
             "  ucg_plan verify --collective all --ranks 2..16 --hosts 1,2,3 --bytes 0,8,64k\n"
             "  ucg_plan show --collective scan --ranks 4 --bytes 8 > scan.txt\n"
@@ -184,8 +188,9 @@ class VerifyCommand final : public Command {
             ->check(CLI::IsMember(names).description(""))
             ->delimiter(',')
             ->type_name("LIST");
-        app_.add_option("--algorithm", algorithm_,
-                        "all, or a name of \"ucg_plan list\" (default: all)")
+        app_.add_option(
+                "--algorithm", algorithm_,
+                "all, or a name of \"ucg_plan list\", maybe with an argument (default: all)")
             ->type_name("NAME");
         app_.add_option("--ranks", ranks_, "How many ranks, for example 2..64,128 (default: 2..16)")
             ->type_name("LIST");
@@ -265,7 +270,7 @@ class VerifyCommand final : public Command {
                 sweep_.collectives.end()) {
                 continue;
             }
-            if (algorithm_ == "all" || algorithm_ == row.name) {
+            if (algorithm_ == "all" || plan::split_algorithm(algorithm_).name == row.name) {
                 return;
             }
             names += fmt::format("{}{} {}", names.empty() ? "" : ", ", graph::name(row.collective),

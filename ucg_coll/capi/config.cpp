@@ -99,6 +99,9 @@ std::string algorithm_help(graph::Collective collective) {
     for (const plan::Algorithm& algorithm : plan::algorithms()) {
         if (algorithm.collective == collective) {
             help += fmt::format(" {}", algorithm.name);
+            if (!algorithm.argument.empty()) {
+                help += fmt::format(" (or {}:ARGUMENT, {})", algorithm.name, algorithm.argument);
+            }
         }
     }
     return help;

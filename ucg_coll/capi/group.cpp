@@ -157,7 +157,8 @@ Status Group::explain(const ucg_coll_params_t& params, std::FILE* stream) const 
     if (!request.ok()) {
         return request.status();
     }
-    const std::string_view wanted = context_.config().algorithm(key->collective);
+    const std::string_view wanted =
+        plan::split_algorithm(context_.config().algorithm(key->collective)).name;
     std::string text =
         fmt::format("{} of {} bytes, {} ranks on {} hosts\n", graph::name(key->collective),
                     plan::uniform_bytes(*request), rank_count_, placement_.host_count());

@@ -25,6 +25,8 @@ check allreduce_recursive_doubling --collective allreduce --ranks 6 --bytes 8 \
     --algorithm recursive_doubling
 check allreduce_recursive_doubling_ordered --collective allreduce --ranks 3 --bytes 8 \
     --algorithm recursive_doubling --non-commutative --in-place
+check allreduce_recursive_multiplying --collective allreduce --ranks 7 --bytes 8 \
+    --algorithm recursive_multiplying:m1g2a3,n1g3a2
 check allreduce_ring --collective allreduce --ranks 3 --bytes 48 --algorithm ring
 check allreduce_two_level --collective allreduce --hosts 2 --ranks-per-host 3 --bytes 8 \
     --algorithm two_level

@@ -13,6 +13,12 @@ done
 
 expect 0 '^  dissemination  ' list
 expect 0 '"algorithm": "ring"' list --collective allreduce --format json
+expect 0 '"recursive_multiplying:a2,a4" rank 0 of 8' show --collective allreduce \
+    --ranks 8 --bytes 8 --rank 0 --algorithm recursive_multiplying:a2,a4
+expect 0 'proved 8 plans' verify --collective allreduce --ranks 8 --hosts 1 --bytes 0,8 \
+    --algorithm recursive_multiplying:a2,a4
+expect 1 'for 8 ranks, not for 9' verify --collective allreduce --ranks 9 --hosts 1 --bytes 8 \
+    --algorithm recursive_multiplying:a2,a4
 expect 0 '^  two_level .*not eligible' list --collective bcast --ranks 4
 expect 0 '^  two_level .*  eligible' list --collective bcast --hosts 2 --ranks-per-host 2
 
@@ -74,7 +80,7 @@ echo '[{"collective": "bcast"' >"$directory/changed"
 expect 1 '^ucg_plan: .*/changed: .*line 2, column 1' verify --file "$directory/changed"
 expect 1 '^ucg_plan: /nonexistent: cannot open' verify --file /nonexistent
 
-expect 1 "has no algorithm 'star'; it has: recursive_doubling, ring" \
+expect 1 "has no algorithm 'star'; it has: recursive_doubling, recursive_multiplying, ring" \
     show --collective allreduce --ranks 2 --algorithm star
 expect 1 "cannot serve this request .* needs " \
     show --collective allreduce --ranks 2 --algorithm two_level
