@@ -51,7 +51,7 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
 bool is_logarithmic(const plan::Algorithm& row) {
     for (const std::string_view name :
          {"dissemination", "kary_tree", "knomial", "binomial", "recursive_doubling",
-          "recursive_multiplying", "rabenseifner", "chain"}) {
+          "recursive_multiplying", "elimination", "rabenseifner", "chain"}) {
         if (row.name == name && row.collective != graph::Collective::allgather) {
             return true;
         }

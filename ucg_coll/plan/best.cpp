@@ -35,12 +35,13 @@ std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std
         reduce_rabenseifner_ns(link, count, bytes)};
 }
 
-std::array<double, 4> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
+std::array<double, 5> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
                                        Operator op) {
     return {allreduce_recursive_doubling_ns(link, count, bytes),
             op.commutative ? allreduce_ring_ns(link, count, bytes) : kNever,
             allreduce_rabenseifner_ns(link, count, bytes),
-            allreduce_recursive_multiplying_ns(link, count, bytes)};
+            allreduce_recursive_multiplying_ns(link, count, bytes),
+            allreduce_elimination_ns(link, count, bytes)};
 }
 
 } // namespace
@@ -91,11 +92,13 @@ void allreduce_best(Builder& builder, const Team& team, const Link& link, Slice 
     case 0: allreduce_recursive_doubling(builder, team, source, target); break;
     case 1: allreduce_ring(builder, team, source, target, op); break;
     case 2: allreduce_rabenseifner(builder, team, source, target, op); break;
-    default:
+    case 3:
         allreduce_recursive_multiplying(
             builder, team,
             allreduce_recursive_multiplying_schedule(link, team.size(), source.length), source,
             target);
+        break;
+    default: allreduce_elimination(builder, team, source, target);
     }
 }
 

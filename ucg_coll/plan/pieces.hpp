@@ -89,6 +89,11 @@ void allreduce_recursive_multiplying(graph::Builder& builder, const Team& team,
                                      const MultiplyingSchedule& schedule, graph::Slice source,
                                      graph::Slice target);
 
+/// Recursive doubling with 3-2 eliminations instead of a fold.
+void allreduce_elimination(graph::Builder& builder, const Team& team, graph::Slice source,
+                           graph::Slice target);
+double allreduce_elimination_ns(const Link& link, Rank count, std::uint64_t bytes);
+
 /// REQUIRES: op.commutative.
 void allreduce_ring(graph::Builder& builder, const Team& team, graph::Slice source,
                     graph::Slice target, Operator op);

@@ -84,6 +84,7 @@ std::span<const Algorithm> algorithms() {
         kReduceTiled,
         kAllreduceRecursiveDoubling,
         kAllreduceRecursiveMultiplying,
+        kAllreduceElimination,
         kAllreduceRing,
         kAllreduceRabenseifner,
         kAllreduceTwoLevel,

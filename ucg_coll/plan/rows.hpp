@@ -26,6 +26,7 @@ extern const Algorithm kReduceTiled;
 
 extern const Algorithm kAllreduceRecursiveDoubling;
 extern const Algorithm kAllreduceRecursiveMultiplying;
+extern const Algorithm kAllreduceElimination;
 extern const Algorithm kAllreduceRing;
 extern const Algorithm kAllreduceRabenseifner;
 extern const Algorithm kAllreduceTwoLevel;

@@ -96,6 +96,7 @@ TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") 
         &kAllreduceTwoLevel,
         &kAllreduceRecursiveDoubling,
         &kAllreduceRecursiveMultiplying,
+        &kAllreduceElimination,
         &kAllreduceRabenseifner,
         &kScanRecursiveDoubling,
         &kExscanRecursiveDoubling,
