@@ -50,8 +50,8 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
 /// Rows whose steps grow with the number of ranks would take long and prove nothing.
 bool is_logarithmic(const plan::Algorithm& row) {
     for (const std::string_view name :
-         {"dissemination", "kary_tree", "knomial", "binomial", "recursive_doubling",
-          "recursive_multiplying", "elimination", "rabenseifner", "chain"}) {
+         {"dissemination", "n_way_dissemination", "kary_tree", "knomial", "binomial",
+          "recursive_doubling", "recursive_multiplying", "elimination", "rabenseifner", "chain"}) {
         if (row.name == name && row.collective != graph::Collective::allgather) {
             return true;
         }

@@ -27,19 +27,9 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 } // namespace
 
 void barrier_dissemination(Builder& builder, const Team& team, unsigned radix, OpIds& last) {
-    const std::int64_t count = team.size();
-    const std::int64_t index = team.index();
-    for (std::int64_t distance = 1; distance < count; distance *= radix) {
-        OpIds arrived;
-        for (std::int64_t hop = distance; hop < count && hop < radix * distance; hop += distance) {
-            builder.signal(team.rank(static_cast<Rank>((index + hop) % count)), last);
-        }
-        for (std::int64_t hop = distance; hop < count && hop < radix * distance; hop += distance) {
-            const auto from = static_cast<Rank>((index - hop + count) % count);
-            arrived.push_back(builder.await(team.rank(from), last));
-        }
-        last = std::move(arrived);
-    }
+    const MultiplyingSchedule rounds{
+        std::vector<Phase>(tree_depth(team.size(), radix), factor_phase(static_cast<Rank>(radix)))};
+    barrier_n_way_dissemination(builder, team, rounds, last);
 }
 
 double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix) {

@@ -24,6 +24,11 @@ void barrier_dissemination(graph::Builder& builder, const Team& team, unsigned r
 double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix);
 unsigned barrier_dissemination_radix(const Link& link, Rank count);
 
+/// The same with a base for each round, a factor of `rounds`. REQUIRES: their product is the team's
+/// size or more.
+void barrier_n_way_dissemination(graph::Builder& builder, const Team& team,
+                                 const MultiplyingSchedule& rounds, OpIds& last);
+
 /// After it, member 0 knows that all have arrived.
 void barrier_arrive(graph::Builder& builder, const Team& team, unsigned radix, OpIds& last);
 /// After it, every member knows that member 0 has called it.

@@ -68,6 +68,7 @@ std::span<const Algorithm> algorithms() {
     // of initialisation matters.
     static const std::array kTable = {
         kBarrierDissemination,
+        kBarrierNWayDissemination,
         kBarrierKaryTree,
         kBarrierTwoLevel,
         kBcastKnomial,

@@ -7,6 +7,7 @@
 namespace ucg::plan {
 
 extern const Algorithm kBarrierDissemination;
+extern const Algorithm kBarrierNWayDissemination;
 extern const Algorithm kBarrierKaryTree;
 extern const Algorithm kBarrierTwoLevel;
 

@@ -84,6 +84,7 @@ TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") 
     const Facts facts{placement, cost::default_profile()};
     const Algorithm* const rows[] = {
         &kBarrierDissemination,
+        &kBarrierNWayDissemination,
         &kBarrierKaryTree,
         &kBarrierTwoLevel,
         &kBcastKnomial,

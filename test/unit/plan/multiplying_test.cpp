@@ -203,6 +203,45 @@ TEST_CASE("multiplying: latency alone asks for few large phases", "[multiplying]
     CHECK(chosen(1'000'003, Prices::wide_trees).phases.size() == 7);
 }
 
+TEST_CASE("multiplying: rounds of a dissemination have a base each", "[multiplying][proof]") {
+    const auto planned = [](Rank count, const std::string& text) {
+        const topo::Placement placement = topo::Placement::one_host(count);
+        const Facts facts{placement, cost::default_profile()};
+        return prove(facts, "n_way_dissemination:" + text, {graph::Collective::barrier, count});
+    };
+    for (Rank first = 2; first <= 5; ++first) {
+        for (Rank second = 2; second <= 5; ++second) {
+            for (Rank count = first + 1; count <= first * second; ++count) {
+                const Status status = planned(count, fmt::format("a{},a{}", first, second));
+                INFO(status.message());
+                CHECK(status.ok());
+            }
+        }
+    }
+    const auto refused = [&](Rank count, const std::string& text, std::string_view reason) {
+        const std::string message(planned(count, text).message());
+        INFO(message);
+        CHECK(message.find(reason) != std::string::npos);
+    };
+    refused(9, "a4,a2", "the rounds 'a4,a2' reach 8 ranks of 9");
+    refused(4, "a4,a2", "a2 is too much: the rounds before it reach all 4 ranks");
+    refused(7, "m1g2a3,n1g3a2", "m1g2a3 is no round of a dissemination: aB, B at least 2");
+    refused(7, "a7,", "position 3: expected a phase");
+}
+
+TEST_CASE("multiplying: no dissemination of one base is cheaper", "[multiplying]") {
+    for (const Prices prices : kPrices) {
+        const cost::Profile profile = profile_for(prices);
+        for (Rank count = 1; count <= 300; ++count) {
+            const topo::Placement placement = topo::Placement::one_host(count);
+            const Facts facts{placement, profile};
+            const graph::Request request = request_of({graph::Collective::barrier, count}, 0);
+            CHECK(kBarrierNWayDissemination.cost_ns(facts, request) <=
+                  kBarrierDissemination.cost_ns(facts, request) * 1.000001);
+        }
+    }
+}
+
 TEST_CASE("multiplying: an algorithm may be named with its argument", "[multiplying][plan]") {
     const topo::Placement placement = topo::Placement::one_host(8);
     const Facts facts{placement, cost::default_profile()};
