@@ -5,6 +5,7 @@
 
 #include "ucg_coll/plan/block_map.hpp"
 #include "ucg_coll/plan/cost.hpp"
+#include "ucg_coll/plan/multiplying_schedule.hpp"
 #include "ucg_coll/plan/team.hpp"
 
 namespace ucg::plan {
@@ -21,6 +22,11 @@ void allgather_bruck(graph::Builder& builder, const Team& team, graph::Slice own
                      const BlockMap& target);
 /// `total` is the length of all blocks together, `longest` that of the longest.
 double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest);
+
+/// Bruck's with a base for each round. REQUIRES: disseminates(rounds, team.size()).
+void allgather_n_way_dissemination(graph::Builder& builder, const Team& team,
+                                   const MultiplyingSchedule& rounds, graph::Slice own,
+                                   const BlockMap& target);
 
 void allgather_ring(graph::Builder& builder, const Team& team, graph::Slice own,
                     const BlockMap& target);

@@ -97,6 +97,7 @@ std::span<const Algorithm> algorithms() {
         kAllreduceNumaDissemination,
         kAllgatherRecursiveDoubling,
         kAllgatherBruck,
+        kAllgatherNWayDissemination,
         kAllgatherRing,
         kAllgatherTwoLevel,
         kAllgatherPeerRead,

@@ -40,6 +40,7 @@ extern const Algorithm kAllreduceNumaDissemination;
 
 extern const Algorithm kAllgatherRecursiveDoubling;
 extern const Algorithm kAllgatherBruck;
+extern const Algorithm kAllgatherNWayDissemination;
 extern const Algorithm kAllgatherRing;
 extern const Algorithm kAllgatherTwoLevel;
 extern const Algorithm kAllgatherPeerRead;

@@ -212,9 +212,16 @@ TEST_CASE("multiplying: rounds of a dissemination have a base each", "[multiplyi
     for (Rank first = 2; first <= 5; ++first) {
         for (Rank second = 2; second <= 5; ++second) {
             for (Rank count = first + 1; count <= first * second; ++count) {
-                const Status status = planned(count, fmt::format("a{},a{}", first, second));
+                const std::string rounds = fmt::format("a{},a{}", first, second);
+                const Status status = planned(count, rounds);
                 INFO(status.message());
                 CHECK(status.ok());
+                const topo::Placement placement = topo::Placement::one_host(count);
+                const Status gathers =
+                    prove({placement, cost::default_profile()}, "n_way_dissemination:" + rounds,
+                          {graph::Collective::allgather, count, 0, 8, 1, second % 2 == 0});
+                INFO(gathers.message());
+                CHECK(gathers.ok());
             }
         }
     }

@@ -1,0 +1,133 @@
+// N-way dissemination allgather: Bruck's (allgather_bruck.cpp) with several messages a round, as
+// the paper has it for several ports, and a base for each round (dissemination.hpp). Before a round
+// a member has as many blocks as the distance, beginning with its own, and sends them to those at
+// multiples of the distance below it.
+#include <algorithm>
+
+#include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/dissemination.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+/// What goes at a multiple of the distance: all blocks in hand, or as many as are still missing.
+Rank blocks_at(std::int64_t hop, std::int64_t distance, std::int64_t members) {
+    return static_cast<Rank>(std::min(distance, members - hop));
+}
+
+double rounds_ns(const Link& link, Rank count, std::uint64_t block_bytes,
+                 const DisseminationRounds& rounds) {
+    double ns = link.copy_ns(block_bytes);
+    std::int64_t distance = 1;
+    for (unsigned round = 0; round < rounds.rounds; ++round) {
+        const std::uint64_t first =
+            static_cast<std::uint64_t>(blocks_at(distance, distance, count));
+        ns += round == 0 ? link.message_ns(block_bytes) : link.passing_on_ns(first * block_bytes);
+        const std::int64_t end = std::min<std::int64_t>(distance * rounds.base_of(round), count);
+        for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
+            const auto blocks = static_cast<std::uint64_t>(blocks_at(hop, distance, count));
+            ns += link.relay_ns(blocks * block_bytes); // One goes and one comes.
+        }
+        distance = end;
+    }
+    return ns;
+}
+
+DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
+    const Link link = flat_link(facts, Traffic::dense);
+    return cheapest_rounds(request.rank_count, [&](const DisseminationRounds& rounds) {
+        return rounds_ns(link, request.rank_count, request.bytes, rounds);
+    });
+}
+
+graph::Schedule build_as(const graph::Request& request, Rank rank,
+                         const MultiplyingSchedule& rounds) {
+    Builder builder(request, rank,
+                    fmt::format("{}:{}", kAllgatherNWayDissemination.name, to_text(rounds)));
+    allgather_n_way_dissemination(builder, Team::whole(request.rank_count, rank), rounds,
+                                  own_contribution(builder, request),
+                                  output_blocks(builder, request));
+    return builder.finish();
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return rounds_ns(flat_link(facts, Traffic::dense), request.rank_count, request.bytes,
+                     cheapest(facts, request));
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    return build_as(request, rank, cheapest(facts, request).schedule());
+}
+
+Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request, Rank rank,
+                                   std::string_view argument) {
+    static_cast<void>(facts);
+    const Result<MultiplyingSchedule> rounds = parse_dissemination(argument, request.rank_count);
+    if (!rounds.ok()) {
+        return rounds.status();
+    }
+    return build_as(request, rank, *rounds);
+}
+
+} // namespace
+
+void allgather_n_way_dissemination(Builder& builder, const Team& team,
+                                   const MultiplyingSchedule& rounds, Slice own,
+                                   const BlockMap& target) {
+    struct Arrival {
+        Slice landing;
+        std::vector<Slice> runs;
+    };
+    const std::int64_t members = team.size();
+    std::int64_t distance = 1;
+    bool first = true;
+    for (const Phase& round : rounds.phases) {
+        const std::int64_t end = std::min(distance * round.base, members);
+        std::vector<Arrival> arrivals;
+        for (std::int64_t hop = distance; hop < end; hop += distance) {
+            const Rank from = neighbour_index(team, static_cast<Rank>(hop));
+            std::vector<Slice> runs = target.runs(from, blocks_at(hop, distance, members));
+            const Slice landing = landing_place(builder, runs);
+            builder.recv(team.rank(from), landing);
+            arrivals.push_back({landing, std::move(runs)});
+        }
+        Slice outgoing = own;
+        Rank packed_blocks = first ? 1 : 0; // All but the last message of a round are alike.
+        for (std::int64_t hop = distance; hop < end; hop += distance) {
+            const Rank to = neighbour_index(team, static_cast<Rank>(-hop));
+            if (const Rank blocks = blocks_at(hop, distance, members); blocks != packed_blocks) {
+                outgoing = packed(builder, target.runs(team.index(), blocks));
+                packed_blocks = blocks;
+            }
+            builder.send(team.rank(to), outgoing);
+        }
+        if (first) {
+            builder.copy(own, target.block(team.index()));
+        }
+        for (const Arrival& arrival : arrivals) {
+            unpack(builder, arrival.landing, arrival.runs);
+        }
+        distance = end;
+        first = false;
+    }
+    if (first) {
+        builder.copy(own, target.block(team.index()));
+    }
+}
+
+const Algorithm kAllgatherNWayDissemination = {
+    .name = "n_way_dissemination",
+    .collective = graph::Collective::allgather,
+    .summary = "growing runs of blocks to several others a round (Bruck et al. 1997)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+    .build_with = build_with,
+    .argument = "the rounds, such as a4,a3",
+};
+
+} // namespace ucg::plan
