@@ -200,8 +200,9 @@ Status Exchange::call(Wanted& peer) {
             return Status();
         }
         return failure(Code::unreachable,
-                       "shared memory: a process of this host is gone or in another network "
-                       "namespace (connecting to its node heap: {})",
+                       "shared memory: a process of this host is gone, could not share memory "
+                       "itself, or is in another network namespace (connecting to its node heap: "
+                       "{})",
                        std::strerror(errno));
     }
     if (!same_user(socket.get())) {

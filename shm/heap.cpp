@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
+#include <limits>
 #include <sys/resource.h>
 #include <utility>
 
@@ -14,14 +16,50 @@ namespace {
 constexpr std::uint64_t kCapacityMin = std::uint64_t{1} << 20;
 constexpr std::uint64_t kCapacityShare = 4; // Of the memory there is.
 constexpr std::uint64_t kLeaseShare = 2;    // Of the memory that is left.
+constexpr std::uint64_t kAddressShare = 2;  // Of the address space that is left.
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// The wish, reduced to what this process may have. A file that grows beyond RLIMIT_FSIZE is not an
-/// error but the signal SIGXFSZ, so that limit is asked for and not tried.
-std::uint64_t allowed_capacity(std::uint64_t wish) {
-    std::uint64_t capacity = std::min(wish, memory_budget().total / kCapacityShare);
-    rlimit file_size = {};
-    if (::getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur != RLIM_INFINITY) {
-        capacity = std::min<std::uint64_t>(capacity, file_size.rlim_cur);
+/// How large a file may grow. Beyond it there is no error but the signal SIGXFSZ, so the limit is
+/// asked for and not tried.
+std::uint64_t file_bytes_max() {
+    rlimit limit = {};
+    const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return limited ? limit.rlim_cur : kNoLimit;
+}
+
+/// What RLIMIT_AS leaves to this process.
+std::uint64_t address_bytes_left() {
+    rlimit limit = {};
+    std::uint64_t pages = 0;
+    std::ifstream usage("/proc/self/statm");
+    if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        !(usage >> pages)) {
+        return kNoLimit;
+    }
+    return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, pages * page_bytes());
+}
+
+/// The wish, reduced to what this process may have, in whole pages; at least one of them.
+Result<std::uint64_t> allowed_capacity(const HeapOptions& options) {
+    const std::uint64_t file_max = file_bytes_max();
+    if (file_max < page_bytes()) {
+        return failure(Code::out_of_memory,
+                       "the file size limit of this process ({} bytes, ulimit -f) leaves no room "
+                       "for a node heap: raise it",
+                       file_max);
+    }
+    const std::uint64_t address_max = address_bytes_left() / kAddressShare / options.mappings;
+    if (address_max < page_bytes()) {
+        return failure(Code::out_of_memory,
+                       "the address space limit of this process (ulimit -v) leaves no room for the "
+                       "node heaps of {} processes: raise it",
+                       options.mappings);
+    }
+    const std::uint64_t capacity = std::min(
+        {options.capacity_bytes, address_max, file_max, memory_budget().total / kCapacityShare});
+    if (capacity < page_bytes()) {
+        return failure(Code::out_of_memory,
+                       "a node heap of {} bytes is less than a page: raise its capacity", capacity);
     }
     return capacity / page_bytes() * page_bytes();
 }
@@ -58,16 +96,13 @@ Lease::~Lease() {
 }
 
 Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
-    const std::uint64_t capacity = allowed_capacity(options.capacity_bytes);
-    if (capacity == 0) {
-        return failure(Code::out_of_memory,
-                       "the node heap was given {} bytes, less than a page: raise its capacity or "
-                       "the file size limit (ulimit -f)",
-                       options.capacity_bytes);
+    const Result<std::uint64_t> capacity = allowed_capacity(options);
+    if (!capacity.ok()) {
+        return capacity.status();
     }
     std::unique_ptr<Segment> segment = Segment::of_process();
     if (segment == nullptr) {
-        auto made = largest_segment(capacity);
+        auto made = largest_segment(*capacity);
         if (!made) {
             return made.status();
         }
@@ -81,7 +116,7 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
     if (!listener) {
         return listener.status();
     }
-    const std::uint64_t leasable = std::min(capacity, segment->own_bytes());
+    const std::uint64_t leasable = std::min(*capacity, segment->own_bytes());
     return std::unique_ptr<Heap>(
         new Heap(std::move(segment), leasable, *token, std::move(*listener)));
 }
@@ -160,7 +195,16 @@ Result<Sleeper*> Heap::sleeper() {
 
 Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout) {
     const std::lock_guard lock(attach_mutex_);
+    if (!listener_.valid()) {
+        return Status(Code::unreachable,
+                      "shared memory: this process has withdrawn its node heap from further peers");
+    }
     return Exchange(*this, peers).run(std::chrono::steady_clock::now() + timeout);
+}
+
+void Heap::withdraw() {
+    const std::lock_guard lock(attach_mutex_);
+    listener_.reset(); // Resets who waits in its backlog and refuses who calls later.
 }
 
 void Heap::add_peer(const Token& token, Peer peer) {

@@ -49,6 +49,9 @@ struct HeapOptions {
     /// Address space of the segment. Only what is leased uses memory. Reduced to a quarter of the
     /// memory of the machine or control group, and to what the limits of the process allow.
     std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
+    /// Heaps that this process will map, its own and its peers': under RLIMIT_AS all of them have
+    /// to fit into half of what is left, so each gets its part of that.
+    unsigned mappings = 1;
 };
 
 /// What another process needs in order to map a heap. Trivially copyable, without pointers: it is
@@ -91,6 +94,11 @@ class Heap {
     /// gone. What was mapped stays mapped as long as this heap lives.
     Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
 
+    /// No further peer gets this heap: who waits for it in attach() fails with unreachable at once
+    /// and not after its timeout. For a process that could not attach to all of a group, and so
+    /// leaves the others to miss it. What peers have mapped stays; attach() fails from now on.
+    void withdraw();
+
     /// How the owner sleeps. The doorbell lies in this heap, on a page that the first call leases:
     /// a process that waits for one group has to serve all others, so all their messages ring the
     /// same one. Fails as lease() does. Valid as long as the heap.
@@ -106,6 +114,8 @@ class Heap {
     /// What can be leased in all.
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }
     std::uint64_t free_bytes() const;
+    /// Is nothing leased but the doorbell?
+    bool unused() const { return free_bytes() + bell_.bytes() == capacity_bytes_; }
     /// Does the segment also serve this process's malloc? Then `locate` finds its large blocks.
     bool serves_malloc() const { return segment_->own_bytes() < segment_->bytes(); }
 

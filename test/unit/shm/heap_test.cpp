@@ -1,4 +1,3 @@
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <sys/resource.h>
@@ -9,14 +8,7 @@
 #include "shm/heap.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UCG_TEST_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UCG_TEST_SANITIZED
-#endif
-#endif
+#include "test/unit/shm/heap_support.hpp"
 
 namespace {
 
@@ -25,6 +17,8 @@ using namespace std::chrono_literals;
 using shm::Heap;
 using shm::HeapAddress;
 using shm::Lease;
+using test::exchange;
+using test::require_all_ok;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
@@ -32,27 +26,6 @@ std::unique_ptr<Heap> make_heap(std::uint64_t capacity) {
     auto heap = Heap::create({capacity});
     REQUIRE(heap.ok());
     return std::move(*heap);
-}
-
-/// Addresses of all ranks, in the order of ranks.
-std::vector<HeapAddress> exchange(const test::ForkedRank& rank, const HeapAddress& mine) {
-    std::vector<HeapAddress> all;
-    for (const std::string& text :
-         rank.exchange({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
-        HeapAddress address;
-        if (text.size() == sizeof(address)) {
-            std::memcpy(&address, text.data(), sizeof(address));
-            all.push_back(address);
-        }
-    }
-    return all;
-}
-
-void require_all_ok(const std::vector<test::RankResult>& results) {
-    for (const auto& result : results) {
-        INFO(result.output);
-        CHECK(result.ok());
-    }
 }
 
 std::size_t open_descriptors() {
@@ -150,19 +123,6 @@ TEST_CASE("shm/heap: the file size limit is respected and not hit", "[shm]") {
         return heap.ok() && (*heap)->capacity_bytes() == (64 << 10) ? "" : "wrong capacity";
     }));
 }
-
-#if !defined(UCG_TEST_SANITIZED) // Sanitizers need the address space themselves.
-TEST_CASE("shm/heap: the address space limit is respected", "[shm]") {
-    require_all_ok(test::fork_ranks(1, 10s, [](const test::ForkedRank&) -> std::string {
-        const rlimit limit = {512 * kMebi, 512 * kMebi};
-        if (::setrlimit(RLIMIT_AS, &limit) != 0) {
-            return "setrlimit failed";
-        }
-        const auto heap = Heap::create({1024 * kMebi});
-        return heap.ok() && (*heap)->lease(kMebi).ok() ? "" : "no heap";
-    }));
-}
-#endif
 
 TEST_CASE("shm/heap: places are found in the own segment only", "[shm]") {
     const auto heap = make_heap(kMebi);

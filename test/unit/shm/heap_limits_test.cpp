@@ -1,0 +1,113 @@
+// Heaps where the limits of the process leave less room than wished.
+#include <fstream>
+#include <string>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "shm/heap.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/fork_ranks.hpp"
+#include "test/unit/shm/heap_support.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UCG_TEST_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UCG_TEST_SANITIZED
+#endif
+#endif
+
+#if !defined(UCG_TEST_SANITIZED) // Sanitizers need the address space themselves.
+namespace {
+
+using namespace ucg;
+using namespace std::chrono_literals;
+using shm::Heap;
+using test::exchange;
+using test::require_all_ok;
+
+constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
+
+/// Leaves this process no more address space than it has.
+bool take_address_space_away() {
+    std::ifstream usage("/proc/self/statm");
+    rlim_t pages = 0;
+    usage >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+    const rlimit limit = {bytes, bytes};
+    return ::setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+} // namespace
+
+TEST_CASE("shm/heap: the address space limit is respected", "[shm]") {
+    require_all_ok(test::fork_ranks(1, 10s, [](const test::ForkedRank&) -> std::string {
+        const rlimit limit = {512 * kMebi, 512 * kMebi};
+        if (::setrlimit(RLIMIT_AS, &limit) != 0) {
+            return "setrlimit failed";
+        }
+        const auto heap = Heap::create({1024 * kMebi});
+        return heap.ok() && (*heap)->lease(kMebi).ok() ? "" : "no heap";
+    }));
+}
+TEST_CASE("shm/heap: who cannot map a peer does not keep the others waiting", "[shm]") {
+    // The time-out is longer than the test may take: only the withdrawal can end the attempts.
+    const int poor = GENERATE(0, 1, 2);
+    require_all_ok(test::fork_ranks(3, 30s, [poor](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({64 * kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        if (rank.rank() == poor && !take_address_space_away()) {
+            return "setrlimit failed";
+        }
+        const Status status = (*heap)->attach(all, 300s);
+        // Of the others some may have all they miss before the poor one is found out.
+        if (rank.rank() == poor ? status.code() != Code::out_of_memory
+                                : !status.ok() && status.code() != Code::unreachable) {
+            return "status " + std::string(status.message());
+        }
+        if (!status.ok()) {
+            (*heap)->withdraw();
+        }
+        rank.barrier();
+        return !status.ok() && (*heap)->attach(all, 300s).code() != Code::unreachable
+                   ? "attached after the withdrawal"
+                   : "";
+    }));
+}
+
+TEST_CASE("shm/heap: heaps of a host fit into the address space together", "[shm]") {
+    require_all_ok(test::fork_ranks(4, 30s, [](const test::ForkedRank& rank) -> std::string {
+        rlimit limit = {};
+        std::ifstream usage("/proc/self/statm");
+        usage >> limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_cur * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + 64 * kMebi;
+        limit.rlim_max = limit.rlim_cur;
+        if (::setrlimit(RLIMIT_AS, &limit) != 0) {
+            return "setrlimit failed";
+        }
+        auto heap = Heap::create({.capacity_bytes = 1024 * kMebi, .mappings = 4});
+        if (!heap) {
+            return std::string(heap.status().message());
+        }
+        const auto all = exchange(rank, (*heap)->address());
+        const Status status = (*heap)->attach(all, 10s);
+        rank.barrier();
+        return std::string(status.message());
+    }));
+}
+
+TEST_CASE("shm/heap: the limit that leaves no room is named", "[shm]") {
+    const auto results = test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        const rlimit limit = {100, 100};
+        const bool files = rank.rank() == 0;
+        if (files ? ::setrlimit(RLIMIT_FSIZE, &limit) != 0 : !take_address_space_away()) {
+            return "setrlimit failed";
+        }
+        const auto heap = Heap::create({64 * kMebi});
+        const std::string text(heap.status().message());
+        return text.find(files ? "ulimit -f" : "ulimit -v") != std::string::npos ? "" : text;
+    });
+    CHECK(results[0].output == "");
+    CHECK(results[1].output == "");
+}
+#endif
