@@ -1,0 +1,27 @@
+// Is there room for UCX? Where it cannot get the descriptors, the thread or the address space that
+// it needs to start, UCX 1.13 ends the process by an assertion of its own or by SIGXFSZ, where we
+// would rather do without it.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::transport::ucx {
+
+/// What UCX needs at least. Measured with UCX 1.13: a worker with the endpoints of 8 ranks took 28
+/// descriptors, 95 MB of address space (the stack and the malloc arena of its thread, mostly) and
+/// files of 4.3 MB (posix shared memory). Rounded up to the next power of two, and twice that for
+/// files, which it makes one after the other.
+struct Room {
+    unsigned descriptors = 32;
+    std::uint64_t address_bytes = std::uint64_t{128} << 20;
+    std::uint64_t file_bytes = std::uint64_t{16} << 20;
+};
+
+/// Tries what the limits of this process and of its control group still allow, and leaves nothing
+/// of it: out_of_memory, with the limit to raise. Starts and joins a thread. What others take in
+/// the meantime it cannot know.
+Status find_room(const Room& room = {});
+
+} // namespace ucg::transport::ucx
