@@ -51,6 +51,8 @@ Result<shm::Heap*> Context::heap() {
     if (heap_ == nullptr) {
         shm::HeapOptions options;
         options.capacity_bytes = config_.heap_bytes();
+        // The caller may not have told of the others: one for each CPU is usual.
+        options.mappings = std::max(host_load_.ranks, host_cpus());
         Result<std::unique_ptr<shm::Heap>> made = shm::Heap::create(options);
         if (!made.ok()) {
             return made.status();
@@ -60,7 +62,7 @@ Result<shm::Heap*> Context::heap() {
             return sleeper.status();
         }
         heap_ = std::move(*made);
-        sleeper_ = *sleeper;
+        sleeper_ = {heap_, *sleeper};
     }
     return heap_.get();
 }
@@ -77,6 +79,26 @@ Result<std::byte*> Context::allocate(std::uint64_t bytes) {
     std::byte* data = lease->data();
     memory_.emplace(data, std::move(*lease));
     return data;
+}
+
+bool Context::release(const std::byte* data) {
+    const bool found = memory_.erase(data) == 1;
+    drop_unused_heap();
+    return found;
+}
+
+void Context::give_up_shm() {
+    shm_failed_ = true;
+    if (heap_ != nullptr) {
+        heap_->withdraw();
+    }
+}
+
+void Context::drop_unused_heap() {
+    if (shm_failed_ && heap_ != nullptr && heap_->unused()) {
+        sleeper_ = {private_sleeper_, &private_sleeper_->sleeper};
+        heap_.reset();
+    }
 }
 
 Result<transport::ucx::UcxWorker*> Context::ucx() {
@@ -97,12 +119,10 @@ Result<transport::ucx::UcxWorker*> Context::ucx() {
     return ucx_.get();
 }
 
-std::uint64_t Context::host_identity() {
+Result<std::uint64_t> Context::host_identity() {
     const Result<shm::HostFacts> facts = shm::read_host_facts();
     if (!facts.ok()) {
-        log(LogLevel::warn, "{}: every process counts as a host of its own",
-            facts.status().message());
-        return 0;
+        return facts.status();
     }
     return shm::identity(*facts);
 }

@@ -2,6 +2,7 @@
 // groups that need progress.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,19 +74,23 @@ class Context {
     /// May this process still share memory? Not after a peer could not be mapped: another attempt
     /// with it would wait for its time-out.
     bool shm_usable() const { return config_.shm_enabled() && !shm_failed_; }
-    void give_up_shm() { shm_failed_ = true; }
+    /// Lets the peers that wait for this process's heap know at once.
+    void give_up_shm();
+    /// Unmaps the heap and its peers' once shared memory was given up and nothing lies there any
+    /// more: address space may be what was short. Asked whenever something has been returned to it.
+    void drop_unused_heap();
 
     /// The node heap, made at first use. Fails with the reason why memory cannot be shared.
     Result<shm::Heap*> heap();
     /// Memory of the node heap for the caller, which it returns by its address.
     Result<std::byte*> allocate(std::uint64_t bytes);
     /// False when `data` is not the start of such memory.
-    bool release(const std::byte* data) { return memory_.erase(data) == 1; }
+    bool release(const std::byte* data);
     /// UCX, started at first use: a program whose ranks are all on one host never pays for it.
     Result<transport::ucx::UcxWorker*> ucx();
 
-    /// Which processes share memory with this one: equal values, 0 for none.
-    std::uint64_t host_identity();
+    /// Which processes share memory with this one: equal values, never 0.
+    static Result<std::uint64_t> host_identity();
     /// Where this process runs, host unset. Looked up once: processes do not move between cores
     /// that they are bound to.
     const topo::Place& place();
@@ -105,8 +110,9 @@ class Context {
     unsigned progress();
     unsigned progress(Group& group);
 
-    /// How a thread of this process sleeps. Another one once the node heap is there.
-    shm::Sleeper& sleeper() { return *sleeper_; }
+    /// How a thread of this process sleeps. Another one once the node heap is there, or is no
+    /// more: who sleeps holds on to the one that it began with.
+    std::shared_ptr<shm::Sleeper> sleeper() const { return sleeper_; }
     /// Does any group have messages that wait for room in a peer's memory?
     bool stuck() const;
 
@@ -118,9 +124,12 @@ class Context {
     }
     void disconnect();
 
-    /// True the first time it is asked: for messages that make sense once.
-    bool first_step_down() { return !std::exchange(stepped_down_, true); }
-    bool first_profile_quarrel() { return !std::exchange(profile_quarrelled_, true); }
+    /// Messages that make sense once in the life of a process.
+    enum class Once { step_down, profile_quarrel, bad_profile, unknown_host, no_group, count };
+    /// True the first time it is asked.
+    bool first(Once message) {
+        return !std::exchange(told_[static_cast<std::size_t>(message)], true);
+    }
     /// The same for each collective whose algorithm, asked for by the user, does not serve.
     bool first_refusal(graph::Collective collective) {
         const std::uint32_t bit = 1U << static_cast<unsigned>(collective);
@@ -140,16 +149,20 @@ class Context {
     void* host_progress_arg_ = nullptr;
     CpuLoad host_load_;
     std::uint32_t next_group_id_ = 1;
-    bool stepped_down_ = false;
-    bool profile_quarrelled_ = false;
+    std::array<bool, static_cast<std::size_t>(Once::count)> told_ = {};
     std::uint32_t refused_ = 0; ///< One bit for each collective.
     bool shm_failed_ = false;
     std::optional<topo::Place> place_;
-    std::unique_ptr<shm::Heap> heap_;
+    std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
-    shm::Doorbell private_bell_ = {}; ///< Without a heap only threads of this process ring.
-    shm::Sleeper private_sleeper_{private_bell_};
-    shm::Sleeper* sleeper_ = &private_sleeper_;
+    /// Without a heap only threads of this process ring.
+    struct PrivateSleeper {
+        shm::Doorbell bell = {};
+        shm::Sleeper sleeper{bell};
+    };
+    std::shared_ptr<PrivateSleeper> private_sleeper_ = std::make_shared<PrivateSleeper>();
+    /// Shares the ownership of what its bell lies in.
+    std::shared_ptr<shm::Sleeper> sleeper_{private_sleeper_, &private_sleeper_->sleeper};
     std::unique_ptr<transport::ucx::UcxWorker> ucx_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
     std::vector<Group*> groups_;

@@ -44,29 +44,50 @@ struct CpuMask {
 struct Hello {
     std::uint32_t api_version = 0;
     std::uint32_t next_group_id = 0;
-    std::uint64_t host = 0;
+    std::uint64_t host = 0; ///< 0: not known.
     std::uint64_t plan_hash = 0;
     std::uint64_t profile_hash = 0;
     std::uint32_t profile_named = 0;
+    std::uint32_t profile_bad = 0;
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
 };
 
+/// How far a rank came with shared memory.
+enum class ShmEnd : std::uint32_t {
+    failed,       ///< For a reason of its own, which it can tell.
+    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
+    made,
+};
+
 /// Second exchange: the ends of shared memory.
 struct ShmOffer {
     ShmAddress address;
-    std::uint32_t made = 0;
+    ShmEnd end = ShmEnd::failed;
     std::uint32_t serves_malloc = 0;
 };
 
 class Former {
   public:
     Former(Context& context, const ucg_group_params_t& params)
-        : context_(context), params_(params), rank_(static_cast<Rank>(params.rank)) {}
+        : context_(context), params_(params), rank_(static_cast<Rank>(params.rank)),
+          speaker_(rank_) {}
 
     Result<Formation> run() {
+        Result<Formation> formed = form();
+        if (!formed.ok()) {
+            // A program that makes many groups need not hear for each what they all lack.
+            const bool first = context_.first(Context::Once::no_group);
+            log(first && speaker_ == rank_ ? LogLevel::error : LogLevel::info, "{}",
+                formed.status().message());
+        }
+        return formed;
+    }
+
+  private:
+    Result<Formation> form() {
         if (Status status = meet(); !status.ok()) {
             return status;
         }
@@ -84,7 +105,6 @@ class Former {
         return std::move(formation_);
     }
 
-  private:
     /// One allgather of a trivially copyable value.
     template <typename T>
     Result<std::vector<T>> exchange(const T& mine) {
@@ -103,10 +123,12 @@ class Former {
         Hello mine;
         mine.api_version = UCG_API_VERSION;
         mine.next_group_id = context_.next_group_id();
-        mine.host = context_.host_identity();
+        const Result<std::uint64_t> host = Context::host_identity();
+        mine.host = host.ok() ? *host : 0;
         mine.plan_hash = context_.config().plan_hash();
         mine.profile_hash = context_.profile().hash;
         mine.profile_named = context_.profile().named ? 1 : 0;
+        mine.profile_bad = context_.profile().complaint.empty() ? 0 : 1;
         mine.cpu_quota = topo::usable_cpu_count();
         for (const std::uint32_t cpu : topo::usable_cpus()) {
             mine.cpus.add(cpu);
@@ -120,6 +142,15 @@ class Former {
         if (Status status = compare(*all); !status.ok()) {
             return status;
         }
+        if (is_first(*all, Context::Once::bad_profile,
+                     [](const Hello& hello) { return hello.profile_bad != 0; })) {
+            log(LogLevel::warn, "{}: {}", context_.name(), context_.profile().complaint);
+        }
+        if (is_first(*all, Context::Once::unknown_host,
+                     [](const Hello& hello) { return hello.host == 0; })) {
+            log(LogLevel::warn, "{}: {}: rank {} of {} counts as a host of its own",
+                context_.name(), host.status().message(), rank_, params_.size);
+        }
         if (Status status = agree_on_profile(*all); !status.ok()) {
             return status;
         }
@@ -131,9 +162,18 @@ class Former {
         return {};
     }
 
-    /// Says what differs and between whom, on the first rank that sees it: rank 0 compared with the
-    /// others, so every rank comes to the same verdict.
-    Status compare(const std::vector<Hello>& all) const {
+    /// Is this the first rank in trouble, and is it the first time? Many ranks usually share one.
+    template <typename InTrouble>
+    bool is_first(const std::vector<Hello>& all, Context::Once message, InTrouble in_trouble) {
+        const auto first = std::find_if(all.begin(), all.end(), in_trouble);
+        // Asked on all ranks: any of them may be the first of a group that is made of these.
+        return first != all.end() && context_.first(message) && first - all.begin() == rank_;
+    }
+
+    /// Says what differs and between whom: rank 0 compared with the others, so every rank comes to
+    /// the same verdict, and rank 0 tells.
+    Status compare(const std::vector<Hello>& all) {
+        speaker_ = 0;
         for (std::size_t other = 1; other < all.size(); ++other) {
             if (all[other].api_version != all[0].api_version) {
                 return failure(Code::disagreement,
@@ -148,6 +188,7 @@ class Former {
                                other);
             }
         }
+        speaker_ = rank_;
         return {};
     }
 
@@ -163,6 +204,7 @@ class Former {
         const auto rank = other - all.begin();
         if (std::any_of(all.begin(), all.end(),
                         [](const Hello& hello) { return hello.profile_named != 0; })) {
+            speaker_ = 0;
             return failure(Code::disagreement,
                            "rank 0 and rank {} have different cost profiles: give all ranks the "
                            "same file by UCG_PROFILE",
@@ -170,7 +212,8 @@ class Former {
         }
         formation_.builtin_costs = true;
         // Asked on all ranks: any of them may be rank 0 of another group.
-        if (const bool untold = context_.first_profile_quarrel(); untold && rank_ == 0) {
+        if (const bool untold = context_.first(Context::Once::profile_quarrel);
+            untold && rank_ == 0) {
             log(LogLevel::warn,
                 "{}: rank 0 and rank {} of {} found different cost profiles, the built-in costs "
                 "are used. UCG_PROFILE names one file for all, or {} to silence this",
@@ -227,28 +270,22 @@ class Former {
         if (!offers.ok()) {
             return offers.status();
         }
-        if (!std::all_of(offers->begin(), offers->end(),
-                         [](const ShmOffer& offer) { return offer.made != 0; })) {
-            return step_down(*offers, status);
+        std::vector<ShmEnd> ends;
+        for (const ShmOffer& offered : *offers) {
+            ends.push_back(offered.end);
         }
-        if (made != nullptr) {
-            std::vector<ShmAddress> addresses;
-            for (const Rank neighbour : neighbours()) {
-                addresses.push_back((*offers)[static_cast<std::size_t>(neighbour)].address);
-            }
-            status = made->connect(addresses);
+        if (!all_made(ends)) {
+            return step_down(ends, status);
         }
-        mine.made = status.ok() ? 1 : 0;
-        Result<std::vector<std::uint32_t>> connected = exchange(mine.made);
+        Result<std::vector<ShmEnd>> connected = exchange(connect_shm(made.get(), *offers, status));
         if (!connected.ok()) {
             return connected.status();
         }
-        for (std::size_t i = 0; i < offers->size(); ++i) {
-            (*offers)[i].made = (*connected)[i];
-        }
-        if (std::find(connected->begin(), connected->end(), 0U) != connected->end()) {
+        if (!all_made(*connected)) {
             context_.give_up_shm();
-            return step_down(*offers, status);
+            made.reset();
+            context_.drop_unused_heap(); // UCX may need the address space.
+            return step_down(*connected, status);
         }
         formation_.shm = std::move(made);
         agree_on_staging(*offers);
@@ -266,11 +303,34 @@ class Former {
                         [](const ShmOffer& offer) { return offer.serves_malloc != 0; });
     }
 
+    static bool all_made(const std::vector<ShmEnd>& ends) {
+        return std::all_of(ends.begin(), ends.end(),
+                           [](ShmEnd end) { return end == ShmEnd::made; });
+    }
+
+    /// Maps the neighbours. Who fails says so to those that wait for its heap, which then need not
+    /// wait for their time-out.
+    ShmEnd connect_shm(ShmTransport* mine, const std::vector<ShmOffer>& offers, Status& status) {
+        if (mine == nullptr) {
+            return ShmEnd::made;
+        }
+        std::vector<ShmAddress> addresses;
+        for (const Rank neighbour : neighbours()) {
+            addresses.push_back(offers[static_cast<std::size_t>(neighbour)].address);
+        }
+        status = mine->connect(addresses);
+        if (status.ok()) {
+            return ShmEnd::made;
+        }
+        context_.give_up_shm();
+        return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
+    }
+
     /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its
     /// host.
     std::unique_ptr<ShmTransport> offer(ShmOffer& mine, Status& status) {
         if (neighbours().size() == 1) {
-            mine.made = 1;
+            mine.end = ShmEnd::made;
             return nullptr;
         }
         Result<shm::Heap*> heap = context_.heap();
@@ -293,19 +353,19 @@ class Former {
             return nullptr;
         }
         mine.address = (*made)->address();
-        mine.made = 1;
+        mine.end = ShmEnd::made;
         mine.serves_malloc = (*heap)->serves_malloc() ? 1 : 0;
         return std::move(*made);
     }
 
     /// Without shared memory, UCX carries everything. One line for the user, from the first rank
-    /// that could not.
-    Result<bool> step_down(const std::vector<ShmOffer>& offers, const Status& status) {
-        const auto first = std::find_if(offers.begin(), offers.end(),
-                                        [](const ShmOffer& offer) { return offer.made == 0; });
+    /// that knows a cause.
+    Result<bool> step_down(const std::vector<ShmEnd>& ends, const Status& status) {
+        // In the order of ShmEnd: who failed by itself comes before who only missed a peer.
+        const auto first = std::min_element(ends.begin(), ends.end());
         // Asked on all ranks: any of them may be the first of a group that is made of these.
-        const bool untold = context_.first_step_down();
-        if (first - offers.begin() == rank_ && untold) {
+        const bool untold = context_.first(Context::Once::step_down);
+        if (first - ends.begin() == rank_ && untold) {
             log(LogLevel::warn, "{}: rank {} of {} has no shared memory: {}. {}", context_.name(),
                 rank_, params_.size, status.message(),
                 context_.config().ucx_enabled()
@@ -337,13 +397,16 @@ class Former {
         status = made.status();
         const std::uint32_t mine = made.ok() ? 1 : 0;
         Result<std::vector<std::uint32_t>> all = exchange(mine);
-        if (!all.ok() || !status.ok()) {
+        if (!all.ok()) {
             return status.ok() ? all.status() : status;
         }
         const auto failed = std::find(all->begin(), all->end(), 0U);
         if (failed != all->end()) {
-            return failure(Code::unreachable, "rank {} could not start its UCX transport",
-                           failed - all->begin());
+            speaker_ = static_cast<Rank>(failed - all->begin());
+            return !status.ok()
+                       ? status
+                       : failure(Code::unreachable, "rank {} could not start its UCX transport",
+                                 failed - all->begin());
         }
         formation_.ucx = std::move(*made);
         return {};
@@ -358,6 +421,7 @@ class Former {
         }
         const auto missing = std::find(lengths->begin(), lengths->end(), 0U);
         if (missing != lengths->end()) {
+            speaker_ = static_cast<Rank>(missing - lengths->begin());
             return failure(Code::unreachable, "rank {} of the group has no UCX transport",
                            missing - lengths->begin());
         }
@@ -402,6 +466,7 @@ class Former {
     Rank rank_;
     Formation formation_;
     bool all_enable_shm_ = true;
+    Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };
 
 } // namespace

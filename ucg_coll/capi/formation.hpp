@@ -29,7 +29,8 @@ struct Formation {
     std::vector<transport::Transport*> routes;    ///< By rank.
 };
 
-/// Collective over the group; calls params.oob_allgather a fixed number of times on every rank.
+/// Collective over the group; calls params.oob_allgather a fixed number of times on every rank. A
+/// failure is logged here, on the rank that has its cause; further ones of the process at info.
 Result<Formation> form_group(Context& context, const ucg_group_params_t& params);
 
 } // namespace ucg::capi

@@ -17,8 +17,9 @@ inline constexpr std::string_view kBuiltinProfile = "builtin";
 struct LoadedProfile {
     cost::Profile profile = cost::default_profile();
     std::uint64_t hash = cost::hash_of(profile);
-    std::string path;   ///< Of the file; empty: built in.
-    bool named = false; ///< The user named it, or asked for what is built in.
+    std::string path;      ///< Of the file; empty: built in.
+    bool named = false;    ///< The user named it, or asked for what is built in.
+    std::string complaint; ///< Why a file that was found does not count, and the remedy; or empty.
 };
 
 /// $XDG_CONFIG_HOME/ucg/profile.toml, or $HOME/.config/ucg/profile.toml where the former is not set
@@ -27,8 +28,8 @@ std::string default_profile_path();
 
 /// Reads the file that `setting` names, the one at default_profile_path() if `setting` is empty.
 /// Fails with "PATH: ..." if a file that was named cannot be read or is malformed. A file that
-/// nobody named may be missing; if it is malformed, that is logged as a warning and the built-in
-/// default holds.
+/// nobody named may be missing; if it is malformed, that is a complaint, which a group's first such
+/// rank tells, and the built-in default holds.
 Result<LoadedProfile> load_profile(std::string_view setting);
 
 } // namespace ucg::capi

@@ -209,7 +209,7 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
         ContextLock lock = context->lock();
         Result<std::unique_ptr<Group>> group = Group::create(*context, *params);
         if (!group.ok()) {
-            return report(group.status());
+            return ucg::capi::to_c(group.status().code()); // Told by the rank that knows why.
         }
         *group_p = new ucg_group{std::move(*group)};
         return UCG_OK;
@@ -218,8 +218,10 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
 
 UCG_PUBLIC void ucg_group_destroy(ucg_group_h group) {
     static_cast<void>(guarded([&] {
-        ContextLock lock = group->group->context().lock();
+        Context& context = group->group->context();
+        ContextLock lock = context.lock();
         delete group;
+        context.drop_unused_heap();
         return UCG_OK;
     }));
 }

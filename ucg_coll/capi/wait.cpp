@@ -1,6 +1,7 @@
 #include "ucg_coll/capi/wait.hpp"
 
 #include <chrono>
+#include <memory>
 
 namespace ucg::capi {
 namespace {
@@ -62,10 +63,10 @@ class Wait {
     /// that it leaves out some of its transports, the short lane's interfaces would have to be
     /// armed one by one, and the host's progress has no descriptor at all.
     void sleep() {
-        shm::Sleeper* sleeper = nullptr;
+        std::shared_ptr<shm::Sleeper> sleeper;
         {
             ContextLock lock = context_.lock();
-            sleeper = &context_.sleeper();
+            sleeper = context_.sleeper();
             announced_ = sleeper->announce(
                 context_.stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
         }
