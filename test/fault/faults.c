@@ -111,15 +111,35 @@ static rlim_t address_space(void) {
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
+/** The least number that no descriptor has. */
+static rlim_t next_descriptor(void) {
+    const int fd = dup(0);
+    require(fd >= 0, "dup");
+    close(fd);
+    return (rlim_t)fd;
+}
+
 /**
  * Lowers a limit after MPI_Init, which has its own needs, and before the first collective.
- * "as": that many bytes more than now; "fsize": that many bytes.
+ * "as": that many bytes more than now; "nofile": that many descriptors more than now; "fsize": that
+ * many bytes. On all ranks, or on one alone.
  */
-static void limit(const char* what, const char* bytes) {
-    const int is_space = 0 == strcmp(what, "as");
-    const rlim_t value = strtoul(bytes, NULL, 10) + (is_space ? address_space() : 0);
+static void limit(const char* what, const char* amount, const char* only_rank) {
+    static const struct {
+        const char* name;
+        int resource;
+    } kinds[] = {{"as", RLIMIT_AS}, {"fsize", RLIMIT_FSIZE}, {"nofile", RLIMIT_NOFILE}};
+    size_t kind = 0;
+    while (kind < 2 && 0 != strcmp(kinds[kind].name, what)) {
+        kind++;
+    }
+    rlim_t value = strtoul(amount, NULL, 10);
+    value += RLIMIT_AS == kinds[kind].resource ? address_space() : 0;
+    value += RLIMIT_NOFILE == kinds[kind].resource ? next_descriptor() : 0;
     const struct rlimit limits = {value, value};
-    require(0 == setrlimit(is_space ? RLIMIT_AS : RLIMIT_FSIZE, &limits), "setrlimit");
+    if (NULL == only_rank || rank_in(MPI_COMM_WORLD) == strtol(only_rank, NULL, 10)) {
+        require(0 == setrlimit(kinds[kind].resource, &limits), "setrlimit");
+    }
     check();
 }
 
@@ -256,7 +276,7 @@ int main(int argc, char** argv) {
     if (0 == strcmp(part, "check")) {
         check();
     } else if (0 == strcmp(part, "limit") && argc > 3) {
-        limit(argv[2], argv[3]);
+        limit(argv[2], argv[3], argv[4]);
     } else if (0 == strcmp(part, "loop")) {
         loop();
     } else if (0 == strcmp(part, "mismatch") && argc > 2) {

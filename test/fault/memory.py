@@ -11,6 +11,7 @@ import sandbox
 
 RANKS = 4
 WARNING = "has no shared memory"
+NO_UCX = "UCX is not started"
 FALLBACK = "uses Open MPI's other collectives"
 
 
@@ -51,12 +52,50 @@ def small_files(bench):
         bench.expect_lines(what, job, FALLBACK, fallbacks)
 
 
-def limited_address_space(bench):
-    """With room for the heaps, a limit alone changes nothing."""
-    what = "RLIMIT_AS 16 GiB above what MPI_Init took"
-    job = bench.launcher.run(RANKS, [bench.program, "limit", "as", str(16 << 30)])
+def step_down_under(bench, limit, amount, only_rank=None):
+    """No room for shared memory and none for UCX, on all ranks or on one: all go on without, one
+    line for each reason. Who gives up does not keep the others waiting: the time that they would
+    grant it is longer than the job may take."""
+    what = f"{limit} {amount}, rank {only_rank or 'any'}"
+    program = [bench.program, "limit", limit, str(amount)] + ([only_rank] if only_rank else [])
+    job = bench.launcher.run(RANKS, program, timeout=60, environment={"UCG_TIMEOUT": "600"})
     bench.expect_right(what, job, "limit")
-    bench.expect_lines(what, job, WARNING, 0)
+    bench.expect_lines(what, job, f"rank {only_rank or 0} of {RANKS} {WARNING}", 1)
+    bench.expect_lines(what, job, NO_UCX, 1)
+    bench.expect_lines(what, job, FALLBACK, 1)
+    bench.expect_lines(what, job, "ucg (warning|error)", 2)
+
+
+def small_files_everywhere(bench):
+    """UCX would be ended by the same signal."""
+    step_down_under(bench, "fsize", 0)
+
+
+def limited_address_space(bench):
+    """With room for small heaps of all ranks, a limit changes nothing."""
+    for mebibytes in [16 << 10, 64]:
+        what = f"RLIMIT_AS {mebibytes} MiB above what MPI_Init took"
+        job = bench.launcher.run(RANKS, [bench.program, "limit", "as", str(mebibytes << 20)])
+        bench.expect_right(what, job, "limit")
+        bench.expect_lines(what, job, WARNING, 0)
+        bench.expect_lines(what, job, FALLBACK, 0)
+    step_down_under(bench, "as", 16 << 20, "2")
+
+
+def few_descriptors(bench):
+    """Heaps take two for good and some more while they are exchanged."""
+    for more in [1, 2, 4]:
+        step_down_under(bench, "nofile", more)
+    step_down_under(bench, "nofile", 2, "2")
+
+
+def no_descriptors(bench):
+    """Nothing can be opened, not even what tells which ranks share a host."""
+    job = bench.launcher.run(RANKS, [bench.program, "limit", "nofile", "0"], timeout=60)
+    bench.expect_right("no descriptors", job, "limit")
+    bench.expect_lines("no descriptors", job, "cannot tell which processes share this host", 1)
+    bench.expect_lines("no descriptors", job, NO_UCX, 1)
+    bench.expect_lines("no descriptors", job, FALLBACK, 1)
 
 
 def no_locked_memory(bench):
@@ -95,4 +134,5 @@ def full_shm_mount(bench):
 
 
 sandbox.run([tiny_on_all_ranks, tiny_on_one_rank, tiny_and_nothing_else, small_files,
-             limited_address_space, no_locked_memory, small_shm_mount, full_shm_mount])
+             small_files_everywhere, limited_address_space, few_descriptors, no_descriptors,
+             no_locked_memory, small_shm_mount, full_shm_mount])
