@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <mpi.h>
@@ -143,23 +142,6 @@ static void limit(const char* what, const char* amount, const char* only_rank) {
     check();
 }
 
-/* ------------------------------------------------------------------ loop */
-
-/** Collectives until somebody ends it; two minutes, should nobody do. */
-static void loop(void) {
-    const time_t end = time(NULL) + 120;
-    int go_on = 1;
-    for (int i = 0; go_on; i++) {
-        use(MPI_COMM_WORLD, 1 + i % 5 * 3000, i % 1000);
-        if (0 == i && 0 == rank_in(MPI_COMM_WORLD)) {
-            printf("looping\n");
-            fflush(stdout);
-        }
-        go_on = time(NULL) < end;
-        MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    }
-}
-
 /* ------------------------------------------------------------------ mismatch */
 
 /** An erroneous program: the ranks do not agree how much is broadcast. */
@@ -277,8 +259,6 @@ int main(int argc, char** argv) {
         check();
     } else if (0 == strcmp(part, "limit") && argc > 3) {
         limit(argv[2], argv[3], argv[4]);
-    } else if (0 == strcmp(part, "loop")) {
-        loop();
     } else if (0 == strcmp(part, "mismatch") && argc > 2) {
         mismatch(argv[2]);
     } else if (0 == strcmp(part, "communicators")) {

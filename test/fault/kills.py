@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Jobs that are killed at random moments end in bounded time and leave nothing behind.
+"""Jobs that are killed end in bounded time and leave nothing behind, wherever they were: a rank
+stops at a named point and says so, then a rank, all ranks or mpirun are killed.
 
-usage: kills.py COMPONENT-FOLDER FAULTS-PROGRAM [SEED]
+usage: kills.py COMPONENT-FOLDER POINTS-PROGRAM [SEED|all]
+
+Each point meets one of the victims, drawn from the seed; with "all" every point meets every one.
 """
 
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -13,22 +17,40 @@ import time
 
 import sandbox
 
-RANKS = 4
-ROUNDS = 4
-END_WITHIN = 60  # Seconds. Open MPI gives ranks time to end themselves.
-SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+RANKS = 4  # A power of two: every rank calls the operator, whatever the algorithm.
+START_WITHIN = 60  # Seconds.
+END_WITHIN = 60  # Open MPI gives ranks time to end themselves.
+SEED = sys.argv[3] if len(sys.argv) > 3 else "1"
+
+# In the order in which a job comes by. Names of system calls: in libucg, before the first of them.
+BOTH = ["before_init", "before_first_collective", "short_operator", "long_operator",
+        "communicator_made", "communicator_used", "before_finalize", "after_finalize"]
+SHARED = ["memfd_create", "listen", "fallocate64", "sendmsg", "recvmsg", "process_vm_readv",
+          "last_lease_returned"]
+PLACES = [(point, "shm,ucx") for point in BOTH + SHARED] + [(point, "ucx") for point in BOTH[1:6]]
 
 
-class LoopingJob:
-    """A loop of collectives."""
+class StoppingJob:
+    """A job of which one rank stops at a point."""
 
-    def __init__(self, bench, tls):
+    def __init__(self, bench, point, tls, rank):
         self.program = bench.program
+        self.stopped = 0  # The process that did; known when it has arrived.
+        self.say, self.go = (self.new_pipe(bench.folder / name) for name in ["say", "go"])
         self.output = open(bench.folder / "output", "w+", encoding="utf-8", errors="replace")
         command = ["mpirun", "--oversubscribe", "-n", str(RANKS), "--mca", "coll_ucg_tls", tls,
-                   bench.program, "loop"]
-        self.mpirun = subprocess.Popen(command, env=bench.launcher.environment,
-                                       stdout=self.output, stderr=subprocess.STDOUT)
+                   "-x", "POINTS_SAY", "-x", "POINTS_GO", bench.program, point, str(rank)]
+        self.mpirun = subprocess.Popen(
+            command, stdout=self.output, stderr=subprocess.STDOUT,
+            env={**bench.launcher.environment, "POINTS_SAY": str(bench.folder / "say"),
+                 "POINTS_GO": str(bench.folder / "go")})
+
+    @staticmethod
+    def new_pipe(path):
+        """Open at both ends, so that neither this test nor a rank waits to open it."""
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        return os.open(path, os.O_RDWR)
 
     def ranks(self):
         return sandbox.running(self.program)
@@ -37,17 +59,25 @@ class LoopingJob:
         self.output.seek(0)
         return self.output.read()
 
-    def await_condition(self, condition, seconds=60):
-        end = time.monotonic() + seconds
-        while not condition() and self.mpirun.poll() is None and time.monotonic() < end:
+    def arrived(self, point):
+        """Waits until the rank says that it has stopped, and all have been born."""
+        end = time.monotonic() + START_WITHIN
+        while not select.select([self.say], [], [], 0.01)[0]:
+            if self.mpirun.poll() is not None or time.monotonic() > end:
+                return False
+        said, pid = os.read(self.say, 100).decode().split()
+        self.stopped = int(pid)
+        while point == "before_init" and len(self.ranks()) < RANKS and time.monotonic() < end:
             time.sleep(0.01)
-        return condition()
+        return said == point
 
-    def await_ranks(self):
-        return self.await_condition(lambda: len(self.ranks()) == RANKS)
+    def go_on(self):
+        os.write(self.go, b".")
 
-    def await_loop(self):
-        return self.await_condition(lambda: "looping" in self.text())
+    def close(self):
+        self.output.close()
+        os.close(self.say)
+        os.close(self.go)
 
 
 def kill(pids):
@@ -58,57 +88,58 @@ def kill(pids):
             pass
 
 
-def kill_one_rank(job, numbers):
-    kill([numbers.choice(job.ranks())])
+def stopped_rank(job):
+    kill([job.stopped])
 
 
-def kill_all_ranks(job, _):
+def other_rank(job):
+    """One that waits for the stopped one, or is at its end."""
+    kill([pid for pid in job.ranks() if pid != job.stopped][:1])
+
+
+def all_ranks(job):
     kill(job.ranks())
 
 
-def kill_mpirun(job, _):
+def launcher(job):
     kill([job.mpirun.pid])
 
 
-def round_of(bench, what, tls, victim, numbers, in_set_up):
-    """One job, killed in its set-up or in its loop."""
-    job = LoopingJob(bench, tls)
-    arrived = job.await_ranks() if in_set_up else job.await_loop()
-    if not bench.checks.expect(arrived, f"{what}: did not start\n{job.text()}"):
-        sandbox.end_all()
-        return
-    time.sleep(numbers.uniform(0, 1.0 if in_set_up else 0.3))
-    victim(job, numbers)
-    killed = time.monotonic()
+VICTIMS = [stopped_rank, other_rank, all_ranks, launcher]
+ALONE = [stopped_rank, all_ranks, launcher]  # After the end of MPI nobody waits for anybody.
+
+
+def expect_an_end(bench, job, what):
     try:
         status = job.mpirun.wait(END_WITHIN)
         bench.checks.expect(status != 0, f"{what}: mpirun calls this a success\n{job.text()}")
     except subprocess.TimeoutExpired:
         bench.checks.expect(False, f"{what}: no end within {END_WITHIN} s\n{job.text()}")
-    sandbox.expect_nothing_left(bench.checks, what, bench.folder, END_WITHIN)
-    print(f"{what}: all gone after {time.monotonic() - killed:.1f} s", flush=True)
-    job.output.close()
 
 
-def rounds_of(bench, victim):
-    numbers = random.Random(f"{SEED} {victim.__name__}")
-    for i in range(ROUNDS):
-        tls = "ucx" if i == ROUNDS - 1 else "shm,ucx"
-        in_set_up = i == 0
-        what = f"{victim.__name__}, round {i} of seed {SEED}, {tls}"
-        round_of(bench, what, tls, victim, numbers, in_set_up)
+def round_of(bench, place, victim, numbers):
+    """One job, killed at one point."""
+    point, tls = place
+    what = f"{victim.__name__} at {point}, {tls}, seed {SEED}"
+    job = StoppingJob(bench, point, tls, numbers.randrange(RANKS))
+    if bench.checks.expect(job.arrived(point), f"{what}: did not get there\n{job.text()}"):
+        victim(job)
+        killed = time.monotonic()
+        job.go_on()  # Who is left meets what has happened.
+        expect_an_end(bench, job, what)
+        sandbox.expect_nothing_left(bench.checks, what, bench.folder, END_WITHIN)
+        print(f"{what}: all gone after {time.monotonic() - killed:.1f} s", flush=True)
+    else:
+        sandbox.end_all()
+    job.close()
 
 
-def one_rank(bench):
-    rounds_of(bench, kill_one_rank)
+def rounds(bench):
+    numbers = random.Random(SEED)
+    for place in PLACES:
+        victims = ALONE if place[0] == "after_finalize" else VICTIMS
+        for victim in victims if SEED == "all" else [numbers.choice(victims)]:
+            round_of(bench, place, victim, numbers)
 
 
-def all_ranks(bench):
-    rounds_of(bench, kill_all_ranks)
-
-
-def launcher(bench):
-    rounds_of(bench, kill_mpirun)
-
-
-sandbox.run([one_rank, all_ranks, launcher])
+sandbox.run([rounds])

@@ -121,6 +121,11 @@ def our_sockets():
     return [line.split()[-1] for line in lines if "@ucg" in line]
 
 
+def sysv_segments():
+    """The System V shared memory of this namespace."""
+    return pathlib.Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()[1:]
+
+
 def temporary_names(folder):
     """What has our name in the jobs' temporary folder, or in /tmp itself."""
     inside = {str(path) for path in folder.rglob("*ucg*")}
@@ -140,6 +145,7 @@ def expect_nothing_left(checks, what, folder, seconds=30):
     if left:
         end_all()
     checks.expect(not our_sockets(), f"{what}: sockets left: {our_sockets()}")
+    checks.expect(not sysv_segments(), f"{what}: System V segments left: {sysv_segments()}")
     checks.expect(not our_files(folder), f"{what}: files left: {our_files(folder)}")
 
 
