@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shm/memory_budget.h"
 #include "shm/preload/heap.h"
 #include "shm/sealed_file.h"
 
@@ -23,6 +24,7 @@ static struct {
     uint64_t lease_bytes;
     _Atomic uint64_t taken; /* Everything below belongs to libucg or jemalloc. */
     bool shared;            /* False in a forked child: the same addresses, memory of its own. */
+    bool over_file;         /* In a child without a copy: some of that lies over the file yet. */
     int fd;
     dev_t device; /* Of the file, since programs close descriptors that they did not open. */
     ino_t inode;
@@ -33,10 +35,19 @@ enum { HIGH_DESCRIPTORS = 64 };
 
 static atomic_bool claimed;
 
+/* Bytes [first, end) of the segment. */
+struct range {
+    uint64_t first;
+    uint64_t end;
+};
+
 /* Between prepare and the end of a fork; handlers run one fork at a time. */
 static struct {
-    char* data;
-    uint64_t bytes;
+    char* data;           /* The copy, or NULL. */
+    uint64_t bytes;       /* What the copy, or the list, tells of. */
+    struct range* ranges; /* Without a copy, where pages exist; or NULL. */
+    size_t range_count;
+    size_t range_room;
 } copy;
 
 static bool descriptor_is_ours(void) {
@@ -133,56 +144,131 @@ bool heap_space_holds(const void* address) {
 /* By address and not by descriptor: it needs none, and UCX, which watches madvise(), learns that
  * registrations of these pages have become void. */
 bool heap_space_purge(void* address, size_t bytes) {
+    if (space.over_file) {
+        /* Dropped pages of a private mapping would show the file's again. */
+        return mmap(address, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+    }
     return madvise(address, bytes, space.shared ? MADV_REMOVE : MADV_DONTNEED) == 0;
 }
 
 /* ------------------------------------------------------------------ fork */
 
-/* The pages of [0, bytes) that exist; reading a hole of a shared mapping would fill it. */
-static void copy_existing(char* target, uint64_t bytes) {
-    off_t first = 0;
+/* Of the memory that is left; other processes of the host may fork at the same moment. */
+enum { COPY_SHARE = 2 };
 
-    while ((first = lseek(space.fd, first, SEEK_DATA)) >= 0 && (uint64_t)first < bytes) {
-        off_t end = lseek(space.fd, first, SEEK_HOLE);
+/* The next pages at or after `from` that exist; reading a hole of a shared mapping would fill it.
+ */
+static bool next_pages(uint64_t from, struct range* range_p) {
+    const off_t first = lseek(space.fd, (off_t)from, SEEK_DATA);
+    const off_t end = first < 0 ? -1 : lseek(space.fd, first, SEEK_HOLE);
 
-        if (end < 0 || (uint64_t)end > bytes) {
-            end = (off_t)bytes;
+    if (first < 0 || (uint64_t)first >= copy.bytes) {
+        return false;
+    }
+    range_p->first = (uint64_t)first;
+    range_p->end = end < 0 || (uint64_t)end > copy.bytes ? copy.bytes : (uint64_t)end;
+    return true;
+}
+
+static bool make_copy(void) {
+    copy.data = mmap(NULL, copy.bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (copy.data == MAP_FAILED) {
+        copy.data = NULL;
+    }
+    return copy.data != NULL;
+}
+
+static void copy_pages(void) {
+    for (struct range range = {0, 0}; next_pages(range.end, &range);) {
+        memcpy(copy.data + range.first, space.base + range.first,
+               (size_t)(range.end - range.first));
+    }
+}
+
+/* Threads that write large blocks meanwhile may make more ranges than were counted; the last entry
+ * then takes them all. */
+static void list_pages(size_t count) {
+    const size_t bytes = (count + 1) * sizeof(*copy.ranges);
+    void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        return; /* The child cannot have memory, and says so. */
+    }
+    copy.ranges = memory;
+    copy.range_room = count + 1;
+    copy.range_count = 0;
+    for (struct range range = {0, 0}; next_pages(range.end, &range);) {
+        if (copy.range_count == copy.range_room) {
+            copy.ranges[copy.range_count - 1].end = copy.bytes;
+            return;
         }
-        memcpy(target + first, space.base + first, (size_t)(end - first));
-        first = end;
+        copy.ranges[copy.range_count++] = range;
+    }
+}
+
+/* One line for a process, however often it forks. */
+static void tell_no_copy(uint64_t needed, uint64_t available) {
+    static bool told;
+    const unsigned mebi = 20;
+
+    if (!told) {
+        told = true;
+        heap_warn("a forked child gets no copy of %llu MiB of large blocks, for which %llu MiB of "
+                  "memory are left: until it writes to them itself it sees what this process "
+                  "writes to them after the fork. That does no harm to a child that calls exec or "
+                  "is waited for; run other programs without libucg_heap.so",
+                  (unsigned long long)(needed >> mebi), (unsigned long long)(available >> mebi));
     }
 }
 
 /* Runs last of all prepare handlers, with every lock of jemalloc held: what jemalloc knows of the
  * blocks and what is copied of them is of one moment. */
 static void prepare_fork(void) {
+    struct range range = {0, 0};
+    uint64_t needed = 0;
+    size_t count = 0;
+
     if (!space.shared) {
         return;
     }
     copy.bytes = atomic_load(&space.taken);
-    copy.data = mmap(NULL, copy.bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (copy.data == MAP_FAILED) {
-        copy.data = NULL;
-        heap_warn("no address space for a copy of the heap: a forked child sees changes that this "
-                  "process makes to large blocks after the fork");
-        return;
-    }
-    if (descriptor_is_ours()) {
-        copy_existing(copy.data, copy.bytes);
-    } else {
+    if (!descriptor_is_ours()) {
         /* Which pages exist cannot be asked any more. What was leased stays behind: it is the
          * larger hole, and a child has no use for its parent's rings. */
-        memcpy(copy.data + space.lease_bytes, space.base + space.lease_bytes,
-               copy.bytes - space.lease_bytes);
+        if (make_copy()) {
+            memcpy(copy.data + space.lease_bytes, space.base + space.lease_bytes,
+                   copy.bytes - space.lease_bytes);
+        }
+        return;
     }
+    while (next_pages(range.end, &range)) {
+        needed += range.end - range.first;
+        ++count;
+    }
+    const uint64_t available = ucg_shm_memory_budget("").available;
+    if (needed <= available / COPY_SHARE && make_copy()) {
+        copy_pages();
+    } else {
+        tell_no_copy(needed, available);
+        list_pages(count);
+    }
+}
+
+static void forget_copy(void) {
+    if (copy.ranges != NULL) {
+        munmap(copy.ranges, copy.range_room * sizeof(*copy.ranges));
+        copy.ranges = NULL;
+    }
+    copy.data = NULL;
 }
 
 static void parent_after_fork(void) {
     if (copy.data != NULL) {
         munmap(copy.data, copy.bytes);
-        copy.data = NULL;
     }
+    forget_copy();
 }
 
 /* Not by mremap(): where UCX watches memory it puts its own function in the place of that one, and
@@ -192,17 +278,29 @@ static bool move_to_base(char* data, uint64_t bytes) {
            (long)(uintptr_t)space.base;
 }
 
-/* A private mapping of the file is the best that is left when there was no room for a copy. */
-static bool map_own_memory(void) {
-    const int fixed = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+/* Only over pages that existed at the fork: all others jemalloc takes for zeros. */
+static bool lie_over_file(void) {
+    for (size_t i = 0; i < copy.range_count; ++i) {
+        const struct range range = copy.ranges[i];
+        char* first = space.base + range.first;
 
-    if (copy.data == NULL) {
-        return descriptor_is_ours() && mmap(space.base, space.bytes, PROT_READ | PROT_WRITE, fixed,
-                                            space.fd, 0) != MAP_FAILED;
+        if (mmap(first, range.end - range.first, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, space.fd,
+                 (off_t)range.first) == MAP_FAILED) {
+            return false;
+        }
     }
-    return mmap(space.base, space.bytes, PROT_READ | PROT_WRITE, fixed | MAP_ANONYMOUS, -1, 0) !=
-               MAP_FAILED &&
-           move_to_base(copy.data, copy.bytes);
+    space.over_file = true;
+    return true;
+}
+
+static bool map_own_memory(void) {
+    if ((copy.data == NULL && copy.ranges == NULL) ||
+        mmap(space.base, space.bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+        return false;
+    }
+    return copy.data != NULL ? move_to_base(copy.data, copy.bytes) : lie_over_file();
 }
 
 /* Runs first of all handlers in the child. */
@@ -216,7 +314,7 @@ static void child_after_fork(void) {
                   errno);
         abort();
     }
-    copy.data = NULL;
+    forget_copy();
     space.shared = false;
     if (descriptor_is_ours()) {
         close(space.fd); /* The parent's memory goes with the parent. */

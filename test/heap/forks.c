@@ -5,6 +5,7 @@
  *   forks threads     the same while other threads allocate and free
  *   forks streams     the same while other threads use streams
  *   forks closed      the same after the program closed every descriptor that it did not open
+ *   forks waited      the same while the parent does nothing but wait: so also without a copy
  *   forks start       posix_spawn, system, popen and vfork
  *   forks zeros       what a child gets fresh is zero
  */
@@ -97,11 +98,34 @@ static int child(void) {
     return ended_well(second) && filled(2) ? 0 : 13;
 }
 
-/* The parent goes on changing its blocks while the child looks at its own. */
-static int apart(int rounds) {
+static void allocate_blocks(void) {
     for (int i = 0; i < BLOCKS; ++i) {
         blocks[i] = malloc(bytes_of(i));
     }
+}
+
+static int waited(void) {
+    allocate_blocks();
+    for (int round = 0; round < 3; ++round) {
+        pid_t first;
+
+        fill(1);
+        first = fork();
+        if (first == 0) {
+            alarm(60);
+            _exit(child());
+        }
+        if (!ended_well(first) || !filled(1)) {
+            fprintf(stderr, "round %d: the child or its parent saw the other's memory\n", round);
+            return 1;
+        }
+    }
+    return in_heap(blocks[10]) ? 0 : 1;
+}
+
+/* The parent goes on changing its blocks while the child looks at its own. */
+static int apart(int rounds) {
+    allocate_blocks();
     for (int round = 0; round < rounds; ++round) {
         pid_t first;
 
@@ -260,6 +284,9 @@ int main(int argc, char** argv) {
     }
     if (strcmp(what, "closed") == 0) {
         return closed();
+    }
+    if (strcmp(what, "waited") == 0) {
+        return waited();
     }
     if (strcmp(what, "start") == 0) {
         return start();

@@ -16,6 +16,7 @@ import tempfile
 LIBRARY, ALLOCATIONS, FORKS = sys.argv[1:4]
 STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
+NO_COPY = "a forked child gets no copy"
 failures = 0
 
 
@@ -125,6 +126,23 @@ def full_heap():
     expect(job.returncode == 0, "forks with a heap of 17 MiB", job)
 
 
+def scarce_memory():
+    """Where a copy of the large blocks does not fit, a child goes without, and one line says so.
+    /proc/meminfo of another machine lies over this one's, in a mount namespace."""
+    with tempfile.NamedTemporaryFile("w", prefix="meminfo") as meminfo:
+        meminfo.write("MemTotal: 8192 kB\nMemFree: 1200 kB\nMemAvailable: 1200 kB\n")
+        meminfo.flush()
+        script = 'mount --bind "$0" /proc/meminfo && LD_PRELOAD="$1" exec "$2" "$3"'
+        unshare = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+        if run([*unshare, "true"], preload="").returncode != 0:
+            print("skipped: memory that is scarce (no mount namespaces)")
+            return
+        for what in ["waited", "zeros"]:
+            command = [*unshare, "sh", "-c", script, meminfo.name, LIBRARY, FORKS, what]
+            job = run(command, preload="")
+            expect_one_line(f"scarce memory, {what}", job, NO_COPY)
+
+
 def settings():
     job = run(["/bin/true"], environment={"MALLOC_CONF": "oversize_threshold:0"})
     expect_one_line("no arena for large blocks", job, STEP_DOWN)
@@ -133,7 +151,7 @@ def settings():
 
 
 for test in [ordinary_programs, sorting, python, exec_starts_afresh, nothing_left_after_kill,
-             small_limits, full_heap, settings]:
+             small_limits, full_heap, scarce_memory, settings]:
     test()
 print("all as expected" if failures == 0 else f"{failures} failures")
 sys.exit(0 if failures == 0 else 1)

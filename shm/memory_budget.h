@@ -1,0 +1,28 @@
+/*
+ * How much memory this process may still use: of the machine and of the control groups it is in.
+ * In C and without allocating, for the preloaded library, which asks while its allocator is locked;
+ * budget.hpp is the face for everybody else.
+ */
+#ifndef UCG_SHM_MEMORY_BUDGET_H_
+#define UCG_SHM_MEMORY_BUDGET_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ucg_shm_budget {
+    uint64_t total;     /* Bytes that could be used if nothing else were. */
+    uint64_t available; /* Bytes that can be used now; caches that can be dropped count. */
+};
+
+/* Reads /proc/meminfo and the files of the control groups (version 1 and 2) up to the root. What
+ * cannot be read limits nothing. `root` is prefixed to every path. */
+struct ucg_shm_budget ucg_shm_memory_budget(const char* root);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
