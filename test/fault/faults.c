@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,39 +173,82 @@ static long kilobytes(const char* path, const char* key) {
     return value;
 }
 
-static int descriptors(void) {
+/** Open descriptors, and what the library's own segment has of memory, which is what is leased. */
+static int descriptors(long* leased_kb) {
     int count = 0;
+    *leased_kb = 0;
     for (int fd = 0; fd < 4096; fd++) {
         char path[64];
-        char target[8];
+        char target[16] = "";
+        struct stat info;
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        count += readlink(path, target, sizeof target) > 0;
+        if (readlink(path, target, sizeof target - 1) > 0) {
+            count++;
+            if (0 == strncmp(target, "/memfd:ucg", 10) && 0 == fstat(fd, &info)) {
+                *leased_kb += (long)info.st_blocks / 2;
+            }
+        }
     }
     return count;
 }
 
-/** Every rank tells what it holds. Mappings are address space: shared pages lie in them or not. */
-static void tell_usage(int round) {
-    printf("usage rank %d round %d: %ld kB resident, %ld kB mapped, %d descriptors\n",
+static int mappings(void) {
+    int count = 0;
+    FILE* file = fopen("/proc/self/maps", "r");
+    require(NULL != file, "/proc/self/maps");
+    for (int c = getc(file); EOF != c; c = getc(file)) {
+        count += '\n' == c;
+    }
+    fclose(file);
+    return count;
+}
+
+/** Every rank tells what it holds. Mapped memory is address space: shared pages lie in it or not.
+ */
+static void tell_usage(int round, int highest_id) {
+    long leased_kb;
+    const int open = descriptors(&leased_kb);
+    printf("usage rank %d round %d: %ld kB resident, %ld kB mapped, %d mappings, %d descriptors, "
+           "%ld kB leased, ids to %d\n",
            rank_in(MPI_COMM_WORLD), round, kilobytes("/proc/self/smaps", "Rss:"),
-           kilobytes("/proc/self/status", "VmSize:"), descriptors());
+           kilobytes("/proc/self/status", "VmSize:"), mappings(), open, leased_kb, highest_id);
     fflush(stdout);
 }
 
-static void communicators(void) {
-    for (int i = 1; i <= 200; i++) {
-        MPI_Comm comm;
-        if (0 == i % 4) {
-            MPI_Comm_split(MPI_COMM_WORLD, rank_in(MPI_COMM_WORLD) % 2, 0, &comm);
-        } else {
-            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+/** Each kind of communicator, and on each the short and the longer collectives. */
+static MPI_Comm new_communicator(int i) {
+    MPI_Comm comm;
+    if (0 == i % 4) {
+        MPI_Comm_split(MPI_COMM_WORLD, rank_in(MPI_COMM_WORLD) % 2, 0, &comm);
+    } else {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    }
+    use(comm, 1 + i % 4 * 2000, i);
+    return comm;
+}
+
+/** So many communicators, so many of them alive at a time. */
+static void communicators(int count, int alive) {
+    MPI_Comm* comms = malloc((size_t)alive * sizeof *comms);
+    int highest_id = 0;
+    require(NULL != comms, "memory of the program");
+    for (int i = 1; i <= count; i++) {
+        MPI_Comm* comm = &comms[i % alive];
+        if (i > alive) {
+            use(*comm, 1, i);
+            MPI_Comm_free(comm);
         }
-        use(comm, 1 + i % 4 * 2000, i);
-        MPI_Comm_free(&comm);
-        if (50 == i || 200 == i) {
-            tell_usage(i);
+        *comm = new_communicator(i);
+        highest_id = MPI_Comm_c2f(*comm) > highest_id ? MPI_Comm_c2f(*comm) : highest_id;
+        if (count / 10 == i || count == i) {
+            tell_usage(i, highest_id);
         }
     }
+    for (int i = 0; i < alive; i++) {
+        MPI_Comm_free(&comms[i]);
+    }
+    free(comms);
+    tell_usage(count + 1, highest_id);
 }
 
 /* ------------------------------------------------------------------ children */
@@ -261,8 +305,8 @@ int main(int argc, char** argv) {
         limit(argv[2], argv[3], argv[4]);
     } else if (0 == strcmp(part, "mismatch") && argc > 2) {
         mismatch(argv[2]);
-    } else if (0 == strcmp(part, "communicators")) {
-        communicators();
+    } else if (0 == strcmp(part, "communicators") && argc > 3) {
+        communicators((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
     } else if (0 == strcmp(part, "children")) {
         children();
     } else {
