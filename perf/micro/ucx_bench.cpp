@@ -7,8 +7,10 @@
 // The three take turns in one run, because the same two cores do not stay equally near. For each
 // the minimum, the median and the median deviation of the rounds are printed. --smoke: few rounds.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <sched.h>
 #include <string>
@@ -28,6 +30,21 @@ namespace {
 
 constexpr std::size_t kBytes = 8;
 
+/// Without what the system did not give there is nothing to measure. The other process finds its
+/// end of the line closed.
+[[noreturn]] void give_up(const char* what, std::string_view why) {
+    std::fprintf(stderr, "ucx_bench: %s: %.*s\n", what, static_cast<int>(why.size()), why.data());
+    std::exit(1);
+}
+
+template <typename T>
+T need(const char* what, Result<T> result) {
+    if (!result.ok()) {
+        give_up(what, result.status().message());
+    }
+    return std::move(*result);
+}
+
 /// The line between the two processes, for addresses.
 class Line {
   public:
@@ -39,8 +56,9 @@ class Line {
         const std::uint64_t bytes = mine.size();
         std::uint64_t theirs = 0;
         std::string text;
-        const bool sent = write(fd_, &bytes, sizeof(bytes)) == sizeof(bytes) &&
-                          write(fd_, mine.data(), bytes) == static_cast<ssize_t>(bytes);
+        const bool sent =
+            send(fd_, &bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes) &&
+            send(fd_, mine.data(), bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
         const bool got = read(fd_, &theirs, sizeof(theirs)) == sizeof(theirs);
         text.resize(got ? theirs : 0);
         if (!sent || !got ||
@@ -80,21 +98,23 @@ class Player {
 class UctPlayer final : public Player, private LaneSink {
   public:
     explicit UctPlayer(const Line& line, const UcxOptions& options) {
-        Result<Ucp> ucp = open_ucp(options);
-        UCG_ASSERT(ucp.ok());
+        const Ucp ucp = need("no UCX", open_ucp(options));
         std::vector<InterfaceInfo> report;
-        lane_ = ShortLane::create(ucp->inventory, *this, report);
+        lane_ = ShortLane::create(ucp.inventory, *this, report);
         ProcessAddress own;
         own.process = static_cast<std::uint64_t>(line.rank()) + 1;
         own.place = this_place();
         own.lanes = lane_->addresses();
-        const Result<ProcessAddress> peer = unpack(line.swap(pack(own)));
-        UCG_ASSERT(peer.ok());
-        const std::vector<ShortLane::Route> routes = lane_->routes(own.place, *peer);
-        UCG_ASSERT(!routes.empty());
-        peer_ = *peer;
+        peer_ = need("the other process's address", unpack(line.swap(pack(own))));
+        const std::vector<ShortLane::Route> routes = lane_->routes(own.place, peer_);
+        if (routes.empty()) {
+            give_up("no short lane", "UCT reaches the other process by no interface of this fabric "
+                                     "that has short messages: is the device there and up?");
+        }
         endpoint_ = lane_->connect(routes.front(), peer_);
-        UCG_ASSERT(endpoint_ != nullptr);
+        if (endpoint_ == nullptr) {
+            give_up("no short lane", "UCT made no endpoint to the other process");
+        }
     }
 
     void send() override {
@@ -129,15 +149,11 @@ class UctPlayer final : public Player, private LaneSink {
 class TransportPlayer final : public Player {
   public:
     TransportPlayer(const Line& line, const UcxOptions& options) : peer_(1 - line.rank()) {
-        Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
-        UCG_ASSERT(worker.ok());
-        worker_ = std::move(*worker);
+        worker_ = need("no UCX worker", UcxWorker::create(options));
         std::vector<PeerAddress> peers(2);
         peers[static_cast<std::size_t>(peer_)] = line.swap(worker_->address());
-        Result<std::unique_ptr<UcxTransport>> made =
-            UcxTransport::create(*worker_, 1, line.rank(), peers);
-        UCG_ASSERT(made.ok());
-        transport_ = std::move(*made);
+        transport_ =
+            need("no UCX transport", UcxTransport::create(*worker_, 1, line.rank(), peers));
     }
 
     void send() override { run(Direction::send, sent_++); }
@@ -156,7 +172,9 @@ class TransportPlayer final : public Player {
         for (Spin spin; message.state == MessageState::posted; spin.idle()) {
             transport_->progress();
         }
-        UCG_ASSERT(message.state == MessageState::done);
+        if (message.state != MessageState::done) {
+            give_up("a message failed", transport_->status().message());
+        }
     }
 
     Rank peer_;
@@ -232,12 +250,15 @@ int main(int argc, char** argv) {
     const bool smoke = argc > 1 && std::string_view(argv[1]) == "--smoke";
     int pair[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
-        return 1;
+        give_up("no line between the processes", std::strerror(errno));
     }
     std::printf("%-8s %-12s %10s %10s %8s %6s   (ns one way, 8 bytes)\n", "fabric", "path", "min",
                 "median", "mad", "rounds");
     std::fflush(stdout);
     const pid_t child = fork();
+    if (child < 0) {
+        give_up("no second process", std::strerror(errno));
+    }
     const Rank rank = child == 0 ? 1 : 0;
     const Line line(pair[rank], rank);
     close(pair[1 - rank]);

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "ucg_coll/transport/ucx/room.hpp"
+
 namespace ucg::transport::ucx {
 
 namespace {
@@ -120,7 +122,10 @@ UcpInventory parse_inventory(std::string_view text) {
 
 Result<Ucp> open_ucp(const UcxOptions& options) {
     Ucp ucp;
-    Status status = open_context(options, ucp.context);
+    Status status = find_room();
+    if (status.ok()) {
+        status = open_context(options, ucp.context);
+    }
     if (status.ok()) {
         status = open_worker(ucp);
     }

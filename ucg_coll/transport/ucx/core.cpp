@@ -3,8 +3,6 @@
 #include <iterator>
 #include <random>
 
-#include "ucg_coll/transport/ucx/room.hpp"
-
 namespace ucg::transport::ucx {
 
 namespace {
@@ -36,9 +34,6 @@ const char* text(LaneState state) {
 } // namespace
 
 Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
-    if (Status status = find_room(); !status.ok()) {
-        return status;
-    }
     std::unique_ptr<Core> core(new Core(options));
     const Status status = core->open();
     if (!status.ok()) {
