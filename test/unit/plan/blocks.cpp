@@ -16,6 +16,8 @@ using graph::Request;
 
 using Lengths = std::vector<std::uint64_t>;
 
+constexpr Rank kRanksMax = 33; // One more than a power of two.
+
 /// A third zero, a few longest, the rest anything between.
 Lengths random_lengths(const BlockCase& sample, std::mt19937& random) {
     Lengths lengths;
@@ -175,6 +177,40 @@ void require_equal_blocks(Collective collective, Rank rank_count, std::uint64_t 
                 const auto at = static_cast<std::size_t>(rank_count);
                 const auto turn = static_cast<std::size_t>(root);
                 require_rows(requests, kLayouts[(at + turn) % std::size(kLayouts)]);
+            }
+        }
+    }
+}
+
+void require_equal_blocks_everywhere(Collective collective) {
+    constexpr std::uint64_t kBytes[] = {0, 1, 7, 8, 4096};
+    for (Rank count = 1; count <= kRanksMax; ++count) {
+        const auto at = static_cast<std::size_t>(count);
+        require_equal_blocks(collective, count, kBytes[at % std::size(kBytes)]);
+    }
+    for (const std::uint64_t bytes : kBytes) {
+        for (const Rank count : {2, 5, 8, 11}) {
+            require_equal_blocks(collective, count, bytes);
+        }
+    }
+    for (const Rank count : {48, 64}) {
+        require_equal_blocks(collective, count, 8);
+    }
+}
+
+void require_any_blocks(Collective collective) {
+    for (Rank count = 1; count <= kRanksMax; ++count) {
+        for (const bool in_place : {false, true}) {
+            BlockCase sample;
+            sample.collective = collective;
+            sample.rank_count = count;
+            sample.longest = 9;
+            sample.in_place = in_place;
+            sample.seed = static_cast<std::uint32_t>(count);
+            for (const Rank root : {0, count / 2, count - 1}) {
+                sample.root = graph::rooted(collective) ? root : 0;
+                require_proofs(sample);
+                sample.seed += 1000;
             }
         }
     }

@@ -36,6 +36,13 @@ void require_proofs(const BlockCase& sample);
 void require_equal_blocks(graph::Collective collective, Rank rank_count, std::uint64_t bytes,
                           std::uint64_t element_bytes = 1);
 
+/// The same for every number of ranks up to 33, some lengths and some larger groups.
+void require_equal_blocks_everywhere(graph::Collective collective);
+
+/// The same for unequal blocks of up to 33 ranks, in place and not: from several roots where the
+/// collective has one, several seeds where it has none.
+void require_any_blocks(graph::Collective collective);
+
 /// How many ops of that kind `rank` has when it plans for equal blocks on one host.
 std::size_t count_ops(graph::Collective collective, std::string_view algorithm, Rank rank_count,
                       Rank rank, graph::OpKind kind);
