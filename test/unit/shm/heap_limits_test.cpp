@@ -107,7 +107,7 @@ TEST_CASE("shm/heap: the limit that leaves no room is named", "[shm]") {
         const std::string text(heap.status().message());
         return text.find(files ? "ulimit -f" : "ulimit -v") != std::string::npos ? "" : text;
     });
-    CHECK(results[0].output == "");
-    CHECK(results[1].output == "");
+    CHECK(results[0].output.empty());
+    CHECK(results[1].output.empty());
 }
 #endif
