@@ -199,6 +199,39 @@ TEST_CASE("transport/shm: channels and steps tell messages apart", "[ranks][shm]
     CHECK(target == data);
 }
 
+TEST_CASE("transport/shm: different plans for one collective are a disagreement", "[ranks][shm]") {
+    set_log_level(LogLevel::error);
+    Group group(first_ranks(2), {});
+    auto data = filled(8, 3);
+    auto target = filled(8, 0);
+    auto none = filled(0, 0);
+    Message sent = message(kSend, 1, none, 0);
+    sent.channel = transport::kSignalChannel;
+    sent.plan = 1;
+    Message awaited = message(kRecv, 0, target, 0);
+    awaited.plan = 2;
+    Message before = message(kRecv, 0, none, 0);
+    before.sequence = awaited.sequence + 1; // Moves what was sent to the early arrivals.
+    SECTION("awaited before it comes") {
+        group.transports[1]->post({&awaited, 1});
+        group.transports[0]->post({&sent, 1});
+    }
+    SECTION("awaited when it has come") {
+        group.transports[0]->post({&sent, 1});
+        settle(group);
+        group.transports[1]->post({&awaited, 1});
+    }
+    SECTION("awaited when it has come early") {
+        group.transports[0]->post({&sent, 1});
+        group.transports[1]->post({&before, 1});
+        settle(group);
+        group.transports[1]->post({&awaited, 1});
+    }
+    settle(group);
+    CHECK(awaited.state == MessageState::failed);
+    CHECK(group.transports[1]->status().code() == Code::disagreement);
+}
+
 TEST_CASE("transport/shm: lengths that disagree fail the group and are explained", "[ranks][shm]") {
     set_log_level(LogLevel::error);
     Group group(first_ranks(2), {});

@@ -69,6 +69,21 @@ Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {
     return {};
 }
 
+namespace {
+
+/// Of what all ranks must give alike, so that calls which do not fit together are noticed.
+std::uint16_t mark_of(const graph::Request& request, std::string_view algorithm) {
+    const std::uint64_t digest = Hash()
+                                     .bytes(graph::name(request.collective))
+                                     .bytes(algorithm)
+                                     .value(plan::uniform_bytes(request))
+                                     .value(static_cast<std::uint64_t>(request.root))
+                                     .digest();
+    return static_cast<std::uint16_t>((digest ^ digest >> 32U) & transport::kPlanMax);
+}
+
+} // namespace
+
 Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& request) {
     Result<graph::Schedule> schedule = plan_for(request);
     if (!schedule.ok()) {
@@ -79,7 +94,8 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
             return status;
         }
     }
-    Result<engine::Program> program = engine::lower(*schedule, routes_);
+    Result<engine::Program> program =
+        engine::lower(*schedule, routes_, mark_of(request, schedule->algorithm));
     if (!program.ok()) {
         return program.status();
     }

@@ -38,8 +38,9 @@ std::uint8_t slots_per_message(const Repeat& repeat) {
 
 class Lowering {
   public:
-    Lowering(const Schedule& schedule, transport::Routes routes)
-        : schedule_(schedule), routes_(routes), message_of_op_(schedule.ops.size(), kNone) {}
+    Lowering(const Schedule& schedule, transport::Routes routes, std::uint16_t plan)
+        : schedule_(schedule), routes_(routes), plan_(plan),
+          message_of_op_(schedule.ops.size(), kNone) {}
 
     Result<Program> run() {
         if (Status status = check_routes(); !status.ok()) {
@@ -194,6 +195,7 @@ class Lowering {
         message.peer = op.peer;
         message.step = plan.first_step;
         message.channel = channel_of(op);
+        message.plan = plan_;
         message.direction = is_outgoing(op) ? Direction::send : Direction::recv;
         program_.slots.insert(program_.slots.end(), plan.mask + 1U, message);
     }
@@ -288,6 +290,7 @@ class Lowering {
 
     const Schedule& schedule_;
     transport::Routes routes_;
+    std::uint16_t plan_;
     Program program_;
     std::vector<std::uint32_t> message_of_op_;
     std::map<StepKey, std::uint16_t> steps_;
@@ -299,8 +302,10 @@ class Lowering {
 
 } // namespace
 
-Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes) {
-    return Lowering(schedule, routes).run();
+Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes,
+                      std::uint16_t plan) {
+    UCG_ASSERT(plan <= transport::kPlanMax);
+    return Lowering(schedule, routes, plan).run();
 }
 
 } // namespace ucg::engine

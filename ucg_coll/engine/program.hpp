@@ -82,6 +82,8 @@ struct Program {
 
 /// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
 /// names a peer without a route, with unsupported if it needs more shared memory than there is.
-Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes);
+/// `plan` marks the messages: equal on all ranks, for different plans mostly different.
+Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes,
+                      std::uint16_t plan = 0);
 
 } // namespace ucg::engine

@@ -34,7 +34,10 @@ struct Message {
     std::uint64_t bytes = 0;   ///< Equal on both sides.
     Rank peer = kNoRank;       ///< A rank of the group, never the own one.
     std::uint32_t sequence = 0;
-    std::uint16_t step = 0;   ///< Modulo 2^16.
+    std::uint16_t step = 0; ///< Modulo 2^16.
+    /// Of the collective's plan, to kPlanMax: two ranks that run different ones under one sequence
+    /// learn of it instead of waiting for ever.
+    std::uint16_t plan = 0;
     std::uint8_t channel = 0; ///< kDataChannel or kSignalChannel
     Direction direction = Direction::send;
     MessageState state = MessageState::idle; ///< Written by the transport once posted.
@@ -43,6 +46,15 @@ struct Message {
 };
 inline constexpr std::uint8_t kDataChannel = 0;
 inline constexpr std::uint8_t kSignalChannel = 1;
+inline constexpr std::uint16_t kPlanMax = 0x7fff;
+
+/// Plan and channel in one number, as they travel.
+inline std::uint16_t lane_of(const Message& message) {
+    return static_cast<std::uint16_t>(message.plan << 1U | message.channel);
+}
+inline std::uint16_t plan_of(std::uint16_t lane) {
+    return lane >> 1U;
+}
 
 /// A buffer of one running collective of one rank, for peers that share memory with it: the buffer
 /// itself, or the window that holds what was published of it (graph::Schedule::window_bytes).

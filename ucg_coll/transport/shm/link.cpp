@@ -105,6 +105,10 @@ bool Inbox::begin_message() {
     const std::uint64_t bytes = ring_.message_bytes();
     current_ = posted_.take(ring_.tag());
     if (current_ == nullptr) {
+        if (posted_.contradicts(ring_.tag())) {
+            broken_ = Code::disagreement;
+            return false;
+        }
         current_ = begin_early(ring_.tag(), bytes);
         return current_ != nullptr;
     }
@@ -168,7 +172,7 @@ bool Inbox::take_early(Message& message) {
         early_.begin(), early_.end(),
         [tag = tag_of(message)](const std::unique_ptr<Early>& early) { return early->tag == tag; });
     if (found == early_.end()) {
-        return false;
+        return contradicted(message);
     }
     const Message& arrival = (*found)->message;
     if (arrival.bytes != message.bytes) {
@@ -188,6 +192,19 @@ bool Inbox::take_early(Message& message) {
     }
     early_.erase(found);
     return true;
+}
+
+/// True, and the inbox broken, if an early arrival of the same collective is of another plan.
+bool Inbox::contradicted(Message& message) {
+    const bool found =
+        std::any_of(early_.begin(), early_.end(), [tag = tag_of(message)](const auto& early) {
+            return contradict(early->tag, tag);
+        });
+    if (found) {
+        broken_ = Code::disagreement;
+        posted_.push(message); // To be failed with the others.
+    }
+    return found;
 }
 
 unsigned Inbox::fail_all() {

@@ -84,8 +84,8 @@ class Inbox {
     unsigned drain();
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
-    /// awaited one), out_of_memory (for an early arrival) or io_error (the sender's memory could
-    /// not be read); else ok.
+    /// awaited one, or of another plan for the same collective), out_of_memory (for an early
+    /// arrival) or io_error (the sender's memory could not be read); else ok.
     Code broken() const { return broken_; }
 
     /// Fails what is awaited; returns how many.
@@ -107,6 +107,7 @@ class Inbox {
     void end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
     bool take_early(Message& message);
+    bool contradicted(Message& message);
 
     shm::RingReceiver ring_;
     shm::Doorbell* bell_ = nullptr;

@@ -10,7 +10,13 @@ namespace ucg::transport {
 /// A message's name within one ordered pair of ranks, as one word to compare.
 inline std::uint64_t tag_of(const Message& message) {
     return (std::uint64_t{message.sequence} << 32) | (std::uint64_t{message.step} << 16) |
-           message.channel;
+           lane_of(message);
+}
+
+/// Do the two belong to one collective, of which the ranks have different plans?
+inline bool contradict(std::uint64_t tag, std::uint64_t other) {
+    return tag >> 32 == other >> 32 &&
+           plan_of(static_cast<std::uint16_t>(tag)) != plan_of(static_cast<std::uint16_t>(other));
 }
 
 class MessageQueue {
@@ -36,6 +42,14 @@ class MessageQueue {
         Message& message = *first_;
         first_ = message.next;
         return message;
+    }
+
+    bool contradicts(std::uint64_t tag) const {
+        bool found = false;
+        for (const Message* at = first_; at != nullptr && !found; at = at->next) {
+            found = contradict(tag_of(*at), tag);
+        }
+        return found;
     }
 
     /// Unlinks the oldest message of that name, nearly always the first of all; null if none.

@@ -23,16 +23,21 @@ struct Peer;
 struct Key {
     std::uint32_t sequence = 0;
     std::uint16_t step = 0;
-    std::uint8_t channel = 0;
+    std::uint16_t lane = 0; ///< lane_of() the message.
 
     bool operator==(const Key&) const = default;
 };
 
 inline Key key_of(const Message& message) {
-    return {message.sequence, message.step, message.channel};
+    return {message.sequence, message.step, lane_of(message)};
 }
 inline Key key_of(const Envelope& envelope) {
-    return {envelope.sequence, envelope.step, envelope.channel};
+    return {envelope.sequence, envelope.step, envelope.lane};
+}
+
+/// Do the two belong to one collective, of which the ranks have different plans?
+inline bool contradict(const Key& one, const Key& other) {
+    return one.sequence == other.sequence && plan_of(one.lane) != plan_of(other.lane);
 }
 
 /// An intrusive list in order of arrival. T has `T* next`, and key_of(const T&).
@@ -52,6 +57,15 @@ class Fifo {
         if (item != nullptr) {
             head_ = item->next;
             item->next = nullptr;
+        }
+        return item;
+    }
+
+    /// The first item that contradicts the key; null if none does.
+    T* contradicting(const Key& key) {
+        T* item = head_;
+        while (item != nullptr && !contradict(key_of(*item), key)) {
+            item = item->next;
         }
         return item;
     }

@@ -14,7 +14,7 @@ Envelope envelope_of(const Link& link, const Message& message) {
     envelope.sequence = message.sequence;
     envelope.released = link.consumed;
     envelope.step = message.step;
-    envelope.channel = message.channel;
+    envelope.lane = lane_of(message);
     return envelope;
 }
 
@@ -28,6 +28,24 @@ Status length_mismatch(const Link& link, const Message& message, std::uint64_t b
                 message.step);
     log(LogLevel::error, "ucx: {}", status.message());
     return status;
+}
+
+Status plan_mismatch(const Link& link, std::uint32_t sequence) {
+    Status status =
+        failure(Code::disagreement,
+                "rank {} sent a message of another algorithm than rank {} expected (collective {} "
+                "of group {}): do all ranks call it with equal arguments?",
+                link.rank, link.group.self, sequence, link.group.id);
+    log(LogLevel::error, "ucx: {}", status.message());
+    return status;
+}
+
+/// Ends the receive that an arrival of another plan shows to be in vain, if there is one.
+void end_contradicted(Link& from, const Envelope& envelope) {
+    if (const Message* contradicted = from.posted.contradicting(key_of(envelope))) {
+        Message* message = from.posted.take(key_of(*contradicted));
+        from.group.complete(*message, plan_mismatch(from, envelope.sequence));
+    }
 }
 
 /// Ends a message within post(): its state tells, progress() does not count it.
@@ -155,6 +173,10 @@ void Core::receive(Group& group, Message& message) {
         early_pool_.release(early);
         return;
     }
+    if (from.early.contradicting(key_of(message)) != nullptr) {
+        end_at_once(group, message, plan_mismatch(from, message.sequence));
+        return;
+    }
     // A connection even for a receive: only so does one hear of the peer's death.
     if (!from.peer.failure.ok() || !connect(from.peer)) {
         end_at_once(group, message, from.peer.failure);
@@ -219,6 +241,7 @@ void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes)
     if (Message* message = from->posted.take(key_of(envelope))) {
         group->complete(*message, copy_in(*from, *message, data, bytes));
     } else {
+        end_contradicted(*from, envelope);
         from->early.push(*early_pool_.hold(envelope, data, bytes));
     }
 }
@@ -239,6 +262,7 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
     from->acknowledge(envelope.released);
     Message* message = from->posted.take(key_of(envelope));
     if (message == nullptr) {
+        end_contradicted(*from, envelope);
         from->early.push(*early);
         return;
     }

@@ -27,10 +27,10 @@ struct Envelope {
     std::uint32_t sequence = 0;
     std::uint32_t released = 0; ///< Credits that `source` has given back so far, modulo 2^32.
     std::uint16_t step = 0;
-    std::uint8_t channel = 0;
+    std::uint16_t lane = 0; ///< lane_of() the message.
     Kind kind = Kind::data;
 };
-static_assert(sizeof(Envelope) == 20 && std::is_trivially_copyable_v<Envelope>);
+static_assert(sizeof(Envelope) == 24 && std::is_trivially_copyable_v<Envelope>);
 
 enum class Control : std::uint32_t {
     lane_answer, ///< "Your greeting on the short lane came to me."
