@@ -116,7 +116,8 @@ class ExplainCommand final : public Command {
         if (Status status = graph::validate(request, rank); !status.ok()) {
             return status;
         }
-        const Verdict verdict = judge({*placement, *profile}, request);
+        const Verdict verdict =
+            judge({*placement, *profile, profile_.shared(*placement, *profile)}, request);
         return write_output("-", format_ == Format::json ? json(question, *placement, verdict)
                                                          : text(question, *placement, verdict));
     }

@@ -51,7 +51,8 @@ class ListCommand final : public Command {
             }
             Row row{&algorithm, {}};
             if (placement) {
-                row.eligible = is_eligible(algorithm, {*placement, *profile});
+                row.eligible = is_eligible(
+                    algorithm, {*placement, *profile, profile_.shared(*placement, *profile)});
             }
             rows.push_back(row);
         }

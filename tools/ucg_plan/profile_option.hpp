@@ -1,10 +1,14 @@
-// The option --profile: the costs that the planner compares algorithms with.
+// What the planner knows besides the question and the placement: --profile, the costs that it
+// compares algorithms with; --staging and --shared-heap, what ranks of one host read of one
+// another.
 #pragma once
 
 #include <string>
 
 #include "tools/cli.hpp"
+#include "tools/ucg_plan/question.hpp"
 #include "ucg_coll/cost/cost.hpp"
+#include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
 
@@ -14,6 +18,17 @@ class ProfileOption {
         app.add_option("--profile", path_,
                        "Costs of the machine, TOML; \"-\": standard input (default: built in)")
             ->type_name("FILE");
+        add_size_option(app, "--staging", staging_bytes_,
+                        "Memory of each rank that its peers on the one host read, as UCG_STAGING "
+                        "(default: 1M); 0: algorithms that read peers' memory do not serve");
+        app.add_flag("--shared-heap", in_place_,
+                     "Price buffers as lying in the shared heap, as under libucg_heap.so");
+    }
+
+    /// For ranks on several hosts: nothing.
+    plan::SharedMemory shared(const topo::Placement& placement,
+                              const cost::Profile& profile) const {
+        return plan::shared_memory(placement, profile, staging_bytes_, in_place_);
     }
 
     Result<cost::Profile> load() const {
@@ -30,6 +45,8 @@ class ProfileOption {
 
   private:
     std::string path_;
+    std::uint64_t staging_bytes_ = 1 << 20;
+    bool in_place_ = false;
 };
 
 } // namespace ucg::tools

@@ -78,8 +78,8 @@ Status prove(const plan::Facts& facts, const Question& question, std::string_vie
 class Campaign {
   public:
     /// `algorithm`: empty for all.
-    Campaign(const cost::Profile& profile, std::string algorithm)
-        : profile_(profile), algorithm_(std::move(algorithm)) {}
+    Campaign(const ProfileOption& option, const cost::Profile& profile, std::string algorithm)
+        : option_(option), profile_(profile), algorithm_(std::move(algorithm)) {}
 
     Status run(const Sweep& sweep) {
         const Clock::time_point begin = Clock::now();
@@ -114,7 +114,7 @@ class Campaign {
             placement_ = spread(question.rank_count, placed.hosts);
             placement_hosts_ = placed.hosts;
         }
-        const plan::Facts facts{*placement_, profile_};
+        const plan::Facts facts{*placement_, profile_, option_.shared(*placement_, profile_)};
         const graph::Request request = request_of(question, question.root);
         if (Status status = graph::validate(request, question.root); !status.ok()) {
             return status;
@@ -140,6 +140,7 @@ class Campaign {
         return {};
     }
 
+    const ProfileOption& option_;
     const cost::Profile& profile_;
     std::string algorithm_;
     std::optional<topo::Placement> placement_;
@@ -288,7 +289,7 @@ class VerifyCommand final : public Command {
         if (!profile) {
             return profile.status();
         }
-        Campaign campaign(*profile, algorithm_ == "all" ? "" : algorithm_);
+        Campaign campaign(profile_, *profile, algorithm_ == "all" ? "" : algorithm_);
         if (Status status = campaign.run(sweep_); !status.ok()) {
             return status;
         }

@@ -1,5 +1,6 @@
 #include "ucg_coll/plan/algorithm.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ucg_coll/plan/sockets.hpp"
@@ -11,8 +12,19 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
     if (placement.host_count() != 1 || placement.rank_count() < 2) {
         return {};
     }
-    return {staging_bytes, in_place, sockets_are_contiguous(placement),
-            cost::node_model(profile.memory, placement, 0)};
+    SharedMemory shared{staging_bytes, in_place, sockets_are_contiguous(placement),
+                        cost::node_model(profile.memory, placement, 0)};
+    const cost::CmaModel& kernel = profile.memory.cma;
+    for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
+        // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.
+        level->latency_ns += cost::message_ns(profile.level(placement.widest_on_host()), 0);
+        // What a rank has had for some time, as most callers' vectors, is read faster than what it
+        // has just copied to a window.
+        if (in_place) {
+            level->per_byte_ns = std::min(level->per_byte_ns, kernel.per_byte_ns);
+        }
+    }
+    return shared;
 }
 
 std::uint64_t uniform_bytes(const graph::Request& request) {

@@ -23,7 +23,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
-    const cost::MemoryLevel& level = facts.profile.memory.level(facts.placement.widest_on_host());
+    const cost::MemoryLevel& level = widest_level(facts);
     return publish_ns(facts, request.bytes) + meet_ns(facts) +
            for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
                return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);

@@ -14,10 +14,6 @@ using graph::Slice;
 // While one strip is read the next is published.
 constexpr std::uint32_t kRotation = 2;
 
-const cost::MemoryLevel& level(const Facts& facts) {
-    return facts.profile.memory.level(facts.placement.widest_on_host());
-}
-
 std::uint64_t others(const graph::Request& request) {
     return static_cast<std::uint64_t>(request.rank_count - 1);
 }
@@ -37,7 +33,7 @@ double allgather_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, request.bytes) + meet_ns(facts) +
            cost::copy_ns(facts.profile.memory, request.bytes) +
            for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return meet_ns(facts) + cost::contended_read_ns(level(facts), others(request),
+               return meet_ns(facts) + cost::contended_read_ns(widest_level(facts), others(request),
                                                                others(request) * bytes);
            });
 }
@@ -79,7 +75,8 @@ double gather_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, request.bytes) + 2 * host_link(facts).message_ns(0) +
            cost::copy_ns(facts.profile.memory, request.bytes) +
            for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return static_cast<double>(others(request)) * cost::read_ns(level(facts), bytes);
+               return static_cast<double>(others(request)) *
+                      cost::read_ns(widest_level(facts), bytes);
            });
 }
 
@@ -132,7 +129,7 @@ std::uint64_t all_bytes(const graph::Request& request) {
 
 double scatter_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, all_bytes(request)) + 2 * host_link(facts).message_ns(0) +
-           cost::contended_read_ns(level(facts), others(request), request.bytes);
+           cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
 }
 
 graph::Schedule build_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -159,7 +156,7 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
            cost::copy_ns(facts.profile.memory, request.bytes) +
-           cost::contended_read_ns(level(facts), 1, others(request) * request.bytes);
+           cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
 }
 
 graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -184,7 +181,7 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
-           cost::contended_read_ns(level(facts), 1, others(request) * request.bytes);
+           cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
 }
 
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {

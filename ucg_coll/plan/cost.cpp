@@ -7,7 +7,7 @@
 namespace ucg::plan {
 
 Link::Link(const cost::Profile& profile, topo::Distance distance, Rank sharers)
-    : model_(profile.level(distance)), cma_(profile.memory.cma),
+    : memory_(profile.memory), model_(profile.level(distance)), cma_(profile.memory.cma),
       copy_per_byte_ns_(profile.copy_per_byte_ns), reduce_per_byte_ns_(profile.reduce_per_byte_ns),
       reduce_fixed_ns_(profile.reduce_fixed_ns) {
     cma_.permitted = cma_.permitted && distance != topo::Distance::network;
@@ -20,19 +20,25 @@ double Link::single_copy_ns(double copy_ns) const {
     return 2 * cost::message_ns(model_, 0) + copy_ns;
 }
 
+/// What does not fit the caches comes no faster than any copy there.
+double Link::kernel_copy_ns(std::uint64_t bytes, double per_byte_ns) const {
+    const double copied_ns = memory_.cache_for(2 * bytes).copy_per_byte_ns;
+    return cma_.fixed_ns + static_cast<double>(bytes) * std::max(per_byte_ns, copied_ns);
+}
+
 double Link::message_ns(std::uint64_t bytes) const {
-    return single_copy(bytes) ? single_copy_ns(cost::cma_ns(cma_, bytes))
+    return single_copy(bytes) ? single_copy_ns(kernel_copy_ns(bytes, cma_.per_byte_ns))
                               : cost::message_ns(model_, bytes);
 }
 
 double Link::passing_on_ns(std::uint64_t bytes) const {
-    return single_copy(bytes) ? single_copy_ns(cost::cma_written_ns(cma_, bytes))
+    return single_copy(bytes) ? single_copy_ns(kernel_copy_ns(bytes, cma_.written_per_byte_ns))
                               : cost::message_ns(model_, bytes);
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
     if (single_copy(bytes)) {
-        return cost::cma_ns(cma_, bytes);
+        return kernel_copy_ns(bytes, cma_.per_byte_ns);
     }
     return std::max(model_.overhead_ns, model_.gap_ns) +
            static_cast<double>(bytes) * model_.gap_per_byte_ns;
@@ -40,18 +46,23 @@ double Link::busy_ns(std::uint64_t bytes) const {
 
 double Link::relay_ns(std::uint64_t bytes) const {
     if (single_copy(bytes)) {
-        return cost::cma_written_ns(cma_, bytes);
+        return kernel_copy_ns(bytes, cma_.written_per_byte_ns);
     }
     return std::max(2 * model_.overhead_ns, model_.gap_ns) +
            static_cast<double>(bytes) * model_.gap_per_byte_ns;
 }
 
-double Link::reduce_ns(unsigned operands, std::uint64_t bytes) const {
-    return reduce_fixed_ns_ + operands * static_cast<double>(bytes) * reduce_per_byte_ns_;
+double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const {
+    const cost::CacheRates& rates = memory_.cache_for((std::uint64_t{operands} + 1) * vector_bytes);
+    const double there_ns =
+        operands * rates.reduce_operand_per_byte_ns + rates.reduce_target_per_byte_ns;
+    return reduce_fixed_ns_ +
+           static_cast<double>(bytes) * std::max(operands * reduce_per_byte_ns_, there_ns);
 }
 
 double Link::copy_ns(std::uint64_t bytes) const {
-    return static_cast<double>(bytes) * copy_per_byte_ns_;
+    return static_cast<double>(bytes) *
+           std::max(copy_per_byte_ns_, memory_.cache_for(2 * bytes).copy_per_byte_ns);
 }
 
 Link flat_link(const Facts& facts, Traffic traffic) {

@@ -15,6 +15,7 @@ namespace ucg::plan {
 class Link {
   public:
     /// `sharers` ranks use the same way out at the same time, so that each gets a share.
+    /// `profile` must outlive it.
     Link(const cost::Profile& profile, topo::Distance distance, Rank sharers = 1);
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
@@ -28,8 +29,12 @@ class Link {
     double relay_ns(std::uint64_t bytes) const;
     /// What one more byte of a long message costs.
     double byte_ns() const { return model_.gap_per_byte_ns; }
-    /// One reduction of `operands` slices of `bytes` each.
-    double reduce_ns(unsigned operands, std::uint64_t bytes) const;
+    /// One reduction of `operands` slices of `bytes` each, parts of vectors of `vector_bytes`. What
+    /// does not fit the caches costs more.
+    double reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const;
+    double reduce_ns(unsigned operands, std::uint64_t bytes) const {
+        return reduce_ns(operands, bytes, bytes);
+    }
     double copy_ns(std::uint64_t bytes) const;
 
   private:
@@ -38,7 +43,9 @@ class Link {
         return cma_.permitted && bytes >= cma_.bytes_min;
     }
     double single_copy_ns(double copy_ns) const;
+    double kernel_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
 
+    const cost::MemoryModel& memory_; ///< The profile's.
     cost::LogGp model_;
     cost::CmaModel cma_; ///< Not permitted across hosts.
     double copy_per_byte_ns_;

@@ -101,10 +101,11 @@ double doubling_ns(const Link& link, Rank size, std::uint64_t bytes) {
 }
 
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes) {
+    const std::uint64_t vector_bytes = bytes;
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.reduce_ns(2, bytes);
+        total_ns += link.reduce_ns(2, bytes, vector_bytes);
     }
     return total_ns;
 }

@@ -71,7 +71,8 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
     if (count == 1) {
         return link.copy_ns(longest);
     }
-    return (count - 1) * (link.message_ns(longest) + link.reduce_ns(2, longest));
+    const std::uint64_t vector_bytes = longest * static_cast<std::uint64_t>(count);
+    return (count - 1) * (link.message_ns(longest) + link.reduce_ns(2, longest, vector_bytes));
 }
 
 const Algorithm kReduceScatterRing = {

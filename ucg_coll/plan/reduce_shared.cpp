@@ -57,7 +57,7 @@ bool tiled_eligible(const Facts& facts, const graph::Request& request) {
 
 double tiled_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
-    const cost::MemoryLevel& level = facts.profile.memory.level(facts.placement.widest_on_host());
+    const cost::MemoryLevel& level = widest_level(facts);
     return publish_ns(facts, request.bytes) + meet_ns(facts) +
            for_strips_ns(strips_of(facts, request, kTiledPlaces), [&](std::uint64_t bytes) {
                return meet_ns(facts) + cost::tiled_reduce_naive_ns(node, bytes) +

@@ -23,6 +23,12 @@ bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t
 void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);
 double meet_ns(const Facts& facts);
 
+/// Between ranks of different sockets, if there are several.
+inline const cost::MemoryLevel& widest_level(const Facts& facts) {
+    const cost::NodeModel& node = facts.shared.node;
+    return node.sockets > 1 ? node.between : node.within;
+}
+
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
 

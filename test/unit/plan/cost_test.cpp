@@ -49,9 +49,12 @@ TEST_CASE("plan: long messages on a host cost one copy, and more if they were ju
                           .per_byte_ns = 0.01,
                           .written_per_byte_ns = 0.02,
                           .bytes_min = 1 << 20};
+    for (cost::CacheRates& rates : profile.memory.caches) {
+        rates.copy_per_byte_ns = 0.015; // No copy is faster, by the kernel neither.
+    }
     const Link link = host_link({placement, profile});
     const double both_ways_ns = 2 * link.message_ns(0);
-    CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.01 * (1 << 20)));
+    CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.015 * (1 << 20)));
     CHECK(link.passing_on_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.02 * (1 << 20)));
     CHECK(link.passing_on_ns(1 << 19) == link.message_ns(1 << 19));
     profile.memory.cma.permitted = false;
@@ -60,6 +63,14 @@ TEST_CASE("plan: long messages on a host cost one copy, and more if they were ju
     profile.memory.cma.permitted = true;
     const Link network = flat_link({hosts, profile}, Traffic::sparse);
     CHECK(network.passing_on_ns(1 << 20) == network.message_ns(1 << 20));
+}
+
+TEST_CASE("plan: vectors that do not fit the caches cost more to combine", "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    const Link link = host_link({placement, cost::default_profile()});
+    const double in_cache_ns = link.reduce_ns(2, 1 << 16);
+    CHECK(link.reduce_ns(2, 1 << 16, 1 << 16) == in_cache_ns);
+    CHECK(link.reduce_ns(2, 1 << 16, 1 << 24) > 2 * in_cache_ns);
 }
 
 } // namespace ucg::plan
