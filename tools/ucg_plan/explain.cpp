@@ -116,8 +116,7 @@ class ExplainCommand final : public Command {
         if (Status status = graph::validate(request, rank); !status.ok()) {
             return status;
         }
-        const Verdict verdict =
-            judge({*placement, *profile, profile_.shared(*placement, *profile)}, request);
+        const Verdict verdict = judge(profile_.facts(*placement, *profile), request);
         return write_output("-", format_ == Format::json ? json(question, *placement, verdict)
                                                          : text(question, *placement, verdict));
     }

@@ -51,8 +51,7 @@ class ListCommand final : public Command {
             }
             Row row{&algorithm, {}};
             if (placement) {
-                row.eligible = is_eligible(
-                    algorithm, {*placement, *profile, profile_.shared(*placement, *profile)});
+                row.eligible = is_eligible(algorithm, profile_.facts(*placement, *profile));
             }
             rows.push_back(row);
         }

@@ -23,12 +23,17 @@ class ProfileOption {
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
         app.add_flag("--shared-heap", in_place_,
                      "Price buffers as lying in the shared heap, as under libucg_heap.so");
+        app.add_option("--ranks-per-cpu", ranks_per_cpu_,
+                       "Price waiting as where so many ranks take turns on each CPU (default: 1)")
+            ->check(CLI::Range(1.0, 1e6).description(""))
+            ->type_name("NUMBER");
     }
 
-    /// For ranks on several hosts: nothing.
-    plan::SharedMemory shared(const topo::Placement& placement,
-                              const cost::Profile& profile) const {
-        return plan::shared_memory(placement, profile, staging_bytes_, in_place_);
+    /// `placement` and `profile` must outlive the result.
+    plan::Facts facts(const topo::Placement& placement, const cost::Profile& profile) const {
+        return {placement, profile,
+                plan::shared_memory(placement, profile, staging_bytes_, in_place_, ranks_per_cpu_),
+                ranks_per_cpu_};
     }
 
     Result<cost::Profile> load() const {
@@ -47,6 +52,7 @@ class ProfileOption {
     std::string path_;
     std::uint64_t staging_bytes_ = 1 << 20;
     bool in_place_ = false;
+    double ranks_per_cpu_ = 1;
 };
 
 } // namespace ucg::tools

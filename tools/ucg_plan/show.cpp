@@ -46,7 +46,7 @@ class ShowCommand final : public Command {
             return failure(Code::invalid_argument, "--rank: expected a rank in 0 .. {}, found {}",
                            placement->rank_count() - 1, rank_);
         }
-        const plan::Facts facts{*placement, *profile, profile_.shared(*placement, *profile)};
+        const plan::Facts facts = profile_.facts(*placement, *profile);
         const Rank first = rank_ == kNoRank ? 0 : rank_;
         const Rank last = rank_ == kNoRank ? placement->rank_count() : rank_ + 1;
         return format_ == Format::dot ? draw(facts, first, last) : print(facts, first, last);

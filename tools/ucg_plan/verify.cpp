@@ -114,7 +114,7 @@ class Campaign {
             placement_ = spread(question.rank_count, placed.hosts);
             placement_hosts_ = placed.hosts;
         }
-        const plan::Facts facts{*placement_, profile_, option_.shared(*placement_, profile_)};
+        const plan::Facts facts = option_.facts(*placement_, profile_);
         const graph::Request request = request_of(question, question.root);
         if (Status status = graph::validate(request, question.root); !status.ok()) {
             return status;

@@ -94,7 +94,7 @@ class RunCommand {
         if (Status status = check(options, placement->rank_count()); !status.ok()) {
             return status;
         }
-        const plan::Facts facts{*placement, *profile, profile_.shared(*placement, *profile)};
+        const plan::Facts facts = profile_.facts(*placement, *profile);
         return view_ == View::dot || view_ == View::tasks ? print_tasks(facts, options)
                                                           : simulate(facts, options);
     }

@@ -235,22 +235,28 @@ class Former {
             places.push_back(place);
         }
         formation_.placement = topo::Placement(std::move(places));
-        formation_.load = std::max(context_.host_load(), group_load(all));
+        formation_.load =
+            std::max(context_.host_load(), group_load(all, formation_.placement.place(rank_).host));
+        for (std::uint32_t host = 0; host < formation_.placement.host_count(); ++host) {
+            const CpuLoad load = group_load(all, host);
+            formation_.ranks_per_cpu =
+                std::max(formation_.ranks_per_cpu, static_cast<double>(load.ranks) / load.cpus);
+        }
     }
 
-    /// The group's ranks on this host, and the CPUs that they may use together.
-    CpuLoad group_load(const std::vector<Hello>& all) const {
+    /// The group's ranks on a host, and the CPUs that they may use together.
+    CpuLoad group_load(const std::vector<Hello>& all, std::uint32_t host) const {
+        const std::span<const Rank> ranks = formation_.placement.ranks_on(host);
         CpuMask cpus;
         unsigned quota = ~0U;
-        for (const Rank neighbour : neighbours()) {
-            const Hello& hello = all[static_cast<std::size_t>(neighbour)];
+        for (const Rank rank : ranks) {
+            const Hello& hello = all[static_cast<std::size_t>(rank)];
             cpus.add(hello.cpus);
             if (hello.cpu_quota < hello.cpus.count()) {
                 quota = std::min(quota, hello.cpu_quota);
             }
         }
-        return {static_cast<unsigned>(neighbours().size()),
-                std::max(1U, std::min(cpus.count(), quota))};
+        return {static_cast<unsigned>(ranks.size()), std::max(1U, std::min(cpus.count(), quota))};
     }
 
     std::span<const Rank> neighbours() const {

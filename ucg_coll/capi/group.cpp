@@ -22,7 +22,8 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
       waiter_(formation.load.ranks, formation.load.cpus, context.config().sleep_after()),
       placement_(std::move(formation.placement)),
       shared_(plan::shared_memory(placement_, profile_, formation.staging_bytes,
-                                  formation.buffers_in_heap)),
+                                  formation.buffers_in_heap, formation.ranks_per_cpu)),
+      ranks_per_cpu_(formation.ranks_per_cpu),
       plans_(std::make_unique<PlanCache>(
           [this](const graph::Request& request) { return make_plan(request); })),
       shm_(std::move(formation.shm)), ucx_(std::move(formation.ucx)),
@@ -50,7 +51,7 @@ Group::~Group() {
 }
 
 plan::Facts Group::facts() const {
-    return {placement_, profile_, shared_};
+    return {placement_, profile_, shared_, ranks_per_cpu_};
 }
 
 Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {

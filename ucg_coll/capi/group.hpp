@@ -81,6 +81,7 @@ class Group {
     shm::Waiter waiter_;
     topo::Placement placement_;
     plan::SharedMemory shared_;
+    double ranks_per_cpu_;
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<transport::ShmTransport> shm_;

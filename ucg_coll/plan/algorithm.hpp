@@ -24,15 +24,21 @@ struct SharedMemory {
 /// For a group whose ranks share `staging_bytes` each. Nothing is shared between hosts: then, as
 /// for a group of one rank, everything is as without. Takes time in the ranks times the sockets.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place);
+                           std::uint64_t staging_bytes, bool in_place, double ranks_per_cpu = 1);
 
-/// The uniform facts that a plan is a pure function of, beside the request. Borrowed, but for the
-/// last.
+/// The uniform facts that a plan is a pure function of, beside the request. The first two are
+/// borrowed.
 struct Facts {
     const topo::Placement& placement;
     const cost::Profile& profile;
     SharedMemory shared = {};
+    double ranks_per_cpu =
+        1; ///< On the fullest host. Above 1, who waits for a rank waits its turn.
 };
+
+/// Until a rank runs that has something to do: its turn among those of its CPU, each of which
+/// yields; 0 if each has one.
+double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
 
 /// The bytes of a request that all ranks know alike: `bytes`, the sum of receive.bytes for
 /// allgatherv and reduce_scatter, 0 where only some ranks know (gatherv, scatterv, alltoallv).

@@ -36,7 +36,7 @@ double cost_ns(const Facts& facts, const graph::Request& request, double read_ns
     // One strip has to be there before the first can be read.
     return publish_ns(facts, std::min(strips.strip_bytes, request.bytes)) + 2 * tree_ns +
            std::max(read_ns, publish_ns(facts, request.bytes)) +
-           static_cast<double>(strips.count()) * link.message_ns(0);
+           static_cast<double>(strips.count()) * link.busy_ns(0);
 }
 
 double one_stage_ns(const Facts& facts, const graph::Request& request) {

@@ -6,10 +6,12 @@
 
 namespace ucg::plan {
 
-Link::Link(const cost::Profile& profile, topo::Distance distance, Rank sharers)
-    : memory_(profile.memory), model_(profile.level(distance)), cma_(profile.memory.cma),
-      copy_per_byte_ns_(profile.copy_per_byte_ns), reduce_per_byte_ns_(profile.reduce_per_byte_ns),
-      reduce_fixed_ns_(profile.reduce_fixed_ns) {
+Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
+    : memory_(facts.profile.memory), model_(facts.profile.level(distance)), cma_(memory_.cma),
+      copy_per_byte_ns_(facts.profile.copy_per_byte_ns),
+      reduce_per_byte_ns_(facts.profile.reduce_per_byte_ns),
+      reduce_fixed_ns_(facts.profile.reduce_fixed_ns) {
+    model_.latency_ns += turn_ns(facts.profile, facts.ranks_per_cpu);
     cma_.permitted = cma_.permitted && distance != topo::Distance::network;
     model_.gap_ns *= sharers;
     model_.gap_per_byte_ns *= sharers;
@@ -71,15 +73,15 @@ Link flat_link(const Facts& facts, Traffic traffic) {
         return host_link(facts);
     }
     const bool alone = traffic == Traffic::sparse && placement.hosts_are_contiguous();
-    return Link(facts.profile, topo::Distance::network, alone ? 1 : placement.ranks_per_host_max());
+    return Link(facts, topo::Distance::network, alone ? 1 : placement.ranks_per_host_max());
 }
 
 Link host_link(const Facts& facts) {
-    return Link(facts.profile, facts.placement.widest_on_host());
+    return Link(facts, facts.placement.widest_on_host());
 }
 
 Link leader_link(const Facts& facts) {
-    return Link(facts.profile, topo::Distance::network);
+    return Link(facts, topo::Distance::network);
 }
 
 bool has_two_levels(const Facts& facts) {

@@ -15,8 +15,8 @@ namespace ucg::plan {
 class Link {
   public:
     /// `sharers` ranks use the same way out at the same time, so that each gets a share.
-    /// `profile` must outlive it.
-    Link(const cost::Profile& profile, topo::Distance distance, Rank sharers = 1);
+    /// The facts' profile must outlive it.
+    Link(const Facts& facts, topo::Distance distance, Rank sharers = 1);
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.

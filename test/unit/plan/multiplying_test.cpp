@@ -87,7 +87,8 @@ constexpr Rank kPrimes[] = {37, 61, 127, 131, 257, 509, 521, 1021, 1031, 2053, 4
 
 MultiplyingSchedule chosen(Rank count, Prices prices, std::uint64_t bytes = 8) {
     const cost::Profile profile = profile_for(prices);
-    const Link link(profile, topo::Distance::network);
+    const topo::Placement hosts = topo::Placement::regular(2, 1);
+    const Link link({hosts, profile}, topo::Distance::network);
     return allreduce_recursive_multiplying_schedule(link, count, bytes);
 }
 
@@ -152,7 +153,8 @@ TEST_CASE("multiplying: a vector of no bytes and several in place", "[multiplyin
 TEST_CASE("multiplying: the choice fits and costs what it says", "[multiplying]") {
     for (const Prices prices : kPrices) {
         const cost::Profile profile = profile_for(prices);
-        const Link link(profile, topo::Distance::network);
+        const topo::Placement hosts = topo::Placement::regular(2, 1);
+        const Link link({hosts, profile}, topo::Distance::network);
         for (Rank count = 1; count <= 600; ++count) {
             const MultiplyingSchedule schedule =
                 allreduce_recursive_multiplying_schedule(link, count, 8);
@@ -177,7 +179,8 @@ TEST_CASE("multiplying: nothing is cheaper than the choice", "[multiplying]") {
     };
     for (const Prices prices : kPrices) {
         const cost::Profile profile = profile_for(prices);
-        const Link link(profile, topo::Distance::network);
+        const topo::Placement hosts = topo::Placement::regular(2, 1);
+        const Link link({hosts, profile}, topo::Distance::network);
         for (Rank count = 2; count <= 64; ++count) {
             const double best_ns = allreduce_recursive_multiplying_ns(link, count, 8);
             for (const Schedules& list :
