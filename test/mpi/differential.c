@@ -41,6 +41,7 @@ static void run_place(const char* name, MPI_Comm comm) {
     run_vectors(&place);
     run_reductions(&place);
     if (0 == strcmp(name, "world")) {
+        run_long(&place);
         run_predefined(&place);
         run_mixed(&place);
     }

@@ -37,9 +37,14 @@ typedef struct {
     unsigned char* memory;
     size_t bytes;
     void* data; /**< What MPI gets. */
+    int mapped; /**< From mmap, not from malloc. */
 } buffer_t;
 
-/** Memory for elements [0, count) of a type, filled with bytes that depend on `seed` alone. */
+/**
+ * Memory for elements [0, count) of a type, filled with bytes that depend on `seed` alone. Where
+ * DIFFERENTIAL_MAPPED is set the seed also decides whether malloc serves it, so that of the buffers
+ * of one call some are in a heap that other ranks map and others not.
+ */
 buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed);
 uint64_t buffer_digest(const buffer_t* buffer);
 void buffer_free(buffer_t* buffer);
@@ -72,6 +77,7 @@ const long* element_counts(MPI_Datatype type);
 void run_moves(const place_t* place);
 void run_vectors(const place_t* place);
 void run_reductions(const place_t* place);
+void run_long(const place_t* place);
 void run_predefined(const place_t* place);
 void run_mixed(const place_t* place);
 

@@ -70,6 +70,11 @@ def run(checks, launcher, program, ranks, prefix, ucg):
     mca = {"coll_ucg_verbose": "1"} if ucg else {"coll": "^ucg"}
     environment = {"DIFFERENTIAL_MIXED": "1"} if ucg else None
     job = launcher.run(ranks, [program, prefix], mca, timeout=600, environment=environment)
+    return outcome(checks, job, ranks, prefix, ucg)
+
+
+def outcome(checks, job, ranks, prefix, ucg):
+    """The cases of each rank, or None where the run failed."""
     what = f"{ranks} ranks, {'UCG' if ucg else 'Open MPI'}"
     if not checks.expect(job.status == 0, f"{what}: status {job.status}\n{job.output[-4000:]}"):
         for rank in range(ranks):
@@ -106,4 +111,5 @@ def main():
     checks.end()
 
 
-main()
+if __name__ == "__main__":
+    main()

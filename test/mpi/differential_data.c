@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "differential.h"
 
@@ -47,6 +48,21 @@ void span_of(MPI_Datatype type, long count, MPI_Aint* low, MPI_Aint* high) {
     }
 }
 
+static void* take_memory(size_t bytes, int mapped) {
+    void* memory = NULL;
+    if (mapped) {
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memory = MAP_FAILED == memory ? NULL : memory;
+    } else if (0 != posix_memalign(&memory, ROOM, bytes)) {
+        memory = NULL;
+    }
+    if (NULL == memory) {
+        fprintf(stderr, "differential: out of memory\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return memory;
+}
+
 buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed) {
     MPI_Aint low;
     MPI_Aint high;
@@ -55,10 +71,9 @@ buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed) {
     /* The room keeps the data at the alignment that its displacement wants. */
     const size_t shift = (size_t)((-low % ROOM + ROOM) % ROOM);
     buffer.bytes = (size_t)(high - low) + 3 * ROOM;
-    if (0 != posix_memalign((void**)&buffer.memory, ROOM, buffer.bytes)) {
-        fprintf(stderr, "differential: out of memory\n");
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    uint64_t coin = seed;
+    buffer.mapped = NULL != getenv("DIFFERENTIAL_MAPPED") && next_random(&coin) % 2 == 0;
+    buffer.memory = take_memory(buffer.bytes, buffer.mapped);
     buffer.data = buffer.memory + ROOM + ((ROOM - shift) % ROOM) - low;
     for (size_t i = 0; i < buffer.bytes; i += sizeof seed) {
         const uint64_t word = next_random(&seed);
@@ -82,7 +97,11 @@ uint64_t buffer_digest(const buffer_t* buffer) {
 }
 
 void buffer_free(buffer_t* buffer) {
-    free(buffer->memory);
+    if (buffer->mapped) {
+        munmap(buffer->memory, buffer->bytes);
+    } else {
+        free(buffer->memory);
+    }
     buffer->memory = NULL;
 }
 

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Compares the algorithms in which ranks read one another's memory with Open MPI's own collectives.
+
+usage: peer_reads.py COMPONENT-FOLDER PROGRAM HEAP-LIBRARY RANKS...
+
+Every case of differential.py runs with each of these algorithms. Runs differ in how much memory
+the ranks share, in whether libucg_heap.so is preloaded (then some buffers of a call are read in
+place and others by way of windows, other ones on each rank), and in the sockets that ranks believe
+they are on.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+import differential
+import mpirun
+
+# One algorithm of each collective a run. Where it cannot serve a call, the planner chooses.
+ROWS = [
+    {"allreduce": "all_read", "bcast": "one_stage", "reduce": "numa_tree"},
+    {"allreduce": "tiled_naive", "bcast": "two_stage", "reduce": "tiled"},
+    {"allreduce": "tiled_cyclic", "bcast": "one_stage", "reduce": "tiled"},
+    {"allreduce": "tiled_hierarchical", "bcast": "two_stage", "reduce": "numa_tree"},
+    {"allreduce": "numa_tree", "bcast": "two_stage", "reduce": "numa_tree"},
+    {"allreduce": "numa_dissemination", "bcast": "one_stage", "reduce": "tiled"},
+]
+READS = ["allgather", "gather", "scatter", "alltoall", "reduce_scatter_block"]
+# Vectors of these cases go in one strip, several, and many; the last leaves room for few elements.
+STAGINGS = ["1M", "64k", "4k"]
+# Ranks of a socket follow one another, are dealt round robin, or are all on one.
+LAYOUTS = ["block", "dealt", "one"]
+NEEDS_SOCKETS = {"two_stage", "tiled_hierarchical"}
+
+# Stands between mpirun and the program, so that ranks alone get the heap: maybe a machine of two
+# packages, of which each rank has one.
+STAND_IN = """
+import os, sys
+layout, heap, *command = sys.argv[1:]
+rank, size = (int(os.environ["OMPI_COMM_WORLD_" + name]) for name in ("RANK", "SIZE"))
+if layout != "one":
+    socket = rank * 2 // size if layout == "block" else rank % 2
+    os.sched_setaffinity(0, {socket})
+    os.environ.update(HWLOC_THISSYSTEM="1", HWLOC_SYNTHETIC="package:2 core:1 pu:1")
+if heap:
+    os.environ.update(LD_PRELOAD=heap, DIFFERENTIAL_MAPPED="1")
+os.execv(command[0], command)
+"""
+
+
+def settings(rows, staging):
+    """The environment of one run."""
+    environment = {f"UCG_{name.upper()}": row for name, row in rows.items()}
+    environment.update({f"UCG_{name.upper()}": "peer_read" for name in READS})
+    environment.update(UCG_STAGING=staging, UCG_LOG_LEVEL="debug", DIFFERENTIAL_MIXED="1")
+    return environment
+
+
+def expect_served(checks, job, rows, layout, ranks, what):
+    """Each algorithm was used, but for those that need more sockets than there are."""
+    wanted = [*rows.items(), *((name, "peer_read") for name in READS)]
+    for collective, row in wanted:
+        if row in NEEDS_SOCKETS and (layout == "one" or ranks < 3):  # Two ranks are one socket.
+            continue
+        checks.expect(re.search(rf": {collective} of \d+ bytes by {row}\n", job.output),
+                      f"{what}: no {collective} by {row}")
+    checks.expect("ordinary memory" not in job.output, f"{what}: without the heap")
+
+
+def compare_run(checks, launcher, program, ranks, prefix, run):
+    rows, staging, layout, heap = run
+    what = f"{ranks} ranks, {' '.join(rows.values())}, staging {staging}, sockets {layout}" \
+           f"{', heap' if heap else ''}"
+    command = [sys.executable, "-c", STAND_IN, layout, heap, program, prefix]
+    job = launcher.run(ranks, command,
+                       {"coll_ucg_verbose": "1", "hwloc_base_binding_policy": "none"},
+                       timeout=600, environment=settings(rows, staging))
+    print(what, flush=True)
+    cases = differential.outcome(checks, job, ranks, prefix, True)
+    expect_served(checks, job, rows, layout, ranks, what)
+    return cases
+
+
+def compare(checks, launcher, program, heap, ranks, folder):
+    """All algorithms on one number of ranks; the other parameters take turns."""
+    theirs = differential.run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
+    # The packages are made of CPUs 0 and 1.
+    sockets = LAYOUTS if {0, 1} <= os.sched_getaffinity(0) else ["one"]
+    for turn, rows in enumerate(ROWS):
+        needy = not NEEDS_SOCKETS.isdisjoint(rows.values())
+        layouts = sockets[:2] if needy else sockets
+        run = (rows, STAGINGS[(turn + ranks) % len(STAGINGS)],
+               layouts[(turn // 2 + ranks) % len(layouts)], heap if (turn + ranks) % 2 else "")
+        ours = compare_run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", run)
+        if theirs is None or ours is None:
+            continue
+        for rank in range(ranks):
+            differential.compare_rank(checks, rank, ours[rank], theirs[rank])
+
+
+def main():
+    component, program, heap, *counts = sys.argv[1:]
+    heap = heap and os.path.abspath(heap)  # Empty: there is none to preload.
+    checks = mpirun.Checks()
+    launcher = mpirun.Launcher(component)
+    with tempfile.TemporaryDirectory() as folder:
+        for ranks in counts:
+            compare(checks, launcher, program, heap, int(ranks), folder)
+    checks.end()
+
+
+if __name__ == "__main__":
+    main()
