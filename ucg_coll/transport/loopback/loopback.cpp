@@ -134,7 +134,7 @@ std::span<std::byte> LoopbackTransport::staging() {
 bool LoopbackTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
     static_cast<void>(data);
     static_cast<void>(bytes);
-    return fabric_.in_place_;
+    return fabric_.reach_(rank_);
 }
 
 void LoopbackTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers) {

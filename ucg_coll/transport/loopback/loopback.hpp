@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
@@ -35,9 +36,13 @@ class LoopbackFabric {
     /// Every route of `rank` leads through its loopback transport.
     std::vector<Transport*> routes(Rank rank) const;
 
-    /// Do ranks reach one another's buffers in place, or only what was copied to windows? In place
-    /// until this is called.
-    void reach_in_place(bool in_place) { in_place_ = in_place; }
+    /// Do ranks reach one another's buffers in place, or only what was copied to windows? Asked for
+    /// each buffer that `owner` exposes, each time. In place until this is called.
+    using Reach = std::function<bool(Rank owner)>;
+    void reach_in_place(Reach reach) { reach_ = std::move(reach); }
+    void reach_in_place(bool in_place) {
+        reach_ = [in_place](Rank) { return in_place; };
+    }
 
     /// Are there messages posted or buffered and not delivered?
     bool quiet() const;
@@ -46,7 +51,7 @@ class LoopbackFabric {
     friend class LoopbackTransport;
     std::vector<std::unique_ptr<LoopbackTransport>> ports_;
     Delivery delivery_;
-    bool in_place_ = true;
+    Reach reach_ = [](Rank) { return true; };
     std::mt19937_64 random_;
 };
 
