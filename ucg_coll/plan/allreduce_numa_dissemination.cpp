@@ -72,7 +72,7 @@ class Dissemination {
   public:
     Dissemination(Builder& builder, const Facts& facts, const graph::Request& request)
         : builder_(builder), request_(request),
-          sockets_(placement_for(facts, request), builder.rank()),
+          sockets_(placement_for(facts, request), builder.rank(), member_order(request)),
           positions_(Rank{1} << steps_of(sockets_.smallest())),
           over_{static_cast<Rank>(sockets_.count()),
                 Rank{1} << steps_of(static_cast<Rank>(sockets_.count()))},

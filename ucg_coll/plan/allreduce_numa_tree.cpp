@@ -42,7 +42,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kAllreduceNumaTree.name);
     const Strips strips = strips_of(facts, request);
-    const Sockets sockets(facts.placement, rank);
+    const Sockets sockets(facts.placement, rank, member_order(request));
     const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
     builder.window(strips.window_bytes());
     Stages stages(builder, facts);

@@ -46,7 +46,8 @@ class Hierarchy {
   public:
     Hierarchy(Builder& builder, const Facts& facts, const graph::Request& request)
         : builder_(builder), facts_(facts), request_(request),
-          sockets_(facts.placement, builder.rank()), tiles_(sockets_.smallest()),
+          sockets_(facts.placement, builder.rank(), member_order(request)),
+          tiles_(sockets_.smallest()),
           node_(static_cast<Rank>(sockets_.count()), 0, static_cast<Rank>(sockets_.own()), kRadix),
           strips_(strips_of(facts, request)), partial_(builder.scratch(strips_.strip_bytes)) {}
 

@@ -71,7 +71,7 @@ graph::Schedule build_one_stage(const Facts& facts, const graph::Request& reques
 
 graph::Schedule build_two_stage(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kBcastTwoStage.name);
-    const Sockets sockets(facts.placement, rank, request.root);
+    const Sockets sockets(facts.placement, rank, MemberOrder::by_place, request.root);
     Stages stages(builder, facts);
     if (sockets.leads()) {
         stages.add(sockets.leaders());

@@ -39,7 +39,7 @@ double tree_ns(const Facts& facts, const graph::Request& request) {
 graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kReduceNumaTree.name);
     const Strips strips = strips_of(facts, request, kTreePlaces);
-    const Sockets sockets(facts.placement, rank, request.root);
+    const Sockets sockets(facts.placement, rank, member_order(request), request.root);
     const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
     builder.window(strips.window_bytes());
     for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {

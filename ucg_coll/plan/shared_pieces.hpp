@@ -32,6 +32,11 @@ inline const cost::MemoryLevel& widest_level(const Facts& facts) {
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
 
+/// How ranks of a socket combine: in rank order unless another will do.
+inline MemberOrder member_order(const graph::Request& request) {
+    return request.commutative ? MemberOrder::by_place : MemberOrder::by_rank;
+}
+
 /// Tile `index` of `count` of a strip: whole elements, and cache lines where elements fit them.
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes);
 

@@ -1,6 +1,7 @@
 #include "ucg_coll/plan/sockets.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ucg::plan {
 namespace {
@@ -21,18 +22,29 @@ std::vector<std::vector<Rank>> group(const topo::Placement& placement) {
     }
     const auto single = [](const auto& socket) { return socket.size() == 1; };
     if (std::all_of(sockets.begin(), sockets.end(), single)) {
-        std::vector<Rank> all;
-        for (const auto& socket : sockets) {
-            all.push_back(socket.front());
-        }
-        sockets.assign(1, std::move(all));
+        std::vector<Rank> all(sockets.size());
+        std::transform(sockets.begin(), sockets.end(), all.begin(),
+                       [](const auto& socket) { return socket.front(); });
+        sockets.assign(1, all);
     }
     return sockets;
 }
 
+/// By distance from the leader: it comes first, then who shares most with it. Those equally far
+/// from it stand together by what they share with one another.
+void sort_by_place(const topo::Placement& placement, std::vector<Rank>& members) {
+    const Rank leader = members.front();
+    const auto key = [&](Rank rank) {
+        const topo::Place& place = placement.place(rank);
+        return std::tuple(placement.distance(leader, rank), rank != leader, place.package,
+                          place.numa, place.cache, place.core, rank);
+    };
+    std::sort(members.begin(), members.end(), [&](Rank a, Rank b) { return key(a) < key(b); });
+}
+
 } // namespace
 
-Sockets::Sockets(const topo::Placement& placement, Rank rank, Rank root)
+Sockets::Sockets(const topo::Placement& placement, Rank rank, MemberOrder order, Rank root)
     : members_(group(placement)) {
     for (std::size_t i = 0; root != kNoRank && i < members_.size(); ++i) {
         const auto at = std::find(members_[i].begin(), members_[i].end(), root);
@@ -44,6 +56,9 @@ Sockets::Sockets(const topo::Placement& placement, Rank rank, Rank root)
         }
     }
     for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (order == MemberOrder::by_place) {
+            sort_by_place(placement, members_[i]);
+        }
         leaders_.push_back(members_[i].front());
         const auto at = std::find(members_[i].begin(), members_[i].end(), rank);
         if (at != members_[i].end()) {

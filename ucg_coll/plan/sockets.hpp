@@ -3,6 +3,7 @@
 // one socket.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "topo/topo.hpp"
@@ -10,12 +11,19 @@
 
 namespace ucg::plan {
 
-/// The ranks of each socket, rising but for its leader; sockets in the order of their first ranks.
-/// A root leads its socket and its socket stands first. Takes time in the ranks times the sockets.
+/// How the ranks of a socket follow one another.
+enum class MemberOrder : std::uint8_t {
+    by_rank,  ///< Rising, as operators that do not commute want it.
+    by_place, ///< Those that share more stand together, so that subtrees are whole caches.
+};
+
+/// The ranks of each socket, its leader first; sockets in the order of their first ranks. The
+/// lowest rank leads its socket, but for a root, whose socket stands first. Takes time in the ranks
+/// times the sockets.
 class Sockets {
   public:
     /// REQUIRES: all ranks of the placement are on one host, `rank` and `root` among them.
-    Sockets(const topo::Placement& placement, Rank rank, Rank root = kNoRank);
+    Sockets(const topo::Placement& placement, Rank rank, MemberOrder order, Rank root = kNoRank);
     Sockets(const Sockets&) = delete; // Teams refer to the members here.
     Sockets& operator=(const Sockets&) = delete;
 

@@ -298,23 +298,33 @@ TEST_CASE("plan: nothing moves less between sockets than the collective asks for
     }
 }
 
-TEST_CASE("plan: a socket's leader alone fetches what one copy there serves", "[plan][traffic]") {
-    // Two packages of eight last-level caches: the vector crosses once between packages. Within
-    // them the tree's halves are whole caches, so that combining crosses once for each further one;
-    // the broadcast does so for each reader, since the paper knows of two levels.
+TEST_CASE("plan: within sockets, subtrees are whole caches", "[plan][traffic]") {
+    // Two packages of eight last-level caches with eight ranks each, next to one another or dealt
+    // to the caches. Combining crosses once for each further cache of a package; the broadcast does
+    // so for each reader, since the paper knows of two levels.
     const Node& node = kNodes[2];
-    const topo::Placement placement = placement_on(node, Mapping::consecutive);
-    const cost::Profile profile = cost::default_profile();
-    const Facts facts{placement, profile, shared_memory(placement, profile, kStaging, false)};
-    const auto within_package = [&](Collective collective, std::string_view name) {
-        const Case sample = sample_for(collective, placement.rank_count());
-        const Traffic traffic = traffic_of(facts, *find_algorithm(collective, name), sample);
-        return (across(traffic, topo::Distance::numa) + across(traffic, topo::Distance::package)) /
-               sample.bytes;
-    };
-    CHECK(within_package(Collective::reduce, "numa_tree") == 2 * 7);
-    CHECK(within_package(Collective::bcast, "two_stage") == 2 * 7 * 8);
-    CHECK(within_package(Collective::allreduce, "numa_dissemination") == 3 * 128);
+    const auto machine = topo::machine_from_synthetic(node.description);
+    REQUIRE(machine.ok());
+    for (const topo::MapBy map_by : {topo::MapBy::core, topo::MapBy::cache}) {
+        const topo::Placement placement = topo::map_ranks(*machine, 1, 128, map_by);
+        const cost::Profile profile = cost::default_profile();
+        const Facts facts{placement, profile, shared_memory(placement, profile, kStaging, false)};
+        const auto between_caches = [&](Collective collective, std::string_view name, Rank root) {
+            Case sample = sample_for(collective, placement.rank_count());
+            sample.root = root;
+            const Traffic traffic = traffic_of(facts, *find_algorithm(collective, name), sample);
+            return (across(traffic, topo::Distance::numa) +
+                    across(traffic, topo::Distance::package)) /
+                   sample.bytes;
+        };
+        INFO("mapped by " << topo::name(map_by));
+        for (const Rank root : {0, 5, 27, 127}) {
+            CHECK(between_caches(Collective::reduce, "numa_tree", root) == 2 * 7);
+            CHECK(between_caches(Collective::bcast, "two_stage", root) == 2 * 7 * 8);
+        }
+        CHECK(between_caches(Collective::allreduce, "numa_tree", 0) == 2 * 7 + 2 * 7 * 8);
+        CHECK(between_caches(Collective::allreduce, "numa_dissemination", 0) == 3 * 128);
+    }
 }
 
 } // namespace ucg::plan::test
