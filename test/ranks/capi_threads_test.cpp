@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -55,7 +57,9 @@ class Job {
     void add_another_group() { require(add_group(groups_.emplace_back()), "another group"); }
 
     ucg_status_t status() const { return status_; }
+    ucg_context_h context() const { return context_; }
     ucg_group_h group(std::size_t index = 0) const { return groups_[index]; }
+    std::size_t group_count() const { return groups_.size(); }
     const std::string& complaint() const { return complaint_; }
 
     void require(ucg_status_t status, const char* what) {
@@ -417,6 +421,142 @@ TEST_CASE("capi: an algorithm that cannot serve gives way with a warning", "[cap
               job.require(ucg_coll_run(job.group(), &c.params), "allreduce");
               job.require(right(c), "wrong result");
               return job.complaint();
+          }) == "");
+}
+
+/// Puts buffers of a filled case where the other ranks map them: bit 0 of `which` means what it
+/// sends, bit 1 what it receives. Until then and at the end they are the case's vectors.
+class InHeap {
+  public:
+    InHeap(ucg_context_h context, Case& c, unsigned which) : context_(context), case_(c) {
+        if ((which & 1) != 0) {
+            case_.params.send_buffer = send_ = copy_of(c.send);
+        }
+        if ((which & 2) != 0) {
+            case_.params.recv_buffer = receive_ = copy_of(c.receive);
+        }
+    }
+    ~InHeap() {
+        fetch();
+        ucg_mem_free(context_, send_);
+        ucg_mem_free(context_, receive_);
+    }
+    InHeap(const InHeap&) = delete;
+    InHeap& operator=(const InHeap&) = delete;
+
+    /// The result, to where right() looks.
+    void fetch() {
+        if (receive_ != nullptr) {
+            std::memcpy(case_.receive.data(), receive_, bytes(case_.receive));
+        }
+    }
+
+  private:
+    static std::size_t bytes(const std::vector<std::int64_t>& vector) {
+        return vector.size() * sizeof(std::int64_t);
+    }
+    void* copy_of(const std::vector<std::int64_t>& vector) {
+        void* memory = nullptr;
+        if (ucg_mem_alloc(context_, std::max<std::size_t>(bytes(vector), 1), &memory) == UCG_OK) {
+            std::copy(vector.begin(), vector.end(), static_cast<std::int64_t*>(memory));
+        }
+        return memory;
+    }
+
+    ucg_context_h context_;
+    Case& case_;
+    void* send_ = nullptr;
+    void* receive_ = nullptr;
+};
+
+/// The algorithms in which ranks read one another's memory, on one socket.
+Settings reading_peers(const char* allreduce, const char* bcast, const char* reduce,
+                       const char* staging) {
+    return {
+        {"TLS", "shm"},           {"ALLREDUCE", allreduce},   {"BCAST", bcast},
+        {"REDUCE", reduce},       {"ALLGATHER", "peer_read"}, {"GATHER", "peer_read"},
+        {"SCATTER", "peer_read"}, {"ALLTOALL", "peer_read"},  {"REDUCE_SCATTER_BLOCK", "peer_read"},
+        {"STAGING", staging},     {"LOG_LEVEL", "error"}};
+}
+
+constexpr ucg_coll_type_t kReadingPeers[] = {
+    UCG_COLL_ALLREDUCE, UCG_COLL_BCAST,   UCG_COLL_REDUCE,   UCG_COLL_ALLGATHER,
+    UCG_COLL_GATHER,    UCG_COLL_SCATTER, UCG_COLL_ALLTOALL, UCG_COLL_REDUCE_SCATTER_BLOCK,
+};
+
+std::string run_reading_peers(ThreadRank& me, const Settings& settings) {
+    Job job(me, settings);
+    job.require(job.status(), "make the group");
+    unsigned turn = 0; // Which buffers are in the heap differs between ranks and calls.
+    for (const std::size_t count : {1, 7, 1000, 20000}) {
+        for (const ucg_coll_type_t type : kReadingPeers) {
+            for (const bool in_place : {false, true}) {
+                Case c{me.rank, me.meeting->size(), (me.meeting->size() - 1) / 2, count, in_place};
+                fill(c, type);
+                InHeap heap(job.context(), c, turn++ / 3 + me.rank);
+                const std::string what = std::string(ucg_coll_type_string(type)) + " of " +
+                                         std::to_string(count) + (in_place ? " in place" : "");
+                job.require(ucg_coll_run(job.group(), &c.params), what.c_str());
+                heap.fetch();
+                job.require(right(c), what + ": wrong result");
+            }
+        }
+    }
+    return job.complaint();
+}
+
+TEST_CASE("capi: ranks read one another's memory, in place or by way of windows",
+          "[capi][shm][peer]") {
+    using Pair = std::pair<const char*, const char*>;
+    const unsigned size = GENERATE(2U, 3U, 7U);
+    const auto [allreduce, staging] =
+        GENERATE(Pair("all_read", "4k"), Pair("tiled_naive", "64k"), Pair("tiled_cyclic", "4k"),
+                 Pair("numa_tree", "1M"), Pair("numa_tree", "4k"),
+                 Pair("numa_dissemination", "64k"), Pair("numa_dissemination", "8k"));
+    const char* const reduce = allreduce[0] == 't' ? "tiled" : "numa_tree";
+    INFO(size << " ranks, " << allreduce << ", staging " << staging);
+    const Settings settings = reading_peers(allreduce, "one_stage", reduce, staging);
+    CHECK(run_thread_ranks(size, [&](ThreadRank& me) { return run_reading_peers(me, settings); }) ==
+          "");
+}
+
+std::string run_overlapping(ThreadRank& me, const Settings& settings) {
+    constexpr std::size_t kGroups = 3;
+    constexpr unsigned kCalls = 3 * 70; // In each group beyond the window of outstanding ones.
+    Job job(me, settings);
+    while (job.group_count() < kGroups) {
+        job.add_another_group();
+    }
+    std::deque<Case> cases;
+    std::deque<InHeap> heap;
+    std::vector<ucg_coll_h> requests(kCalls);
+    for (unsigned i = 0; i < kCalls && job.complaint().empty(); ++i) {
+        const unsigned size = me.meeting->size();
+        Case& c = cases.emplace_back(me.rank, size, i % size, 1 + i * 131 % 1900, i % 2 == 0);
+        fill(c, kReadingPeers[i / kGroups % std::size(kReadingPeers)]);
+        heap.emplace_back(job.context(), c, i / 5 + me.rank);
+        job.require(ucg_coll_init(job.group(i % kGroups), &c.params, &requests[i]), "init");
+        const ucg_status_t started = ucg_coll_start(requests[i]);
+        job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
+    }
+    for (unsigned i = 0; i < kCalls && job.complaint().empty(); ++i) {
+        const unsigned which = (i * 37 + me.rank * 11) % kCalls; // An order of its own.
+        job.require(ucg_coll_wait(requests[which]), "wait");
+        heap[which].fetch();
+        job.require(right(cases[which]), "call " + std::to_string(which) + ": wrong result");
+        ucg_coll_free(requests[which]);
+    }
+    me.meeting->wait(); // What is freed now, nobody reads any longer.
+    return job.complaint();
+}
+
+TEST_CASE("capi: collectives that read peers overlap, on several groups",
+          "[capi][nonblocking][peer]") {
+    const unsigned size = GENERATE(2U, 5U);
+    const char* const staging = GENERATE("0", "4k", "64k");
+    CHECK(run_thread_ranks(size, [&](ThreadRank& me) {
+              return run_overlapping(me,
+                                     reading_peers("tiled_cyclic", "one_stage", "tiled", staging));
           }) == "");
 }
 
