@@ -97,3 +97,17 @@ set yrange [{least / 2:g}:*]
 set ylabel 'us per call'
 plot {plots}
 """)
+
+
+def model_lines(path, lines, title):
+    """`lines`: {name: ["bytes measured predicted", ...]}; both axes logarithmic."""
+    plots = ", ".join(
+        f"$d{i} using 1:2 with points pt 7 ps 0.6 lc {i + 1} title {quoted(name)}, "
+        f"$d{i} using 1:3 with lines lc {i + 1} notitle" for i, name in enumerate(lines))
+    draw(path, title, blocks(lines) + f"""set logscale x 2
+set logscale y
+set format x '%.0b%B'
+set xlabel 'bytes'
+set ylabel 'us per call'
+plot {plots}
+""")

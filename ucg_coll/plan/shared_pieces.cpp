@@ -27,7 +27,14 @@ double meet_ns(const Facts& facts) {
 }
 
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
-    return facts.shared.in_place ? 0 : cost::overwrite_ns(facts.profile.memory, bytes);
+    if (facts.shared.in_place) {
+        return 0;
+    }
+    // Strip by strip to windows that stay in cache.
+    const std::uint64_t strip = std::min(bytes, kStripBytesMax);
+    return strip == 0 ? 0
+                      : static_cast<double>(bytes) / static_cast<double>(strip) *
+                            cost::overwrite_ns(facts.profile.memory, strip);
 }
 
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {
