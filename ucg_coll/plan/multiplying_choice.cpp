@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "ucg_coll/plan/multiplying_bound.hpp"
+
 namespace ucg::plan {
 namespace {
 
@@ -53,13 +55,30 @@ class Prices {
     std::uint64_t bytes_;
 };
 
-/// What becomes of the members who are too many for a product.
-enum class Rest { none, merged, collapsed };
+/// The lines through two points of each kind of phase.
+MultiplyingLines lines_of(const Prices& prices) {
+    const auto later_ns = [&](const Phase& phase) { return prices.ns(phase, false); };
+    const auto fold_ns = [&](Rank base) {
+        return later_ns(collapse_phase(base, base)) + later_ns(expand_phase(base, base));
+    };
+    const double pair_ns = later_ns(factor_phase(2));
+    MultiplyingLines lines;
+    lines.first_ns = prices.ns(factor_phase(2), true) - pair_ns;
+    lines.base_ns = later_ns(factor_phase(3)) - pair_ns;
+    lines.phase_ns = pair_ns - 2 * lines.base_ns;
+    lines.join_ns = later_ns(merge_phase(1, 1, 2)) - pair_ns;
+    lines.part_ns = later_ns(inverse_merge_phase(1, 1, 2)) - pair_ns;
+    lines.folded_ns = fold_ns(3) - fold_ns(2);
+    lines.fold_ns = fold_ns(2) - lines.folded_ns;
+    return lines;
+}
 
+/// A product of falling factors, and what becomes of the members who are too many for it.
 struct Choice {
     double ns = std::numeric_limits<double>::infinity();
-    Rest rest = Rest::none;
     Rank product = 1;
+    Rank folded = 0; ///< Of each group of the collapse, those who do not act; 0: no collapse.
+    Rank merged = 0; ///< The remainder; the smallest factors are the first phase and the last.
     std::size_t count = 0;
     std::array<Rank, kFactorsMax> factors{};
 };
@@ -68,130 +87,141 @@ struct Choice {
 class Search {
   public:
     Search(const Link& link, Rank count, std::uint64_t bytes)
-        : prices_(link, bytes), count_(count) {
-        for (Rank base = static_cast<Rank>(kRadixMin); base <= static_cast<Rank>(kRadixMax);
-             ++base) {
-            first_ns_[static_cast<std::size_t>(base)] = prices_.ns(factor_phase(base), true);
-            later_ns_[static_cast<std::size_t>(base)] = prices_.ns(factor_phase(base), false);
-        }
+        : lines_(lines_of(Prices(link, bytes))), count_(count), bound_(lines_, count) {
         if (count == 1) {
             best_.ns = 0;
-        } else {
-            extend(static_cast<Rank>(kRadixMax), 0);
+            return;
         }
+        try_powers();
+        extend(std::min(count, kPhaseOperandsMax), lines_.first_ns);
     }
 
     const Choice& best() const { return best_; }
 
   private:
+    /// What cannot be cheaper than the best so far by more than this share of it is not looked at:
+    /// the choice costs at most 1 / (1 - 0.019) of the least.
+    static constexpr double kWorthwhile = 1 - 0.019;
+
+    bool worthwhile(double ns) const { return ns < best_.ns * kWorthwhile; }
+
+    /// Powers of one base, so that there is something good to compare with from the beginning.
+    void try_powers() {
+        double ns = 0;
+        for (Rank base = 2; base <= std::min(count_, kPhaseOperandsMax); ++base) {
+            now_ = {};
+            ns = lines_.first_ns;
+            while (now_.product <= count_ / base) {
+                push(base);
+                ns += lines_.factor_ns(base);
+                consider(ns);
+            }
+            if (lines_.factor_ns(base) > best_.ns) {
+                break;
+            }
+        }
+        now_ = {};
+    }
+
+    void push(Rank base) {
+        now_.factors[now_.count++] = base;
+        now_.product *= base;
+    }
+
+    void pop() { now_.product /= now_.factors[--now_.count]; }
+
     /// Tries all products that begin with the factors so far, which cost `ns`.
     void extend(Rank largest, double ns) {
         consider(ns);
-        const bool first = now_.count == 0;
-        for (Rank base = largest; base >= static_cast<Rank>(kRadixMin); --base) {
-            const double with_ns =
-                ns + (first ? first_ns_ : later_ns_)[static_cast<std::size_t>(base)];
-            if (now_.product > count_ / base || with_ns + least_ns(base) >= best_.ns) {
+        for (Rank base = std::min(largest, count_ / now_.product); base >= 2; --base) {
+            const double with_ns = ns + lines_.factor_ns(base);
+            if (!worthwhile(with_ns)) {
+                base = std::min(base, dearest_base(ns) + 1);
                 continue;
             }
-            now_.factors[now_.count++] = base;
-            now_.product *= base;
-            extend(base, with_ns);
-            now_.product /= base;
-            --now_.count;
+            const Rank product = now_.product * base;
+            const double left_ns =
+                product == count_ ? 0 : bound_.least_ns(static_cast<double>(count_) / product);
+            if (worthwhile(with_ns + left_ns)) {
+                push(base);
+                extend(base, with_ns);
+                pop();
+            }
         }
     }
 
-    /// No less remains to be paid once `base` has been multiplied on: further factors up to `base`
-    /// that reach half of the members, each at the price of the smallest.
-    double least_ns(Rank base) const {
-        double ns = 0;
-        for (std::int64_t reached = std::int64_t{now_.product} * base; 2 * reached < count_;
-             reached *= base) {
-            ns += later_ns_[kRadixMin];
-        }
-        return ns;
+    /// No larger base is worthwhile after phases that cost `ns`.
+    Rank dearest_base(double ns) const {
+        const double left_ns = best_.ns * kWorthwhile - ns - lines_.phase_ns;
+        return lines_.base_ns * kPhaseOperandsMax <= left_ns
+                   ? kPhaseOperandsMax
+                   : static_cast<Rank>(std::max(1.0, left_ns / lines_.base_ns));
     }
 
     void consider(double ns) {
-        if (now_.product == count_) {
-            keep(Rest::none, ns);
-        } else if (now_.product >= count_ - now_.product) {
-            consider_merging(ns);
-            keep(Rest::collapsed, ns + collapsing_ns());
+        const Rank rest = count_ - now_.product;
+        keep(ns, 0, rest);
+        // Groups of 1 + d leave (count - product) mod d too many; there are no more groups than
+        // the product has members from here on.
+        for (Rank folded = rest / (now_.product + 1) + 1;
+             folded <= rest && folded < kPhaseOperandsMax &&
+             worthwhile(ns + lines_.collapse_ns(folded));
+             ++folded) {
+            keep(ns + lines_.collapse_ns(folded), folded, rest % folded);
+            if (rest % folded == 0) {
+                break;
+            }
         }
     }
 
-    void keep(Rest rest, double ns) {
+    void keep(double ns, Rank folded, Rank merged) {
+        if (merged > 0) {
+            if (now_.count < 2) {
+                return;
+            }
+            const Rank first = joining(merged, now_.factors[now_.count - 1]);
+            const Rank last = joining(merged, now_.factors[now_.count - 2]);
+            ns += first * lines_.join_ns + last * lines_.part_ns;
+            if (std::max(first, last) > kPhaseOperandsMax - now_.factors[now_.count - 2]) {
+                return;
+            }
+        }
         if (ns < best_.ns) {
             best_ = now_;
-            best_.rest = rest;
             best_.ns = ns;
+            best_.folded = folded;
+            best_.merged = merged;
         }
     }
 
-    /// In falling order; and with the two smallest factors at the ends, where the groups are more
-    /// then, so that fewer join each.
-    void consider_merging(double ns) {
-        if (now_.count < 2) {
-            return;
-        }
-        keep(Rest::merged, ns + merging_ns(now_.factors[0], now_.factors[now_.count - 1]));
-        const double rotated_ns =
-            ns + merging_ns(now_.factors[now_.count - 1], now_.factors[now_.count - 2]);
-        if (rotated_ns < best_.ns) {
-            keep(Rest::merged, rotated_ns);
-            const auto begin = best_.factors.begin();
-            const auto end = begin + static_cast<std::ptrdiff_t>(best_.count);
-            std::rotate(begin, end - 1, end);
-        }
-    }
+    /// How many of the remainder join the group that has most of them.
+    Rank joining(Rank merged, Rank base) const { return divide_up(merged, now_.product / base); }
 
-    /// What merging adds to the price of the factors, where these two go first and last.
-    double merging_ns(Rank first, Rank last) const {
-        const auto largest = static_cast<std::size_t>(now_.factors[0]);
-        const Rank rest = count_ - now_.product;
-        return later_ns_[largest] - first_ns_[largest] // None of them is the first phase.
-               + prices_.ns(merge_phase(rest, now_.product / first, first), true) -
-               later_ns_[static_cast<std::size_t>(first)] +
-               prices_.ns(inverse_merge_phase(rest, now_.product / last, last), false) -
-               later_ns_[static_cast<std::size_t>(last)];
-    }
-
-    /// The same of collapsing in pairs.
-    double collapsing_ns() const {
-        const Rank threshold = 2 * (count_ - now_.product);
-        double ns = prices_.ns(collapse_phase(threshold, 2), true) +
-                    prices_.ns(expand_phase(threshold, 2), false);
-        if (now_.count > 0) { // The first factor is the first phase no more.
-            const auto first = static_cast<std::size_t>(now_.factors[0]);
-            ns += later_ns_[first] - first_ns_[first];
-        }
-        return ns;
-    }
-
-    Prices prices_;
+    MultiplyingLines lines_;
     Rank count_;
-    std::array<double, kRadixMax + 1> first_ns_{};
-    std::array<double, kRadixMax + 1> later_ns_{};
+    MultiplyingBound bound_;
     Choice now_;
     Choice best_;
 };
 
 MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {
     MultiplyingSchedule schedule;
+    std::vector<Phase>& phases = schedule.phases;
     for (std::size_t i = 0; i < choice.count; ++i) {
-        schedule.phases.push_back(factor_phase(choice.factors[i]));
+        phases.push_back(factor_phase(choice.factors[i]));
     }
-    const Rank rest = count - choice.product;
-    if (choice.rest == Rest::merged) {
-        Phase& first = schedule.phases.front();
-        first = merge_phase(rest, choice.product / first.base, first.base);
-        Phase& last = schedule.phases.back();
-        last = inverse_merge_phase(rest, choice.product / last.base, last.base);
-    } else if (choice.rest == Rest::collapsed) {
-        schedule.phases.insert(schedule.phases.begin(), collapse_phase(2 * rest, 2));
-        schedule.phases.push_back(expand_phase(2 * rest, 2));
+    if (choice.merged > 0) {
+        std::rotate(phases.begin(), phases.end() - 1, phases.end());
+        Phase& first = phases.front();
+        first = merge_phase(choice.merged, choice.product / first.base, first.base);
+        Phase& last = phases.back();
+        last = inverse_merge_phase(choice.merged, choice.product / last.base, last.base);
+    }
+    if (choice.folded > 0) {
+        const Rank base = choice.folded + 1;
+        const Rank threshold = (count - choice.product - choice.merged) / choice.folded * base;
+        phases.insert(phases.begin(), collapse_phase(threshold, base));
+        phases.push_back(expand_phase(threshold, base));
     }
     return schedule;
 }

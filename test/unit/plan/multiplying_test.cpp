@@ -1,68 +1,13 @@
 // Recursive multiplying by every schedule there is for small groups: proved, priced, chosen.
-#include <functional>
-
 #include "test/support/catch.hpp"
 #include "test/unit/plan/proof.hpp"
 #include "ucg_coll/plan/multiplying_choice.hpp"
+#include "ucg_coll/plan/multiplying_enumeration.hpp"
 #include "ucg_coll/plan/plan.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan::test {
 namespace {
-
-using Schedules = std::vector<MultiplyingSchedule>;
-
-/// All products, in every order, that come to `count`.
-Schedules factored(Rank count) {
-    if (count == 1) {
-        return {{}};
-    }
-    Schedules list;
-    for (Rank base = 2; base <= count; ++base) {
-        if (count % base != 0) {
-            continue;
-        }
-        for (MultiplyingSchedule& rest : factored(count / base)) {
-            rest.phases.insert(rest.phases.begin(), factor_phase(base));
-            list.push_back(std::move(rest));
-        }
-    }
-    return list;
-}
-
-/// All merges, each product with every remainder it can have.
-Schedules merged(Rank count) {
-    Schedules list;
-    for (Rank product = 4; product < count; ++product) {
-        for (MultiplyingSchedule& schedule : factored(product)) {
-            if (schedule.phases.size() < 2) {
-                continue;
-            }
-            Phase& first = schedule.phases.front();
-            first = merge_phase(count - product, product / first.base, first.base);
-            Phase& last = schedule.phases.back();
-            last = inverse_merge_phase(count - product, product / last.base, last.base);
-            list.push_back(std::move(schedule));
-        }
-    }
-    return list;
-}
-
-/// All collapses, each around all that `inside` lists.
-Schedules collapsed(Rank count, const std::function<Schedules(Rank)>& inside) {
-    Schedules list;
-    for (Rank base = 2; base <= count; ++base) {
-        for (Rank groups = 1; groups * base <= count; ++groups) {
-            for (MultiplyingSchedule& schedule : inside(count - groups * (base - 1))) {
-                schedule.phases.insert(schedule.phases.begin(),
-                                       collapse_phase(groups * base, base));
-                schedule.phases.push_back(expand_phase(groups * base, base));
-                list.push_back(std::move(schedule));
-            }
-        }
-    }
-    return list;
-}
 
 Status prove(const MultiplyingSchedule& schedule, const Case& sample) {
     const topo::Placement placement = topo::Placement::one_host(sample.rank_count);
@@ -72,15 +17,20 @@ Status prove(const MultiplyingSchedule& schedule, const Case& sample) {
 }
 
 /// Not commutative is the stricter proof; in place and not in turn.
-void prove_all(const Schedules& schedules, Rank count) {
+void prove_one(const MultiplyingSchedule& schedule, Rank count, bool in_place) {
+    const Case sample{graph::Collective::allreduce, count, 0, 16, 8, in_place, false};
+    const Status status = prove(schedule, sample);
+    INFO(to_text(schedule) << ": " << status.message());
+    REQUIRE(status.ok());
+}
+
+void prove_all(Rank count, Orders orders) {
     bool in_place = false;
-    for (const MultiplyingSchedule& schedule : schedules) {
+    enumerate_multiplying(count, {.orders = orders}, [&](const MultiplyingSchedule& schedule) {
         in_place = !in_place;
-        const Case sample{graph::Collective::allreduce, count, 0, 16, 8, in_place, false};
-        const Status status = prove(schedule, sample);
-        INFO(to_text(schedule) << ": " << status.message());
-        REQUIRE(status.ok());
-    }
+        prove_one(schedule, count, in_place);
+        return true;
+    });
 }
 
 constexpr Rank kPrimes[] = {37, 61, 127, 131, 257, 509, 521, 1021, 1031, 2053, 4093};
@@ -94,33 +44,15 @@ MultiplyingSchedule chosen(Rank count, Prices prices, std::uint64_t bytes = 8) {
 
 } // namespace
 
-TEST_CASE("multiplying: all products and merges to 32 ranks are proved", "[multiplying][proof]") {
-    for (Rank count = 2; count <= 32; ++count) {
-        prove_all(factored(count), count);
-        prove_all(merged(count), count);
+TEST_CASE("multiplying: all schedules to 20 ranks are proved", "[multiplying][proof]") {
+    for (Rank count = 2; count <= 20; ++count) {
+        prove_all(count, Orders::every);
     }
 }
 
-TEST_CASE("multiplying: all collapses of products to 32 ranks are proved", "[multiplying][proof]") {
-    for (Rank count = 2; count <= 32; ++count) {
-        prove_all(collapsed(count, factored), count);
-    }
-}
-
-TEST_CASE("multiplying: all collapses of merges to 12 ranks are proved", "[multiplying][proof]") {
-    for (Rank count = 2; count <= 12; ++count) {
-        prove_all(collapsed(count, merged), count);
-    }
-}
-
-TEST_CASE("multiplying: all schedules to 48 ranks are proved", "[.exhaustive][multiplying]") {
-    for (Rank count = 2; count <= 48; ++count) {
-        prove_all(factored(count), count);
-        prove_all(merged(count), count);
-        prove_all(collapsed(count, factored), count);
-        if (count <= 24) { // They are very many.
-            prove_all(collapsed(count, merged), count);
-        }
+TEST_CASE("multiplying: all schedules to 64 ranks are proved", "[.exhaustive][multiplying]") {
+    for (Rank count = 21; count <= 64; ++count) {
+        prove_all(count, count <= 32 ? Orders::every : Orders::falling);
     }
 }
 
@@ -130,7 +62,7 @@ TEST_CASE("multiplying: what is chosen for large primes is proved", "[multiplyin
             if (count > 600 && prices != Prices::usual) {
                 continue;
             }
-            prove_all({chosen(count, prices)}, count);
+            prove_one(chosen(count, prices), count, false);
         }
     }
 }
@@ -166,44 +98,13 @@ TEST_CASE("multiplying: the choice fits and costs what it says", "[multiplying]"
     }
 }
 
-/// No schedule that the search covers is cheaper than the one it finds.
-TEST_CASE("multiplying: nothing is cheaper than the choice", "[multiplying]") {
-    const auto searched = [](const MultiplyingSchedule& schedule) {
-        bool all = true;
-        for (const Phase& phase : schedule.phases) {
-            all = all && phase.base <= static_cast<Rank>(kRadixMax) &&
-                  (phase.kind != PhaseKind::collapse || phase.base == 2) &&
-                  (phase.kind != PhaseKind::merge || 2 * phase.count <= phase.groups * phase.base);
-        }
-        return all;
-    };
-    for (const Prices prices : kPrices) {
-        const cost::Profile profile = profile_for(prices);
-        const topo::Placement hosts = topo::Placement::regular(2, 1);
-        const Link link({hosts, profile}, topo::Distance::network);
-        for (Rank count = 2; count <= 64; ++count) {
-            const double best_ns = allreduce_recursive_multiplying_ns(link, count, 8);
-            for (const Schedules& list :
-                 {factored(count), merged(count), collapsed(count, factored)}) {
-                for (const MultiplyingSchedule& schedule : list) {
-                    if (searched(schedule)) {
-                        INFO(count << " ranks: " << to_text(schedule));
-                        CHECK(best_ns <=
-                              allreduce_recursive_multiplying_ns(link, schedule, 8) * 1.000001);
-                    }
-                }
-            }
-        }
-    }
-}
-
 TEST_CASE("multiplying: latency alone asks for few large phases", "[multiplying]") {
     CHECK(to_text(chosen(4, Prices::wide_trees)) == "a4");
-    CHECK(to_text(chosen(64, Prices::wide_trees)) == "a8,a8");
+    CHECK(to_text(chosen(64, Prices::wide_trees)) == "a64");
     CHECK(to_text(chosen(7, Prices::wide_trees)) == "a7");
-    CHECK(to_text(chosen(31, Prices::wide_trees)).front() == 'm'); // Two phases, as 30 has.
-    CHECK(chosen(31, Prices::wide_trees).phases.size() == 2);
-    CHECK(chosen(1'000'003, Prices::wide_trees).phases.size() == 7);
+    CHECK(to_text(chosen(31, Prices::wide_trees)) == "a31");
+    CHECK(to_text(chosen(1'000'003, Prices::wide_trees)).front() == 'm');
+    CHECK(chosen(1'000'003, Prices::wide_trees).phases.size() == 2); // As 1,000,000 has.
 }
 
 TEST_CASE("multiplying: rounds of a dissemination have a base each", "[multiplying][proof]") {
