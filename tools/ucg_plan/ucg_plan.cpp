@@ -1,4 +1,4 @@
-// ucg_plan: shows, explains and proves what the planner makes of a collective call.
+// ucg_plan: shows, explains, proves and searches what the planner makes of a collective call.
 #include <vector>
 
 #include "tools/cli.hpp"
@@ -6,7 +6,8 @@
 
 int main(int argc, char* argv[]) {
     using namespace ucg::tools;
-    CLI::App app("Shows, explains and proves the schedules that UCG's planner makes.", "ucg_plan");
+    CLI::App app("Shows, explains, proves and searches the schedules that UCG's planner makes.",
+                 "ucg_plan");
     app.require_subcommand(1);
     app.footer("A schedule is what one rank does for one collective call; it is executed exactly "
                "as it is shown.\n"
@@ -17,6 +18,7 @@ int main(int argc, char* argv[]) {
     commands.push_back(make_show_command(app));
     commands.push_back(make_verify_command(app));
     commands.push_back(make_explain_command(app));
+    commands.push_back(make_search_command(app));
     return run(app, argc, argv, [&]() -> ucg::Status {
         for (const auto& command : commands) {
             if (command->is_chosen()) {

@@ -48,17 +48,20 @@ double combine_ns(const PipeliningPostal& model, std::uint64_t bytes) {
     return static_cast<double>(bytes) * model.gamma_ns_per_byte + model.reduce_fixed_ns;
 }
 
-double exchange_ns(const MessageTerms& message, std::uint32_t b) {
+double last_arrival_ns(const MessageTerms& message, std::uint32_t b) {
     UCG_ASSERT(b >= 1 && message.free_messages >= 1);
     const std::uint32_t free = std::min(b, message.free_messages);
     const double free_ns = std::max(message.issue_ns, message.inject_ns);
     const double apart_ns = std::max(message.issue_ns, message.inject_ns + message.gap_ns);
     const double last_leaves_ns =
         message.issue_ns + (free - 1) * free_ns + (b - free) * apart_ns + message.inject_ns;
+    return last_leaves_ns + message.flight_ns + message.take_ns;
+}
+
+double exchange_ns(const MessageTerms& message, std::uint32_t b) {
     // Messages arrive no faster than they are issued, and taking one in costs no more than what
     // lies between two of them, or they wait for the processor, which has b of them to issue first.
-    const double arrived_ns = last_leaves_ns + message.flight_ns + message.take_ns;
-    return std::max(arrived_ns, b * (message.issue_ns + message.take_ns));
+    return std::max(last_arrival_ns(message, b), b * (message.issue_ns + message.take_ns));
 }
 
 double phase_ns(const Postal& model, std::uint32_t b, std::uint64_t bytes) {

@@ -84,6 +84,10 @@ MessageTerms message_terms(const LogGp& model, std::uint64_t bytes);
 double combine_ns(const Postal& model, std::uint64_t bytes);
 double combine_ns(const PipeliningPostal& model, std::uint64_t bytes);
 
+/// From the start of sending b messages one after another to when the receiver of the last, who has
+/// waited for it, has taken it in. REQUIRES: b >= 1.
+double last_arrival_ns(const MessageTerms& message, std::uint32_t b);
+
 /// The b messages of a phase, until each rank has taken in all b of its own. REQUIRES: b >= 1.
 double exchange_ns(const MessageTerms& message, std::uint32_t b);
 

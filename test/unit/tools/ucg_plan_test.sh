@@ -109,6 +109,20 @@ expect 2 'expected a number of ranks from 1 to .*, found "x"' \
     verify --collective bcast --ranks 2..x
 expect 2 'ends before it begins' verify --collective bcast --ranks 4..2
 
+paper='--model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns'
+# shellcheck disable=SC2086
+expect 0 '^  a6,a4 +1705.600 ns  closed form +1.0000' \
+    search --collective allreduce --ranks 24 --bytes 8 $paper --top 2
+# shellcheck disable=SC2086
+expect 0 '"complete": true' \
+    search --collective allreduce --ranks 7 --bytes 8 $paper --format json --every-order
+# shellcheck disable=SC2086
+expect 0 '^--limit was reached' search --collective allreduce --ranks 24 --bytes 8 $paper --limit 9
+expect 1 'expected the collective allreduce, found bcast' search --collective bcast --ranks 4
+expect 1 'one rank needs no schedule' search --collective allreduce --ranks 1
+expect 2 'alpha \(for --model postal\) is required' \
+    search --collective allreduce --ranks 4 --model postal
+
 if [ -w /dev/full ]; then
     "$tool" list >/dev/full 2>/dev/null
     [ $? -eq 1 ] || { echo "a full disk must fail"; failures=$((failures + 1)); }

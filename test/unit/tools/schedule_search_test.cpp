@@ -1,0 +1,143 @@
+// The search against simulating every schedule.
+#include <algorithm>
+
+#include "test/support/catch.hpp"
+#include "tools/ucg_plan/schedule_search.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+using namespace ucg;
+using namespace ucg::tools;
+
+namespace {
+
+constexpr cost::PipeliningPostal kPipelining = {.alpha_p_ns = 400,
+                                                .alpha_r_ns = 100,
+                                                .beta_ns_per_byte = 0.4,
+                                                .gamma_ns_per_byte = 0.1,
+                                                .reduce_fixed_ns = 10};
+
+sim::Options options_of(const sim::Network& network) {
+    sim::Options options;
+    options.network = network;
+    options.compute = sim::compute_of(kPipelining);
+    return options;
+}
+
+SearchQuestion question_of(const topo::Placement& placement, const sim::Options& options) {
+    graph::Request request;
+    request.rank_count = placement.rank_count();
+    request.collective = graph::Collective::allreduce;
+    request.bytes = 40;
+    return {.placement = placement,
+            .profile = cost::default_profile(),
+            .options = options,
+            .request = request,
+            .bounds = {plan::Orders::every},
+            .top = 5,
+            .schedules_limit = 1'000'000,
+            .runs_limit = 1'000'000};
+}
+
+void ignore(std::string_view, std::uint64_t) {}
+
+/// No bound is above its price, and the search finds the cheapest prices.
+void check(const topo::Placement& placement, const sim::Options& options) {
+    const SearchQuestion question = question_of(placement, options);
+    std::vector<double> prices;
+    plan::enumerate_multiplying(question.request.rank_count, question.bounds,
+                                [&](const plan::MultiplyingSchedule& schedule) {
+                                    const Result<PricedSchedule> priced =
+                                        price_schedule(question, to_text(schedule));
+                                    REQUIRE(priced.ok());
+                                    INFO(priced->text);
+                                    CHECK(schedule_bound_ns(question, schedule) <= priced->ns);
+                                    prices.push_back(priced->ns);
+                                    return true;
+                                });
+    std::sort(prices.begin(), prices.end());
+    const Result<SearchResult> found = search_schedules(question, ignore);
+    REQUIRE(found.ok());
+    CHECK(found->enumerated == prices.size());
+    REQUIRE(found->best.size() == std::min<std::size_t>(question.top, prices.size()));
+    CHECK(found->all_enumerated);
+    CHECK(found->all_priced);
+    for (std::size_t i = 0; i < found->best.size(); ++i) {
+        CHECK(found->best[i].ns == Approx(prices[i]));
+    }
+}
+
+} // namespace
+
+TEST_CASE("search: finds what simulating everything finds", "[search]") {
+    const cost::LogGp loggp = {
+        .latency_ns = 300, .overhead_ns = 80, .gap_ns = 120, .gap_per_byte_ns = 0.5};
+    const std::vector<sim::Network> networks = {
+        kPipelining,
+        cost::Postal{.alpha_ns = 500, .beta_ns_per_byte = 0.4},
+        cost::LogP{.latency_ns = 200, .overhead_ns = 90, .gap_ns = 30},
+        cost::LogfP{.latency_ns = 200, .overhead_ns = 20, .gap_ns = 90, .free_messages = 3},
+        loggp,
+        cost::default_profile().levels,
+    };
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+        for (Rank count = 2; count <= 16; ++count) {
+            INFO("network " << i << ", " << count << " ranks");
+            check(topo::Placement::one_host(count), options_of(networks[i]));
+        }
+        INFO("network " << i << ", hosts of 4");
+        sim::Options shared = options_of(networks[i]);
+        shared.host_link = sim::HostLink{20, 0.5};
+        check(topo::Placement::regular(3, 4), shared);
+    }
+}
+
+TEST_CASE("search: limits are kept and told", "[search]") {
+    const topo::Placement placement = topo::Placement::one_host(24);
+    const sim::Options options = options_of(kPipelining);
+    SearchQuestion question = question_of(placement, options);
+    question.schedules_limit = 100;
+    const Result<SearchResult> few = search_schedules(question, ignore);
+    REQUIRE(few.ok());
+    CHECK(few->enumerated == 100);
+    CHECK(!few->all_enumerated);
+    question.schedules_limit = 1'000'000;
+    question.runs_limit = 6;
+    const Result<SearchResult> hasty = search_schedules(question, ignore);
+    REQUIRE(hasty.ok());
+    CHECK(hasty->simulated <= 6 + question.top); // The first ones are always priced.
+    CHECK(!hasty->all_priced);
+}
+
+/// The planner adds up phases of which each ends with its slowest rank. A simulation knows that who
+/// is late in a merge need not be who has more to send in the inverse merge, so merges cost less
+/// there: the planner may prefer something else that costs some per cent more.
+TEST_CASE("search: the planner's choice costs little more than the cheapest, simulated",
+          "[search]") {
+    struct Expected {
+        cost::PipeliningPostal model;
+        double ratio_max;
+    };
+    const std::vector<Expected> models = {
+        {kPipelining, 1.07},
+        {{.alpha_p_ns = 500, .alpha_r_ns = 500}, 1.17},
+        {{.alpha_p_ns = 2000, .alpha_r_ns = 50, .beta_ns_per_byte = 0.1}, 1.02},
+    };
+    for (const auto& [model, ratio_max] : models) {
+        for (const Rank count : {2, 3, 5, 7, 11, 13, 16, 23, 24, 31, 37, 43, 48, 49, 61}) {
+            const topo::Placement placement = topo::Placement::one_host(count);
+            sim::Options options;
+            options.network = model;
+            options.compute = sim::compute_of(model);
+            SearchQuestion question = question_of(placement, options);
+            question.bounds.orders = plan::Orders::falling;
+            question.top = 1;
+            const Result<SearchResult> found = search_schedules(question, ignore);
+            const Result<plan::MultiplyingSchedule> choice = planner_choice(question);
+            REQUIRE((found.ok() && choice.ok()));
+            const Result<PricedSchedule> priced = price_schedule(question, to_text(*choice));
+            REQUIRE(priced.ok());
+            INFO(count << " ranks: " << priced->text << ", but " << found->best[0].text);
+            CHECK(priced->ns <= ratio_max * found->best[0].ns);
+        }
+    }
+}
