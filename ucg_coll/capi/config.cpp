@@ -30,6 +30,10 @@ Status check_bool(std::string_view value) {
     return value == "y" || value == "n" ? Status() : expected("y or n", value);
 }
 
+Status check_reproducible(std::string_view value) {
+    return value == "placement" || value == "n" ? Status() : expected("n or placement", value);
+}
+
 Status check_size(std::string_view value) {
     return parse_size(value).status();
 }
@@ -134,6 +138,11 @@ const std::vector<Variable>& variables() {
             {"VERIFY", "n",
              "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
              check_bool},
+            {"REPRODUCIBLE", "n",
+             "placement: reductions of the same ranks, length and operator give the same bits "
+             "wherever the ranks are, at some cost: they use neither shared staging memory nor the "
+             "hosts' boundaries. n: the same bits on all ranks and in each run of one placement.",
+             check_reproducible},
             {"PROFILE", "",
              "File with the costs of this machine, as ucg_tune writes it; the same on all ranks. "
              "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
@@ -262,7 +271,7 @@ std::uint64_t Config::plan_hash() const {
     for (const graph::Collective collective : graph::kCollectives) {
         hash.bytes(algorithm(collective)).bytes(";");
     }
-    return hash.digest();
+    return hash.bytes(value("REPRODUCIBLE")).digest();
 }
 
 } // namespace ucg::capi

@@ -32,6 +32,8 @@ class Config {
     bool short_lane() const { return value("SHORT_LANE") == "y"; }
     bool cma_enabled() const { return value("CMA") == "y"; }
     bool verify_plans() const { return value("VERIFY") == "y"; }
+    /// Do reductions give the same bits wherever their ranks are?
+    bool reproducible() const { return value("REPRODUCIBLE") == "placement"; }
     std::uint64_t heap_bytes() const;
     /// Of each rank and group.
     std::uint64_t staging_bytes() const;

@@ -31,6 +31,9 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
     if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
         name_ = params.name;
     }
+    if (context.config().reproducible()) {
+        reproducible_ = plan::reproducible_placement(rank_count_);
+    }
     std::vector<transport::Transport*> transports;
     for (transport::Transport* transport :
          std::initializer_list<transport::Transport*>{shm_.get(), ucx_.get()}) {
@@ -51,7 +54,8 @@ Group::~Group() {
 }
 
 plan::Facts Group::facts() const {
-    return {placement_, profile_, shared_, ranks_per_cpu_};
+    return {placement_, profile_, shared_, ranks_per_cpu_,
+            reproducible_ ? &*reproducible_ : nullptr};
 }
 
 Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ class Group {
     topo::Placement placement_;
     plan::SharedMemory shared_;
     double ranks_per_cpu_;
+    std::optional<topo::Placement> reproducible_; ///< What reductions are planned by, if asked.
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<transport::ShmTransport> shm_;

@@ -58,6 +58,8 @@ static const struct {
     {"heap_size", "HEAP_SIZE", "Address space of a process's share of the node heap, such as 256M"},
     {"timeout", "TIMEOUT", "Seconds that setting up shared memory waits for a peer"},
     {"verify", "VERIFY", "Prove every plan before it is used: y or n"},
+    {"reproducible", "REPRODUCIBLE",
+     "placement: reductions give the same bits wherever their ranks are; n: only on all ranks"},
     {"log_level", "LOG_LEVEL", "What libucg says: error, warn, info, debug or trace"},
 };
 

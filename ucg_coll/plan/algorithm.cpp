@@ -32,6 +32,17 @@ double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
     return ranks_per_cpu > 1 ? profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
 }
 
+topo::Placement reproducible_placement(Rank rank_count) {
+    return topo::Placement::regular(rank_count, 1);
+}
+
+Facts facts_for(const Facts& facts, const graph::Request& request) {
+    if (facts.reproducible == nullptr || !graph::reduces(request.collective)) {
+        return facts;
+    }
+    return {*facts.reproducible, cost::default_profile(), {}, 1, facts.reproducible};
+}
+
 std::uint64_t uniform_bytes(const graph::Request& request) {
     switch (request.collective) {
     case graph::Collective::allgatherv:

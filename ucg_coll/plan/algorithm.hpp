@@ -26,19 +26,29 @@ struct SharedMemory {
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool in_place, double ranks_per_cpu = 1);
 
-/// The uniform facts that a plan is a pure function of, beside the request. The first two are
-/// borrowed.
+/// The uniform facts that a plan is a pure function of, beside the request. Placements and profile
+/// are borrowed.
 struct Facts {
     const topo::Placement& placement;
     const cost::Profile& profile;
     SharedMemory shared = {};
     double ranks_per_cpu =
         1; ///< On the fullest host. Above 1, who waits for a rank waits its turn.
+    /// If not null, reductions do not depend on anything above: they are planned as if the ranks
+    /// were placed so, without shared memory, at the built-in costs. What is combined in which
+    /// order then follows from the request alone. See reproducible_placement().
+    const topo::Placement* reproducible = nullptr;
 };
 
 /// Until a rank runs that has something to do: its turn among those of its CPU, each of which
 /// yields; 0 if each has one.
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
+
+/// For Facts::reproducible: each rank on a host of its own. Takes memory in the ranks.
+topo::Placement reproducible_placement(Rank rank_count);
+
+/// The facts that a request is planned by: those given, or what they say of reproducibility.
+Facts facts_for(const Facts& facts, const graph::Request& request);
 
 /// The bytes of a request that all ranks know alike: `bytes`, the sum of receive.bytes for
 /// allgatherv and reduce_scatter, 0 where only some ranks know (gatherv, scatterv, alltoallv).

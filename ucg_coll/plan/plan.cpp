@@ -20,6 +20,22 @@ std::string names_of(graph::Collective collective) {
     return names;
 }
 
+/// The cheapest eligible row.
+Candidate cheapest(const Facts& facts, const graph::Request& request) {
+    Candidate best;
+    for (const Algorithm& row : algorithms()) {
+        if (row.collective != request.collective || !row.eligible(facts, request)) {
+            continue;
+        }
+        const double cost_ns = row.cost_ns(facts, request);
+        if (best.algorithm == nullptr || cost_ns < best.cost_ns) {
+            best = {&row, cost_ns};
+        }
+    }
+    UCG_ASSERT(best.algorithm != nullptr);
+    return best;
+}
+
 Result<const Algorithm*> named(const Facts& facts, const graph::Request& request,
                                std::string_view name) {
     const Algorithm* algorithm = find_algorithm(request.collective, name);
@@ -28,12 +44,13 @@ Result<const Algorithm*> named(const Facts& facts, const graph::Request& request
                        graph::name(request.collective), name, names_of(request.collective));
     }
     if (!algorithm->eligible(facts, request)) {
-        return failure(Code::unsupported,
-                       "{} algorithm '{}' cannot serve this request ({} bytes, {} ranks on {} "
-                       "hosts, {}commutative): it needs {}",
-                       graph::name(request.collective), name, uniform_bytes(request),
-                       request.rank_count, facts.placement.host_count(),
-                       request.commutative ? "" : "not ", algorithm->needs);
+        return failure(
+            Code::unsupported,
+            "{} algorithm '{}' cannot serve this request ({} bytes, {} ranks on {} "
+            "hosts, {}commutative{}): it needs {}",
+            graph::name(request.collective), name, uniform_bytes(request), request.rank_count,
+            facts.placement.host_count(), request.commutative ? "" : "not ",
+            facts.reproducible != nullptr ? ", reproducible on any hosts" : "", algorithm->needs);
     }
     return algorithm;
 }
@@ -149,7 +166,8 @@ const Algorithm* find_algorithm(graph::Collective collective, std::string_view n
     return nullptr;
 }
 
-std::vector<Candidate> candidates(const Facts& facts, const graph::Request& request) {
+std::vector<Candidate> candidates(const Facts& real, const graph::Request& request) {
+    const Facts facts = facts_for(real, request);
     std::vector<Candidate> list;
     for (const Algorithm& row : algorithms()) {
         if (row.collective == request.collective && row.eligible(facts, request)) {
@@ -162,18 +180,7 @@ std::vector<Candidate> candidates(const Facts& facts, const graph::Request& requ
 }
 
 const Algorithm& choose(const Facts& facts, const graph::Request& request) {
-    Candidate best;
-    for (const Algorithm& row : algorithms()) {
-        if (row.collective != request.collective || !row.eligible(facts, request)) {
-            continue;
-        }
-        const double cost_ns = row.cost_ns(facts, request);
-        if (best.algorithm == nullptr || cost_ns < best.cost_ns) {
-            best = {&row, cost_ns};
-        }
-    }
-    UCG_ASSERT(best.algorithm != nullptr);
-    return *best.algorithm;
+    return *cheapest(facts_for(facts, request), request).algorithm;
 }
 
 Result<graph::Schedule> plan(const Facts& facts, const graph::Request& request, Rank rank,
@@ -185,10 +192,11 @@ Result<graph::Schedule> plan(const Facts& facts, const graph::Request& request, 
         return failure(Code::invalid_argument, "the request is for {} ranks, the placement has {}",
                        request.rank_count, facts.placement.rank_count());
     }
+    const Facts known = facts_for(facts, request);
     if (algorithm.empty()) {
-        return choose(facts, request).build(facts, request, rank);
+        return cheapest(known, request).algorithm->build(known, request, rank);
     }
-    return build_wanted(facts, request, rank, split_algorithm(algorithm));
+    return build_wanted(known, request, rank, split_algorithm(algorithm));
 }
 
 } // namespace ucg::plan

@@ -30,6 +30,7 @@ TEST_CASE("config: wrong values are refused with the variable's name", "[config]
           "UCG_TLS: expected a list of shm and ucx, found 'shm,rocket'");
     CHECK(message("TLS", "") == "UCG_TLS: expected a list of shm and ucx, found ''");
     CHECK(message("VERIFY", "maybe") == "UCG_VERIFY: expected y or n, found 'maybe'");
+    CHECK(message("REPRODUCIBLE", "y") == "UCG_REPRODUCIBLE: expected n or placement, found 'y'");
     CHECK(message("HEAP_SIZE", "lots") ==
           "UCG_HEAP_SIZE: expected a size such as 65536, 64k, 16M or 1G, found 'lots'");
     CHECK(message("TIMEOUT", "0") ==
@@ -56,6 +57,11 @@ TEST_CASE("config: what the planner depends on is in the hash", "[config]") {
     REQUIRE(forced.set("ALLREDUCE", "ring").ok());
     CHECK(plain.plan_hash() != forced.plan_hash());
     CHECK(forced.algorithm(graph::Collective::allreduce) == "ring");
+    Config reproducible;
+    CHECK(!reproducible.reproducible());
+    REQUIRE(reproducible.set("REPRODUCIBLE", "placement").ok());
+    CHECK(reproducible.reproducible());
+    CHECK(plain.plan_hash() != reproducible.plan_hash());
     REQUIRE(plain.set("LOG_LEVEL", "info").ok());
     CHECK(plain.plan_hash() == Config().plan_hash());
 }
