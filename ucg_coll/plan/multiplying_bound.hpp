@@ -1,5 +1,6 @@
-// Internal to multiplying_choice: what recursive multiplying costs as a line in its bases, and the
-// least that any schedule must pay to reach x times as many ranks. Nothing here allocates.
+// Internal to multiplying_choice: what recursive multiplying costs at least, as a line in its
+// bases, and the least that any schedule must pay to reach x times as many ranks. Nothing here
+// allocates.
 #pragma once
 
 #include <array>
@@ -10,9 +11,9 @@
 
 namespace ucg::plan {
 
-/// Every phase's price is a line in its base, in what joins it and in what a collapse folds.
+/// Lower bounds of each phase's price: lines in its base, in what joins it, in what a collapse
+/// folds.
 struct MultiplyingLines {
-    double first_ns = 0; ///< What the first phase costs more, whichever it is.
     double phase_ns = 0; ///< A phase of base B: phase + B base.
     double base_ns = 0;
     double join_ns = 0; ///< One member more of the remainder in each group of the merge,

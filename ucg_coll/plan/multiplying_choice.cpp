@@ -19,32 +19,43 @@ Rank divide_up(Rank dividend, Rank divisor) {
 /// What phases cost for one length.
 class Prices {
   public:
-    Prices(const Link& link, std::uint64_t bytes) : link_(link), bytes_(bytes) {}
+    Prices(const Link& link, std::uint64_t bytes)
+        : link_(link), bytes_(bytes), message_ns_(link.message_ns(bytes)),
+          passing_on_ns_(link.passing_on_ns(bytes)), busy_ns_(link.busy_ns(bytes)),
+          relay_ns_(link.relay_ns(bytes)) {}
 
     double ns(const Phase& phase, bool first) const {
-        const double message_ns = first ? link_.message_ns(bytes_) : link_.passing_on_ns(bytes_);
+        const double message_ns = first ? message_ns_ : passing_on_ns_;
         const Rank more = phase.base - 2; // Messages beside the one that is waited for.
         switch (phase.kind) {
-        case PhaseKind::collapse:
-            return message_ns + more * link_.busy_ns(bytes_) + reduce_ns(phase.base);
-        case PhaseKind::expand: return message_ns + more * link_.busy_ns(bytes_);
+        case PhaseKind::collapse: return message_ns + more * busy_ns_ + reduce_ns(phase.base);
+        case PhaseKind::expand: return message_ns + more * busy_ns_;
         case PhaseKind::factor:
             // For each peer one message goes and one comes.
-            return message_ns + more * link_.relay_ns(bytes_) + reduce_ns(phase.base);
+            return message_ns + more * relay_ns_ + reduce_ns(phase.base);
         case PhaseKind::merge: {
             const Rank joining = divide_up(phase.count, phase.groups);
-            return message_ns + more * link_.relay_ns(bytes_) + joining * link_.busy_ns(bytes_) +
+            return message_ns + more * relay_ns_ + joining * busy_ns_ +
                    reduce_ns(phase.base + joining);
         }
         case PhaseKind::inverse_merge: {
             const Rank joining = divide_up(phase.count, phase.groups);
-            return message_ns + more * link_.relay_ns(bytes_) + joining * link_.busy_ns(bytes_) +
-                   reduce_ns(phase.base);
+            return message_ns + more * relay_ns_ + joining * busy_ns_ + reduce_ns(phase.base);
         }
         }
         UCG_ASSERT(false);
         return 0;
     }
+
+    double later_ns(const Phase& phase) const { return ns(phase, false); }
+    double factor_ns(Rank base) const { return later_ns(factor_phase(base)); }
+    /// Collapse and expand in groups of 1 + `folded`.
+    double collapse_ns(Rank folded) const {
+        return later_ns(collapse_phase(folded + 1, folded + 1)) +
+               later_ns(expand_phase(folded + 1, folded + 1));
+    }
+    double relay_ns() const { return relay_ns_; }
+    double busy_ns() const { return busy_ns_; }
 
   private:
     double reduce_ns(Rank operands) const {
@@ -53,23 +64,22 @@ class Prices {
 
     const Link& link_;
     std::uint64_t bytes_;
+    double message_ns_;
+    double passing_on_ns_;
+    double busy_ns_;
+    double relay_ns_;
 };
 
-/// The lines through two points of each kind of phase.
+/// Lines that no price lies below: what more operands cost depends on which cache they fit, but it
+/// is not less than that of fewer.
 MultiplyingLines lines_of(const Prices& prices) {
-    const auto later_ns = [&](const Phase& phase) { return prices.ns(phase, false); };
-    const auto fold_ns = [&](Rank base) {
-        return later_ns(collapse_phase(base, base)) + later_ns(expand_phase(base, base));
-    };
-    const double pair_ns = later_ns(factor_phase(2));
     MultiplyingLines lines;
-    lines.first_ns = prices.ns(factor_phase(2), true) - pair_ns;
-    lines.base_ns = later_ns(factor_phase(3)) - pair_ns;
-    lines.phase_ns = pair_ns - 2 * lines.base_ns;
-    lines.join_ns = later_ns(merge_phase(1, 1, 2)) - pair_ns;
-    lines.part_ns = later_ns(inverse_merge_phase(1, 1, 2)) - pair_ns;
-    lines.folded_ns = fold_ns(3) - fold_ns(2);
-    lines.fold_ns = fold_ns(2) - lines.folded_ns;
+    lines.base_ns = prices.relay_ns();
+    lines.phase_ns = prices.factor_ns(2) - 2 * lines.base_ns;
+    lines.join_ns = prices.busy_ns();
+    lines.part_ns = prices.busy_ns();
+    lines.folded_ns = 2 * prices.busy_ns();
+    lines.fold_ns = prices.collapse_ns(1) - lines.folded_ns;
     return lines;
 }
 
@@ -87,13 +97,14 @@ struct Choice {
 class Search {
   public:
     Search(const Link& link, Rank count, std::uint64_t bytes)
-        : lines_(lines_of(Prices(link, bytes))), count_(count), bound_(lines_, count) {
+        : prices_(link, bytes), lines_(lines_of(prices_)), count_(count), bound_(lines_, count),
+          first_ns_(prices_.ns(factor_phase(2), true) - prices_.factor_ns(2)) {
         if (count == 1) {
             best_.ns = 0;
             return;
         }
         try_powers();
-        extend(std::min(count, kPhaseOperandsMax), lines_.first_ns);
+        extend(std::min(count, kPhaseOperandsMax), first_ns_);
     }
 
     const Choice& best() const { return best_; }
@@ -110,13 +121,13 @@ class Search {
         double ns = 0;
         for (Rank base = 2; base <= std::min(count_, kPhaseOperandsMax); ++base) {
             now_ = {};
-            ns = lines_.first_ns;
+            ns = first_ns_;
             while (now_.product <= count_ / base) {
                 push(base);
-                ns += lines_.factor_ns(base);
+                ns += prices_.factor_ns(base);
                 consider(ns);
             }
-            if (lines_.factor_ns(base) > best_.ns) {
+            if (prices_.factor_ns(base) > best_.ns) {
                 break;
             }
         }
@@ -134,14 +145,18 @@ class Search {
     void extend(Rank largest, double ns) {
         consider(ns);
         for (Rank base = std::min(largest, count_ / now_.product); base >= 2; --base) {
-            const double with_ns = ns + lines_.factor_ns(base);
-            if (!worthwhile(with_ns)) {
+            const double least_ns = ns + lines_.factor_ns(base);
+            if (!worthwhile(least_ns)) {
                 base = std::min(base, dearest_base(ns) + 1);
                 continue;
             }
             const Rank product = now_.product * base;
             const double left_ns =
                 product == count_ ? 0 : bound_.least_ns(static_cast<double>(count_) / product);
+            if (!worthwhile(least_ns + left_ns)) {
+                continue;
+            }
+            const double with_ns = ns + prices_.factor_ns(base);
             if (worthwhile(with_ns + left_ns)) {
                 push(base);
                 extend(base, with_ns);
@@ -167,7 +182,11 @@ class Search {
              folded <= rest && folded < kPhaseOperandsMax &&
              worthwhile(ns + lines_.collapse_ns(folded));
              ++folded) {
-            keep(ns + lines_.collapse_ns(folded), folded, rest % folded);
+            const double with_ns = ns + prices_.collapse_ns(folded);
+            if (!worthwhile(with_ns)) {
+                break;
+            }
+            keep(with_ns, folded, rest % folded);
             if (rest % folded == 0) {
                 break;
             }
@@ -179,12 +198,18 @@ class Search {
             if (now_.count < 2) {
                 return;
             }
-            const Rank first = joining(merged, now_.factors[now_.count - 1]);
-            const Rank last = joining(merged, now_.factors[now_.count - 2]);
-            ns += first * lines_.join_ns + last * lines_.part_ns;
-            if (std::max(first, last) > kPhaseOperandsMax - now_.factors[now_.count - 2]) {
+            const Rank first = now_.factors[now_.count - 1];
+            const Rank last = now_.factors[now_.count - 2];
+            if (divide_up(merged, now_.product / last) > kPhaseOperandsMax - last) {
+                return; // More than one reduction takes; the first joins fewer.
+            }
+            if (ns + lines_.join_ns + lines_.part_ns >= best_.ns) {
                 return;
             }
+            ns += prices_.later_ns(merge_phase(merged, now_.product / first, first)) -
+                  prices_.factor_ns(first) +
+                  prices_.later_ns(inverse_merge_phase(merged, now_.product / last, last)) -
+                  prices_.factor_ns(last);
         }
         if (ns < best_.ns) {
             best_ = now_;
@@ -194,12 +219,11 @@ class Search {
         }
     }
 
-    /// How many of the remainder join the group that has most of them.
-    Rank joining(Rank merged, Rank base) const { return divide_up(merged, now_.product / base); }
-
+    Prices prices_;
     MultiplyingLines lines_;
     Rank count_;
     MultiplyingBound bound_;
+    double first_ns_; ///< What the first phase costs more, whichever it is.
     Choice now_;
     Choice best_;
 };

@@ -61,7 +61,7 @@ class Cheapest {
     Cheapest(const Link& link, std::uint64_t bytes, Rank count_max)
         : link_(link), bytes_(bytes), products_(static_cast<std::size_t>(count_max) + 1) {
         const double pair_ns = later_ns(factor_phase(2));
-        join_ns_ = later_ns(merge_phase(1, 1, 2)) - pair_ns;
+        joins_ns_.assign(products_.size() * products_.size(), -1);
         part_ns_ = later_ns(inverse_merge_phase(1, 1, 2)) - pair_ns;
         inside_ns_.assign(products_.size(), kInfinity);
         inside_ns_[1] = 0;
@@ -88,6 +88,7 @@ class Cheapest {
 
   private:
     struct Product {
+        Rank first_base = 1;
         Rank first_groups = 1;
         Rank last_groups = 1;
         double ns = 0;
@@ -123,7 +124,7 @@ class Cheapest {
         enumerate_multiplying(count, {.orders = Orders::falling}, visit);
         for (const auto& [bases, ns] : ends) {
             products_[static_cast<std::size_t>(count)].push_back(
-                {count / bases.first, count / bases.second, ns});
+                {bases.first, count / bases.first, count / bases.second, ns});
         }
     }
 
@@ -133,17 +134,28 @@ class Cheapest {
             for (const Product& one : products_[static_cast<std::size_t>(product)]) {
                 const Rank first = (rest - 1) / one.first_groups + 1;
                 const Rank last = (rest - 1) / one.last_groups + 1;
-                inside(count) =
-                    std::min(inside(count), one.ns + first * join_ns_ + last * part_ns_);
+                inside(count) = std::min(inside(count),
+                                         one.ns + join_ns(one.first_base, first) + last * part_ns_);
             }
         }
+    }
+
+    /// What `joining` members more in each group of a merge cost; longer reductions may cost more
+    /// for each operand.
+    double join_ns(Rank base, Rank joining) {
+        double& ns = joins_ns_[static_cast<std::size_t>(base) * products_.size() +
+                               static_cast<std::size_t>(joining)];
+        if (ns < 0) {
+            ns = later_ns(merge_phase(joining, 1, base)) - later_ns(factor_phase(base));
+        }
+        return ns;
     }
 
     double& inside(Rank count) { return inside_ns_[static_cast<std::size_t>(count)]; }
 
     const Link& link_;
     std::uint64_t bytes_;
-    double join_ns_ = 0;
+    std::vector<double> joins_ns_; ///< By base and how many join; below 0: not known yet.
     double part_ns_ = 0;
     std::vector<std::vector<Product>> products_;
     std::vector<double> inside_ns_; ///< Without a collapse.
