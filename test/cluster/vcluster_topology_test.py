@@ -98,22 +98,45 @@ class Rates(unittest.TestCase):
             with self.subTest(text), self.assertRaises(VclusterError):
                 topology.parse_rate(text)
 
+
+class Links(unittest.TestCase):
+    def rates(self, tree, **options):
+        return {name: link.rate for name, link in topology.links(tree, **options).items()}
+
     def test_the_nearest_word_wins(self):
         tree = topology.parse(TWO_LEVELS, "file")
-        rates = topology.link_rates(tree, default="1gbit", overrides={"n1": "10mbit"})
+        rates = self.rates(tree, rate="1gbit", overrides={"n1": "10mbit"})
         self.assertEqual(rates, {"n0": 100_000_000, "n1": 10_000_000, "n2": 1_000_000_000,
                                  "n3": 1_000_000_000, "s0": 1_000_000_000, "s1": 1_000_000_000})
 
     def test_a_bare_link_speed_counts_only_with_a_unit(self):
         tree = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=40", "file")
-        self.assertEqual(topology.link_rates(tree), {"n0": None})
-        self.assertEqual(topology.link_rates(tree, unit="mbit"), {"n0": 40_000_000})
+        self.assertEqual(self.rates(tree), {"n0": None})
+        self.assertEqual(self.rates(tree, unit="mbit"), {"n0": 40_000_000})
 
     def test_an_override_must_name_a_link(self):
         tree = topology.parse(TWO_LEVELS, "file")
         for name in ("n9", "top"):
             with self.subTest(name), self.assertRaises(VclusterError):
-                topology.link_rates(tree, overrides={name: "1gbit"})
+                topology.links(tree, overrides={name: "1gbit"})
+
+    def test_an_override_changes_what_it_names_alone(self):
+        tree = topology.one_switch(3)
+        links = topology.links(tree, rate="1gbit", latency="1ms", loss="0.5%",
+                               overrides={"n1": "2us", "n2": "0%,5mbit,0s"})
+        self.assertEqual(links, {"n0": topology.Link(10**9, 10**6, 0.005),
+                                 "n1": topology.Link(10**9, 2000, 0.005),
+                                 "n2": topology.Link(5 * 10**6, 0, 0.0)})
+        self.assertTrue(links["n0"].is_forwarded)
+        self.assertFalse(links["n2"].is_forwarded)
+
+    def test_units_tell_what_a_word_means(self):
+        self.assertEqual(topology.parse_link("0.1%,1.5ms,1gbit"),
+                         {"loss": 0.001, "latency_ns": 1_500_000, "rate": 10**9})
+        self.assertEqual(topology.parse_latency("250NS"), 250)
+        for text in ("", "1ms,2ms", "1%,1%", "101%", "-1%", "1m", "2h", "3601s", "1gbit,"):
+            with self.subTest(text), self.assertRaises(VclusterError):
+                topology.parse_link(text)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from .errors import VclusterError
 DESCRIPTION = """\
 Real hosts on one machine. Each host has its own network, host name, process tree, shared memory
 (/dev/shm), /tmp, /run and /etc/hosts; one Linux bridge stands for each switch, links can be given
-a rate, and unmodified Open MPI starts its daemons in the hosts over a remote shell of vcluster's.
+a rate, a latency and a loss, and unmodified Open MPI starts its daemons in the hosts over a remote
+shell of vcluster's.
 """
 
 EPILOG = """\
@@ -23,7 +24,8 @@ commands:
   exec     run a command on a host, or on the head, where mpirun is started
   mpirun   run mpirun on the head, across the hosts; all arguments are mpirun's own
   run      up, a command on the head, down, in one go; for scripts and tests
-  status   what is up, with addresses, rates and process numbers
+  status   what is up, with addresses, links and process numbers
+  links    what links with latency or loss have carried, lost and dropped, and how late
   down     remove a cluster, or all of them
 
   'vcluster COMMAND --help' tells the options of each. Every command takes --name CLUSTER
@@ -41,6 +43,25 @@ topology files:
   is ignored unless --link-speed-unit names one. The nearest word counts: --link, then LinkSpeed,
   then --rate. Rates are tc(8)'s: 100mbit, 1gbit, 125mbps (bytes). Each direction has the rate.
 
+latency and loss:
+  --latency and --loss are for every link, --link NAME=... for the one above host or switch NAME:
+  any of a rate, a latency (500us, 1ms) and a loss (0.1%), told apart by their units. Each
+  direction of a link delays every frame by its latency, on top of what the machine itself takes,
+  and drops frames with the probability of its loss; frames keep their order. Two hosts at one
+  switch are two links apart: a message takes 2 x LATENCY, a round trip 4 x. A rate acts before
+  the latency, as on a real wire.
+
+  The kernel's netem is not needed: such a link is two TAP devices, and one process, vcluster_links,
+  carries frames between them. It sleeps until a frame is due and has realtime priority as root, so
+  it is late by some 10 microseconds on a machine with a processor to spare, and by more where
+  ranks keep all processors busy: 'vcluster links' tells the mean and the worst. Each direction
+  holds 16 MiB under way; beyond that frames are dropped and counted ("overflow"). It costs a
+  processor about 3 microseconds a frame, so links with latency carry some Gbit/s together; others
+  stay the kernel's own. What is lost depends on --seed alone, frame by frame.
+
+  vcluster_links is built with the project. It is looked for as $VCLUSTER_FORWARDER, in build/tools
+  and build-check/tools beside vcluster's folder, and in PATH.
+
 what mpirun is told:
   By environment, so that your own options on its command line win: the remote shell, the hosts
   with their slots, the network to use, no binding and yielding while idle (the hosts share the
@@ -56,6 +77,7 @@ what stays behind:
 
 needs:
   Linux with bridge and veth, iproute2, and root. Without root it tries a user namespace.
+  Latency and loss need /dev/net/tun as well.
 
 exit status:
   That of the command; 1 when vcluster itself fails, 2 for a wrong command line, 126 or 127 when
@@ -64,6 +86,8 @@ exit status:
 examples:
   vcluster run --hosts 4 -- mpirun -N 2 hostname
   vcluster up --topology topology.conf --rate 1gbit
+  vcluster run --hosts 4 --latency 1ms -- mpirun -N 1 ./app
+  vcluster up --hosts 4 --latency 50us --link n3=100mbit,20ms,0.5% && vcluster links
   vcluster mpirun -np 8 ./app
   vcluster mpirun -np 8 --mca pml ucx --mca opal_common_ucx_tls any \\
                   --mca opal_common_ucx_devices any -x UCX_TLS=tcp,self,sm ./app
@@ -87,8 +111,15 @@ def _parser():
     shape.add_argument("--hosts", type=int, default=4, metavar="N",
                        help="N hosts n0, n1, ... on one switch (default: 4)")
     build.add_argument("--rate", metavar="RATE", help="rate of every link, such as 1gbit")
-    build.add_argument("--link", action="append", default=[], metavar="NAME=RATE",
-                       help="rate of the link above host or switch NAME (may be repeated)")
+    build.add_argument("--latency", metavar="TIME",
+                       help="latency of every link, each way, such as 500us or 1ms")
+    build.add_argument("--loss", metavar="PERCENT",
+                       help="part of the frames that every link loses, such as 0.1%%")
+    build.add_argument("--link", action="append", default=[], metavar="NAME=RATE,TIME,PERCENT",
+                       help="rate, latency and loss, or any of them, of the link above host or "
+                       "switch NAME (may be repeated)")
+    build.add_argument("--seed", type=int, default=1, metavar="NUMBER",
+                       help="which frames get lost is a function of it (default: 1)")
     build.add_argument("--link-speed-unit", choices=["kbit", "mbit", "gbit"],
                        help="unit of bare LinkSpeed numbers in the topology file")
     build.add_argument("--slots", type=int, default=os.cpu_count() or 1, metavar="N",
@@ -120,6 +151,8 @@ def _parser():
     sub.add_argument("argv", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     sub = add("status", parents=[common], help="show the clusters")
     sub.add_argument("--json", action="store_true", help="for programs: one JSON object")
+    sub = add("links", parents=[common], help="what links with latency or loss have carried")
+    sub.add_argument("--json", action="store_true", help="for programs: one JSON object")
     sub = add("down", parents=[common], help="remove a cluster")
     sub.add_argument("--all", action="store_true", help="all clusters of this user")
     return parser
@@ -131,20 +164,25 @@ def _spec(options, program):
         else topology.one_switch(options.hosts)
     overrides = {}
     for item in options.link:
-        name, equals, rate = item.partition("=")
+        name, equals, text = item.partition("=")
         if not equals:
-            raise VclusterError(f"--link {item}: want NAME=RATE")
-        overrides[name] = rate
+            raise VclusterError(f"--link {item}: want NAME=RATE, or latency, or loss")
+        overrides[name] = text
     if options.slots < 1:
         raise VclusterError(f"--slots {options.slots}: want at least 1")
-    rates = topology.link_rates(tree, default=options.rate, overrides=overrides,
-                                unit=options.link_speed_unit)
-    _need_programs(any(rates.values()))
-    own = os.path.dirname(os.path.realpath(program))
-    spec = fabric.Spec(name=getattr(options, "name", ""), topology=tree, rates=rates,
+    if options.seed < 0:
+        raise VclusterError(f"--seed {options.seed}: want at least 0")
+    links = topology.links(tree, rate=options.rate, latency=options.latency, loss=options.loss,
+                           overrides=overrides, unit=options.link_speed_unit)
+    _need_programs(any(link.rate for link in links.values()))
+    needed = any(link.is_forwarded for link in links.values())
+    forwarder = _forwarder(program) if needed else ""
+    own = [os.path.dirname(os.path.realpath(path)) for path in (program, forwarder) if path]
+    spec = fabric.Spec(name=getattr(options, "name", ""), topology=tree, links=links,
                        slots=options.slots, head=options.head, subnet=options.subnet,
-                       share=_shared(options.share, [own, os.getcwd()]),
-                       shm_size=options.shm_size, program=os.path.realpath(program))
+                       share=_shared(options.share, [*own, os.getcwd()]),
+                       shm_size=options.shm_size, program=os.path.realpath(program),
+                       forwarder=forwarder, seed=options.seed)
     spec.addresses()
     return spec
 
@@ -155,6 +193,22 @@ def _need_programs(shaped):
     for program in ["ip"] + (["tc"] if shaped else []):
         if not shutil.which(program):
             raise VclusterError(f"'{program}' is not installed (Debian package: iproute2)")
+
+
+def _forwarder(program):
+    """The program behind links with latency or loss."""
+    root = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    chosen = os.environ.get("VCLUSTER_FORWARDER")
+    places = [chosen] if chosen else [
+        *(f"{root}/{build}/tools/vcluster_links" for build in ("build", "build-check")),
+        shutil.which("vcluster_links") or ""]
+    for place in places:
+        if os.access(place, os.X_OK):
+            return os.path.realpath(place)
+    raise VclusterError("links with latency or loss need the program vcluster_links, which is not "
+                        + (f"at {chosen} (VCLUSTER_FORWARDER)" if chosen else "built; build it "
+                           f"with: meson setup {root}/build && ninja -C {root}/build "
+                           "tools/vcluster_links"))
 
 
 def _shared(asked, unasked):
@@ -266,6 +320,24 @@ def _rate_text(rate):
     return f"{rate}bit"
 
 
+def _time_text(nanoseconds):
+    for factor, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
+        if nanoseconds >= factor:
+            return f"{nanoseconds / factor:g}{unit}"
+    return f"{nanoseconds}ns" if nanoseconds else "-"
+
+
+def _link_cells(facts):
+    loss = f"{100 * facts['loss']:g}%" if facts["loss"] else "-"
+    return _rate_text(facts["rate"]), _time_text(facts["latency_ns"]), loss
+
+
+def _print_table(rows):
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
 def _status(options, _program):
     states = {name: registry.state(registry.find(name)) for name in
               (registry.names() if options.all_names else [options.name])
@@ -278,16 +350,38 @@ def _status(options, _program):
     for name, state in states.items():
         print(f"cluster {name}: head {state['head']} {state['address']} at switch "
               f"{state['root']}, init {state['init']}, {state['slots']} slots a host")
-        rows = [("name", "address", "above", "rate", "device", "init")]
-        rows += [(switch, "-", facts["above"] or "-", _rate_text(facts["rate"]), "-", "-")
+        rows = [("name", "address", "above", "rate", "latency", "loss", "device", "init")]
+        rows += [(switch, "-", facts["above"] or "-", *_link_cells(facts), "-", "-")
                  for switch, facts in state["switches"].items()]
         for host, facts in state["hosts"].items():
             alive = linux.process_start(facts["outer"]) is not None
-            rows.append((host, facts["address"], facts["switch"], _rate_text(facts["rate"]),
+            rows.append((host, facts["address"], facts["switch"], *_link_cells(facts),
                          facts["port"], str(facts["outer"]) if alive else "down"))
-        widths = [max(len(row[column]) for row in rows) for column in range(6)]
-        for row in rows:
-            print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        _print_table(rows)
+    return 0
+
+
+def _links(options, _program):
+    counters = registry.link_counters(registry.need(options.name))
+    if options.json:
+        print(json.dumps(counters, indent=2))
+        return 0
+    if not counters["links"]:
+        print(f"cluster '{options.name}' has no links with latency or loss")
+        return 0
+    rows = [("above", "way", "frames", "bytes", "lost", "overflow", "refused", "late, mean",
+             "worst")]
+    for name, link in counters["links"].items():
+        for way in ("up", "down"):
+            counts = link[way]
+            rows.append((name, "gone" if link["gone"] else way,
+                         *(str(counts[key]) for key in ("frames", "bytes", "lost", "overflow",
+                                                        "refused")),
+                         _time_text(round(counts["late_mean_ns"])),
+                         _time_text(counts["late_max_ns"])))
+    _print_table(rows)
+    if not counters["realtime"]:
+        print("  without realtime priority: links are later than they need be")
     return 0
 
 
@@ -328,7 +422,7 @@ def _rsh(argv):
 
 
 _COMMANDS = {"up": _up, "run": _run, "exec": _exec, "mpirun": _mpirun, "status": _status,
-             "down": _down}
+             "links": _links, "down": _down}
 
 
 def main(arguments, program):

@@ -22,13 +22,17 @@ from dataclasses import dataclass, field
 
 from . import linux
 from .errors import VclusterError
-from .registry import STATE_PATH
-from .topology import Topology
+from .registry import LINKS_PATH, STATE_PATH
+from .topology import Link, Topology
 
 HOST_DEVICE = "eth0"
 # No route leads out of the fabric, so this cannot clash with any network of the machine.
 DEFAULT_SUBNET = "10.77.0.0/16"
+# Frames that the kernel keeps for the forwarder. While that waits for a processor, a TCP connection
+# may send all that its largest window (tcp_rmem, 6 MiB) lets it: 4345 segments of 1448 bytes.
+TAP_QUEUE = 4500
 _OWN = linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWUTS | linux.CLONE_NEWIPC
+_keep_for_life = []  # A Popen that is collected would close its pipes.
 _PRIVATE_DIRS = ("/dev/shm", "/run", "/tmp")
 
 
@@ -38,13 +42,15 @@ class Spec:
 
     name: str
     topology: Topology
-    rates: dict
+    links: dict  # {host or switch: the topology.Link above it}
     slots: int
     head: str = "head"
     subnet: str = DEFAULT_SUBNET
     share: list = field(default_factory=list)
     shm_size: str = "50%"
     program: str = ""  # tools/vcluster, for the remote shell of mpirun
+    forwarder: str = ""  # vcluster_links; needed where a link is forwarded
+    seed: int = 1  # of what gets lost
 
     def addresses(self):
         """{host: address}, the head among them."""
@@ -286,7 +292,7 @@ def _host_main(spec, name, channel, outer_proc):
         raise VclusterError(order["error"])
     _tool(["ip"], ["link set lo up", f"addr add {order['address']} dev {HOST_DEVICE}",
                    f"link set {HOST_DEVICE} up"])
-    _tool(["tc"], _shape(HOST_DEVICE, spec.rates[name]))
+    _tool(["tc"], _shape(HOST_DEVICE, spec.links[name].rate))
     _send(channel, {"ready": True})
     channel.close()
     _reap_forever()
@@ -303,25 +309,50 @@ def _wire(spec, addresses, host_pids):
     for name, bridge in bridges.items():
         lines += [f"link add {bridge} type bridge stp_state 0 forward_delay 0",
                   f"link set {bridge} alias {name} up"]
-    ports, shapes = {}, []
+    ports, shapes, forwarded = {}, [], []
     for index, (name, switch) in enumerate(topology.parents().items()):
-        port = f"port{index}"
+        port, far, link = f"port{index}", f"far{index}", spec.links[name]
+        if link.is_forwarded:
+            forwarded.append(f"{name},{port},{far},{link.latency_ns},{link.loss!r}")
+            lines += [f"link set {device} txqueuelen {TAP_QUEUE}" for device in (port, far)]
+        else:
+            lines.append(f"link add {port} type veth peer name {far}")
+        lines.append(f"link set {port} alias to-{name} master {bridges[switch.name]} up")
+        shapes += _shape(port, link.rate)
         if name in host_pids:
             ports[name] = port
-            far = f"name {HOST_DEVICE} netns {host_pids[name]}"
+            lines.append(f"link set {far} netns {host_pids[name]} name {HOST_DEVICE}")
         else:
-            ports[name] = far = f"trunk{index}"
-            shapes += _shape(far, spec.rates[name])
-        lines.append(f"link add {port} type veth peer {far if ' ' in far else 'name ' + far}")
-        lines.append(f"link set {port} alias to-{name} master {bridges[switch.name]} up")
-        if name in bridges:
+            ports[name] = far
             lines.append(f"link set {far} alias to-{switch.name} master {bridges[name]} up")
-        shapes += _shape(port, spec.rates[name])
+            shapes += _shape(far, link.rate)
     prefix = ipaddress.ip_network(spec.subnet).prefixlen
     lines.append(f"addr add {addresses[spec.head]}/{prefix} dev {bridges[topology.root]}")
+    if forwarded:
+        _start_forwarder(spec, forwarded)
     _tool(["ip"], lines)
     _tool(["tc"], shapes)
     return ports
+
+
+def _start_forwarder(spec, links):
+    """Starts the process behind all links that have latency or loss, and waits for their devices.
+
+    It ends with its standard input, of which the init keeps the other end as long as it lives, and
+    like everything of the cluster with the init's PID namespace.
+    """
+    argv = [spec.forwarder, "--socket", f"/{LINKS_PATH}", "--seed", str(spec.seed)]
+    for link in links:
+        argv += ["--link", link]
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        raise VclusterError(f"{spec.forwarder}: {error.strerror}") from error
+    if process.stdout.readline() != "ready\n":
+        raise VclusterError(process.communicate()[1].strip() or "vcluster_links ended by itself")
+    process.stdout.close()
+    _keep_for_life.append(process)
 
 
 def _write_state(spec, pid, addresses, hosts, ports):
@@ -330,11 +361,11 @@ def _write_state(spec, pid, addresses, hosts, ports):
         "name": spec.name, "head": spec.head, "subnet": spec.subnet, "slots": spec.slots,
         "address": addresses[spec.head], "root": spec.topology.root, "init": pid,
         "hosts": {name: {"address": addresses[name], "switch": parents[name].name,
-                         "rate": spec.rates[name], "port": ports[name], **numbers}
+                         **vars(spec.links[name]), "port": ports[name], **numbers}
                   for name, numbers in hosts.items()},
         "switches": {switch.name: {"above": parents[switch.name].name
                                    if switch.name in parents else None,
-                                   "rate": spec.rates.get(switch.name)}
+                                   **vars(spec.links.get(switch.name, Link()))}
                      for switch in spec.topology.switches},
     }
     with open("/" + STATE_PATH, "w", encoding="utf-8") as file:

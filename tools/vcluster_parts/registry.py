@@ -11,12 +11,15 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 
 from . import linux
 from .errors import VclusterError
 
+# Below the root of a cluster's init.
 STATE_PATH = "run/vcluster/state.json"
+LINKS_PATH = "run/vcluster/links"
 
 
 @functools.lru_cache(maxsize=None)
@@ -129,6 +132,21 @@ def state(pid):
             return json.load(file)
     except (OSError, ValueError) as error:
         raise VclusterError(f"the cluster's state cannot be read: {error}") from error
+
+
+def link_counters(pid):
+    """What the forwarder of the cluster says of its links; no links where there is no forwarder."""
+    path = f"/proc/{pid}/root/{LINKS_PATH}"
+    if not os.path.exists(path):
+        return {"realtime": True, "links": {}}
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(10)
+            client.connect(path)
+            with client.makefile() as file:
+                return json.load(file)
+    except (OSError, ValueError) as error:
+        raise VclusterError(f"the cluster's links do not answer: {error}") from error
 
 
 def kill(pid, timeout=30.0):

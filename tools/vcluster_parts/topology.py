@@ -1,4 +1,4 @@
-"""Slurm's topology.conf read into a checked tree of switches and hosts."""
+"""Slurm's topology.conf read into a checked tree of switches and hosts, and what its links are."""
 
 import re
 from dataclasses import dataclass, field
@@ -8,6 +8,9 @@ from .hostlist import expand
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)(bit|bps)", re.IGNORECASE)
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(s|ms|us|ns)", re.IGNORECASE)
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_LOSS = re.compile(r"(\d+(?:\.\d+)?)%")
 _PREFIX = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -21,6 +24,58 @@ def parse_rate(text):
     if rate < 8000:
         raise VclusterError(f"rate '{text}': less than 8kbit moves nothing")
     return rate
+
+
+def parse_latency(text):
+    """"1.5ms" -> nanoseconds."""
+    match = _TIME.fullmatch(text)
+    if not match:
+        raise VclusterError(f"latency '{text}': want a number and a unit, such as 500us or 1ms")
+    latency = round(float(match[1]) * _NANOSECONDS[match[2].lower()])
+    if latency > 3600 * 10**9:
+        raise VclusterError(f"latency '{text}': more than an hour is an outage")
+    return latency
+
+
+def parse_loss(text):
+    """"0.5%" -> 0.005."""
+    match = _LOSS.fullmatch(text)
+    if not match or float(match[1]) > 100:
+        raise VclusterError(f"loss '{text}': want a percentage up to 100, such as 0.1%")
+    return float(match[1]) / 100
+
+
+@dataclass(frozen=True)
+class Link:
+    """What each direction of a link does to the frames that it carries."""
+
+    rate: int | None = None  # bits per second; None: unlimited
+    latency_ns: int = 0
+    loss: float = 0.0  # the part of the frames that never arrives
+
+    @property
+    def is_forwarded(self):
+        """The kernel has rates, but neither latency nor loss."""
+        return self.latency_ns > 0 or self.loss > 0
+
+
+def parse_link(text):
+    """"1gbit,2ms,0.1%" -> {"rate": 10**9, "latency_ns": 2000000, "loss": 0.001}.
+
+    Units tell what is what, so each may be left out and their order does not matter.
+    """
+    values = {}
+    for word in text.split(","):
+        if word.endswith("%"):
+            key, value = "loss", parse_loss(word)
+        elif _TIME.fullmatch(word):
+            key, value = "latency_ns", parse_latency(word)
+        else:
+            key, value = "rate", parse_rate(word)
+        if key in values:
+            raise VclusterError(f"link '{text}': the {key.removesuffix('_ns')} is given twice")
+        values[key] = value
+    return values
 
 
 @dataclass
@@ -171,22 +226,26 @@ def _check_reach(root, by_name, source):
         raise VclusterError(f"{source}: the switches form a ring: " + ", ".join(lost))
 
 
-def link_rates(topology, *, default=None, overrides=None, unit=None):
-    """{host or switch: bits per second of the link above it, None for unshaped}.
+def links(topology, *, rate=None, latency=None, loss=None, overrides=None, unit=None):
+    """{host or switch: the Link above it}.
 
-    The nearest word wins: `overrides` ({name: rate}), then LinkSpeed of the switch above, then
-    `default`. Slurm gives LinkSpeed no unit: a bare number counts only with `unit` ("mbit").
+    The nearest word wins: `overrides` ({name: "1gbit,2ms,0.1%"}, of which any may be left out),
+    then LinkSpeed of the switch above, then `rate`, `latency` and `loss`, which are for all links.
+    Slurm gives LinkSpeed no unit: a bare number counts only with `unit` ("mbit").
     """
     overrides = overrides or {}
     parents = topology.parents()
     for name in overrides:
         if name not in parents:
             raise VclusterError(f"--link {name}: no host or switch of this name has a link above")
-    rates = {}
+    common = {"latency_ns": parse_latency(latency) if latency else 0,
+              "loss": parse_loss(loss) if loss else 0.0}
+    made = {}
     for name, switch in parents.items():
-        text = overrides.get(name) or _link_speed(switch, unit) or default
-        rates[name] = parse_rate(text) if text else None
-    return rates
+        speed = _link_speed(switch, unit) or rate
+        own = parse_link(overrides[name]) if name in overrides else {}
+        made[name] = Link(**{"rate": parse_rate(speed) if speed else None, **common, **own})
+    return made
 
 
 def _link_speed(switch, unit):

@@ -1,0 +1,105 @@
+// Links with latency and loss between network devices of this machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tools/vcluster_links/delay_line.hpp"
+#include "tools/vcluster_links/tap.hpp"
+
+namespace ucg::tools {
+
+struct LinkOptions {
+    std::string name; ///< In reports.
+    std::string near; ///< The devices at the two ends.
+    std::string far;
+    std::uint64_t latency_ns = 0; ///< Of each direction.
+    double loss = 0;              ///< The part of the frames that is lost, of each direction.
+};
+
+struct ForwarderOptions {
+    std::vector<LinkOptions> links;
+    std::uint64_t seed = 1; ///< What is lost is a function of it, the link and the direction.
+    std::string socket;     ///< Whoever connects to this path reads the counters; "": nobody.
+};
+
+/// What became of the frames of one direction of a link.
+struct Counters {
+    std::uint64_t frames = 0; ///< Delivered.
+    std::uint64_t bytes = 0;
+    std::uint64_t lost = 0;     ///< As the loss rate asks for.
+    std::uint64_t overflow = 0; ///< Dropped because too much was under way.
+    std::uint64_t refused = 0;  ///< The device at the end was down or gone.
+    std::uint64_t late_sum_ns = 0;
+    std::uint64_t late_max_ns = 0; ///< After they were due.
+};
+
+/// One direction of a link: what one device sends, until the other receives it.
+class Direction {
+  public:
+    Direction(const LinkOptions& link, std::uint64_t seed);
+
+    /// Takes in what is there, at most a batch. False once the device is gone.
+    bool take(int from);
+    /// Delivers what is due at `now_ns`, in the order taken.
+    void deliver(int to, std::uint64_t now_ns);
+    /// When the next frame is due; the end of time if there is none.
+    std::uint64_t next_due_ns() const;
+
+    const Counters& counters() const { return counters_; }
+
+  private:
+    void write(int to, const DelayLine::Frame& frame, std::uint64_t now_ns);
+    bool is_lost();
+
+    std::uint64_t latency_ns_;
+    double loss_;
+    std::mt19937_64 random_;
+    DelayLine line_;
+    Counters counters_;
+};
+
+/// One thread that serves all links. It sleeps in epoll until a frame comes or the earliest one is
+/// due; a timer of the kernel's high-resolution clock ends the sleep.
+class Forwarder {
+  public:
+    /// Makes the devices, in this process's network namespace; they may be moved to others.
+    static Result<std::unique_ptr<Forwarder>> create(const ForwarderOptions& options);
+
+    /// Serves the links until nothing can be written to `lifeline` any more: until the reading end
+    /// of a pipe sees that its writer has ended.
+    Status run(int lifeline);
+
+    /// The counters as JSON.
+    std::string report() const;
+
+  private:
+    struct Link {
+        LinkOptions options;
+        Descriptor near;
+        Descriptor far;
+        Direction outward; ///< From near to far.
+        Direction inward;
+        bool gone = false;
+    };
+    enum class Source : std::uint32_t { lifeline, timer, socket, near, far };
+
+    Forwarder() = default;
+    Status listen(const std::string& path);
+    Status watch(int fd, Source source, std::uint32_t link);
+    void take(Link& link, bool from_near);
+    void deliver_due();
+    void answer();
+
+    std::vector<std::unique_ptr<Link>> links_;
+    Descriptor epoll_;
+    Descriptor timer_;
+    Descriptor socket_;
+    bool realtime_ = false;
+    std::uint64_t armed_ns_ = UINT64_MAX; ///< When the timer rings.
+};
+
+} // namespace ucg::tools
