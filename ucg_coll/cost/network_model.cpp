@@ -40,6 +40,23 @@ MessageTerms message_terms(const LogGp& model, std::uint64_t bytes) {
             .take_ns = model.overhead_ns};
 }
 
+PipeliningPostal pipelining_postal(const NetworkPostal& network, const Profile& profile) {
+    return {.alpha_p_ns = network.alpha_p_ns,
+            .alpha_r_ns = network.alpha_r_ns,
+            .beta_ns_per_byte = network.beta_ns_per_byte,
+            .gamma_ns_per_byte = profile.reduce_per_byte_ns,
+            .reduce_fixed_ns = profile.reduce_fixed_ns};
+}
+
+LogGp loggp_of(const NetworkPostal& network, double overhead_ns) {
+    const double first_byte_ns = network.alpha_r_ns + network.beta_ns_per_byte;
+    const double overhead = std::min(overhead_ns, first_byte_ns / 2);
+    return {.latency_ns = network.alpha_p_ns + first_byte_ns - 2 * overhead,
+            .overhead_ns = overhead,
+            .gap_ns = first_byte_ns,
+            .gap_per_byte_ns = network.beta_ns_per_byte};
+}
+
 double combine_ns(const Postal& model, std::uint64_t bytes) {
     return static_cast<double>(bytes) * model.gamma_ns_per_byte + model.reduce_fixed_ns;
 }

@@ -80,6 +80,13 @@ MessageTerms message_terms(const LogP& model, std::uint64_t bytes);  ///< Looks 
 MessageTerms message_terms(const LogfP& model, std::uint64_t bytes); ///< Looks at no length.
 MessageTerms message_terms(const LogGp& model, std::uint64_t bytes);
 
+/// The profile's network, with the profile's reductions.
+PipeliningPostal pipelining_postal(const NetworkPostal& network, const Profile& profile);
+/// The LogGP that gives the same times to messages of one byte, single and many at once, where a
+/// message keeps the processor for `overhead_ns` at each end. No more of that counts than fits
+/// between two messages: a rank of a phase sends one for each that it receives.
+LogGp loggp_of(const NetworkPostal& network, double overhead_ns);
+
 /// Combining two vectors of `bytes`: n gamma + the fixed part.
 double combine_ns(const Postal& model, std::uint64_t bytes);
 double combine_ns(const PipeliningPostal& model, std::uint64_t bytes);

@@ -26,6 +26,25 @@ struct LogGp {
 /// From the start of sending `bytes` to the end of receiving them: o + (bytes - 1) G + L + o.
 double message_ns(const LogGp& model, std::uint64_t bytes);
 
+/// The network by the pipelining postal model (network_model.hpp): a multicast of b messages of n
+/// bytes takes alpha_p + b (alpha_r + n beta). gamma is in the profile's `reduce_per_byte_ns`.
+struct NetworkPostal {
+    double alpha_p_ns = 0; ///< What later messages overlap.
+    double alpha_r_ns = 0; ///< What each further message costs.
+    double beta_ns_per_byte = 0;
+    bool measured = false;
+
+    bool operator==(const NetworkPostal&) const = default;
+};
+
+/// One regression on the best times that were seen, one on those in the middle.
+struct NetworkCosts {
+    NetworkPostal minimum;
+    NetworkPostal median;
+
+    bool operator==(const NetworkCosts&) const = default;
+};
+
 struct Profile {
     /// Index: topo::Distance.
     std::array<LogGp, topo::kDistanceCount> levels;
@@ -33,6 +52,7 @@ struct Profile {
     double reduce_per_byte_ns = 0; ///< Per byte of one operand.
     double reduce_fixed_ns = 0;    ///< Per reduction.
     MemoryModel memory;            ///< Ranks of a node that read one another's memory.
+    NetworkCosts network; ///< `levels[network]` follows from its median once that is measured.
 
     const LogGp& level(topo::Distance distance) const {
         return levels[static_cast<std::size_t>(distance)];
@@ -49,9 +69,10 @@ std::uint64_t hash_of(const Profile& profile);
 /// The version of the TOML form that is written, and the only one that is read.
 inline constexpr std::uint64_t kProfileVersion = 1;
 
-/// TOML: the version, [compute], a table for each level ([levels.cache]), and the memory model
-/// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.wake]).
-/// Parsing what was printed gives an equal value. REQUIRES: finite numbers.
+/// TOML: the version, [compute], a table for each level ([levels.cache]), the memory model
+/// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.wake]), and
+/// the network ([network.minimum], [network.median]). Parsing what was printed gives an equal
+/// value. REQUIRES: finite numbers.
 std::string to_toml(const Profile& profile);
 /// A table that is missing has the built-in default's values. In one that is there every key must
 /// be, and no other may. Fails with invalid_argument and "line L: key: expected ..., found ...".

@@ -74,6 +74,15 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("across_measured", memory.wake.across_measured);
 }
 
+template <typename Visitor, typename Postal>
+void visit_network(Visitor& visitor, const char* table, Postal& network) {
+    visitor.table(table);
+    visitor.field("alpha_p_ns", network.alpha_p_ns);
+    visitor.field("alpha_r_ns", network.alpha_r_ns);
+    visitor.field("beta_ns_per_byte", network.beta_ns_per_byte);
+    visitor.field("measured", network.measured);
+}
+
 template <typename Visitor, typename P>
 void visit(Visitor& visitor, P& profile) {
     visitor.table("compute");
@@ -89,6 +98,8 @@ void visit(Visitor& visitor, P& profile) {
         visitor.field("gap_per_byte_ns", level.gap_per_byte_ns);
     }
     visit_memory(visitor, profile.memory);
+    visit_network(visitor, "network.minimum", profile.network.minimum);
+    visit_network(visitor, "network.median", profile.network.median);
 }
 
 class Printer {

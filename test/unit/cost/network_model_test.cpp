@@ -103,3 +103,34 @@ TEST_CASE("cost: equation 5 is where equation 4 is least", "[cost][network]") {
     // Figure 3: a ratio of one asks for e - 1 partners.
     CHECK(optimal_b({.alpha_p_ns = 1, .alpha_r_ns = 1}, 0) == Approx(std::numbers::e - 1));
 }
+
+TEST_CASE("cost: LogGP from a measured network has the same times", "[cost][network]") {
+    const NetworkPostal network = {
+        .alpha_p_ns = 2000, .alpha_r_ns = 300, .beta_ns_per_byte = 0.5, .measured = true};
+    const PipeliningPostal postal = pipelining_postal(network, Profile());
+    for (const double overhead_ns : {0.0, 100.0, 150.25, 1000.0}) { // The last is too much to fit.
+        const LogGp model = loggp_of(network, overhead_ns);
+        CHECK(model.overhead_ns <= 150.25);
+        for (const std::uint64_t bytes : {1, 8, 4096}) {
+            INFO("overhead " << overhead_ns << ", bytes " << bytes);
+            CHECK(message_ns(model, bytes) == Approx(2000 + 300 + 0.5 * bytes));
+            CHECK(phase_ns(model, 1, bytes) == Approx(phase_ns(postal, 1, bytes)));
+            CHECK(phase_ns(model, 7, bytes) == Approx(phase_ns(postal, 7, bytes)));
+        }
+    }
+    CHECK(loggp_of(network, 100).overhead_ns == 100);
+}
+
+TEST_CASE("cost: the default's network is one network", "[cost][network]") {
+    const Profile& profile = default_profile();
+    const LogGp& level = profile.level(ucg::topo::Distance::network);
+    const LogGp made = loggp_of(profile.network.median, level.overhead_ns);
+    CHECK(message_ns(made, 1) == Approx(message_ns(level, 1)));
+    CHECK(message_ns(made, 4096) == Approx(message_ns(level, 4096)));
+    CHECK(made.gap_ns == Approx(level.gap_ns));
+    CHECK(made.gap_per_byte_ns == level.gap_per_byte_ns);
+    CHECK_FALSE(profile.network.median.measured);
+    const PipeliningPostal postal = pipelining_postal(profile.network.minimum, profile);
+    CHECK(postal.gamma_ns_per_byte == profile.reduce_per_byte_ns);
+    CHECK(postal.reduce_fixed_ns == profile.reduce_fixed_ns);
+}

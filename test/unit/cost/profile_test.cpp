@@ -115,7 +115,7 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
             const auto number = [&] {
                 return std::exp(std::uniform_real_distribution<double>(-40, 40)(random));
             };
-            Profile profile{{}, number(), number(), number(), {}};
+            Profile profile{{}, number(), number(), number(), {}, {}};
             for (LogGp& level : profile.levels) {
                 level = {number(), number(), number(), number()};
             }
@@ -131,6 +131,8 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
                                   random() % (1U << 30), random() % 2 == 0};
             profile.memory.wake = {number(), number(), number(), random() % 2 == 0,
                                    random() % 2 == 0};
+            profile.network.minimum = {number(), number(), number(), random() % 2 == 0};
+            profile.network.median = {number(), number(), number(), random() % 2 == 0};
             check(profile);
         }
     }
@@ -161,6 +163,19 @@ TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
     Profile expected = default_profile();
     expected.memory.cma = {false, 1, 2.5, 3, 4096, true};
     CHECK(*some == expected);
+
+    const Result<Profile> network = parse_toml("version = 1\n"
+                                               "[network.median]\n"
+                                               "alpha_p_ns = 1000\n"
+                                               "alpha_r_ns = 250.5\n"
+                                               "beta_ns_per_byte = 0.5\n"
+                                               "measured = true\n");
+    INFO(network.status().message());
+    REQUIRE(network.ok());
+    expected = default_profile();
+    expected.network.median = {1000, 250.5, 0.5, true};
+    CHECK(*network == expected);
+    CHECK(hash_of(*network) != hash_of(default_profile()));
 }
 
 TEST_CASE("cost: profiles that differ have different hashes", "[cost]") {
