@@ -1,60 +1,15 @@
 // ucg_tune: measures the machine at hand and writes the profile that plans are chosen by.
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <fcntl.h>
-#include <filesystem>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <system_error>
-#include <unistd.h>
 
 #include "tools/cli.hpp"
 #include "tools/ucg_tune/memory_probe.hpp"
 #include "tools/ucg_tune/memory_report.hpp"
+#include "tools/ucg_tune/network_command.hpp"
+#include "tools/ucg_tune/output.hpp"
 #include "topo/topo.hpp"
-#include "ucg_coll/capi/profile_file.hpp"
-
-extern char** environ;
 
 namespace ucg::tools {
 
 namespace {
-
-/// Gives a program to gnuplot and waits for it.
-Status draw(const std::string& program) {
-    int ends[2] = {-1, -1};
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
-        return failure(Code::io_error, "cannot make a pipe: {}", std::strerror(errno));
-    }
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    const std::array<char*, 3> arguments = {const_cast<char*>("gnuplot"), const_cast<char*>("-"),
-                                            nullptr};
-    pid_t process = 0;
-    const int error =
-        ::posix_spawnp(&process, "gnuplot", &actions, nullptr, arguments.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[0]);
-    if (error != 0) {
-        ::close(ends[1]);
-        return failure(Code::io_error, "--plot: cannot start gnuplot: {} (Debian: gnuplot-nox)",
-                       std::strerror(error));
-    }
-    std::signal(SIGPIPE, SIG_IGN); // If it dies early, its exit status says so.
-    for (std::size_t done = 0; done < program.size();) {
-        const ssize_t count = ::write(ends[1], program.data() + done, program.size() - done);
-        if (count < 0) {
-            break;
-        }
-        done += static_cast<std::size_t>(count);
-    }
-    ::close(ends[1]);
-    int outcome = 0;
-    ::waitpid(process, &outcome, 0);
-    return outcome == 0 ? Status() : failure(Code::io_error, "--plot: gnuplot failed");
-}
 
 class MemoryCommand {
   public:
@@ -65,7 +20,7 @@ class MemoryCommand {
         app_.add_option("-o,--output", output_,
                         "Profile to write; \"-\": standard output, and no report (default: where "
                         "UCG finds it, " +
-                            shown_default() + ")")
+                            shown_default_path() + ")")
             ->type_name("FILE");
         add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
         app_.add_option("--time", options_.seconds, "About how long to measure (default: 20)")
@@ -83,16 +38,11 @@ class MemoryCommand {
     bool is_chosen() const { return app_.parsed(); }
 
     Status run() {
-        const std::string path = output_.empty() ? capi::default_profile_path() : output_;
-        if (path.empty()) {
-            return failure(Code::invalid_argument, "neither XDG_CONFIG_HOME nor HOME is set: name "
-                                                   "the profile by --output");
+        const Result<std::string> named = profile_path(output_);
+        if (Status status = check_plot(plot_); !named.ok() || !status.ok()) {
+            return named.ok() ? status : named.status();
         }
-        if (plot_.find_first_of("'\\\n") != std::string::npos) {
-            return failure(Code::invalid_argument,
-                           "--plot: expected a name without quotes and backslashes, found {}",
-                           plot_);
-        }
+        const std::string& path = *named;
         const Result<cost::Profile> base = existing_profile(path);
         const Result<topo::Machine> machine = topo::discover_machine();
         if (!base.ok() || !machine.ok()) {
@@ -135,26 +85,6 @@ class MemoryCommand {
         "  ucg_tune memory --quick -o - | ucg_plan explain --profile - "
         "--collective allreduce --ranks 2 --bytes 8";
 
-    static std::string shown_default() {
-        const std::string path = capi::default_profile_path();
-        return path.empty() ? "none here: HOME is not set" : path;
-    }
-
-    /// What the file says already; the built-in default if there is none.
-    static Result<cost::Profile> existing_profile(const std::string& path) {
-        std::error_code error;
-        if (path == "-" || !std::filesystem::exists(path, error) ||
-            !std::filesystem::is_regular_file(path, error)) {
-            return cost::default_profile();
-        }
-        const Result<std::string> text = read_input(path);
-        if (!text.ok()) {
-            return text.status();
-        }
-        Result<cost::Profile> profile = cost::parse_toml(*text);
-        return profile.ok() ? profile : in_file(path, profile.status());
-    }
-
     Result<ProbeResult> probe(const topo::Machine& machine) {
         if (options_.quick && app_.count("--time") == 0) {
             options_.seconds = 1;
@@ -177,11 +107,8 @@ class MemoryCommand {
                             fmt::format("ucg_tune memory --time {}{}", options_.seconds,
                                         options_.quick ? " --quick" : ""),
                             outline.substr(0, outline.find('\n')));
-        std::error_code error;
-        if (const auto folder = std::filesystem::path(path).parent_path();
-            output_.empty() && !std::filesystem::create_directories(folder, error) && error) {
-            return failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
-                           error.message());
+        if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
+            return status;
         }
         if (Status status = write_output(path, toml); !status.ok() || path == "-") {
             return status.ok() ? plot(result) : status;
@@ -222,5 +149,6 @@ int main(int argc, char* argv[]) {
     app.footer("Exit status: 0 done, 1 failed, 2 wrong usage. \"ucg_tune COMMAND --help\" says "
                "what is measured and has examples.");
     MemoryCommand memory(app);
-    return run(app, argc, argv, [&] { return memory.run(); });
+    NetworkCommand network(app);
+    return run(app, argc, argv, [&] { return memory.is_chosen() ? memory.run() : network.run(); });
 }

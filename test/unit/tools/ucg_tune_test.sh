@@ -93,6 +93,54 @@ output=$("$tool" 2 2>&1) || fail "UCG_PROFILE=builtin fails: $output"
 printf '%s\n' "$output" | grep -q warning && fail "UCG_PROFILE=builtin does not silence: $output"
 tool=$1
 
+# The network, among processes of this host.
+expect 0 'Examples:' network --help
+expect 1 'expected two different lengths' network --processes 2 --bytes 8
+expect 1 'found no launcher' network
+expect 2 'not in range' network --processes 1
+expect 1 'expected one of the two' network --processes 2 --meet nowhere:1
+UCX_TLS=tcp UCX_NET_DEVICES=lo
+export UCX_TLS UCX_NET_DEVICES
+expect 0 'Note: 2 of 2 peers are on the host of rank 0' network --processes 3 --time 0.1 -k 3
+"$tool" network --processes 2 --time 0.1 -k 4 --bytes 8,2k -q --format json \
+    -o "$directory/node.toml" --plot "$directory/multicast.svg" >"$directory/network.json" ||
+    fail "network failed"
+python3 - "$directory/network.json" <<'END' || fail "the network's report has impossible numbers"
+import json, sys
+report = json.load(open(sys.argv[1]))
+for fit in (report["minimum"], report["median"]):
+    assert fit["alpha_p_ns"] >= 0 and fit["alpha_r_ns"] >= 0 and fit["beta_ns_per_byte"] >= 0, fit
+assert report["overhead_ns"] > 0
+kinds = [(cast["sending"], cast["messages"], cast["bytes"]) for cast in report["multicasts"]]
+assert sorted(kinds) == sorted([(sending, b, 8) for sending in ("blocking", "nonblocking")
+                                for b in (1, 2, 3, 4)] +
+                               [("nonblocking", b, 2048) for b in (1, 2, 3, 4)]), kinds
+for cast in report["multicasts"]:
+    assert cast["minimum_ns"] <= cast["first_quartile_ns"] <= cast["median_ns"], cast
+    assert cast["median_ns"] <= cast["third_quartile_ns"] <= cast["maximum_ns"], cast
+    assert len(cast["one_way_ns"]) >= 5 and cast["minimum_ns"] > 0
+END
+grep -q '</svg>' "$directory/multicast.svg" || fail "no picture of multicasts"
+grep -q '^\[network.median\]' "$directory/node.toml" || fail "no network in the profile"
+grep -q '^measured = true' "$directory/node.toml" || fail "the network is not marked as measured"
+tool=$plan
+expect 0 'us  chosen$' explain --profile "$directory/node.toml" --collective allreduce --ranks 4 \
+    --bytes 8
+tool=$1
+# Processes of a launcher, here of none: what it would tell by the environment.
+OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$tool" network --meet 127.0.0.1:7177 --time 0.1 &
+peer=$!
+output=$(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tool" network --meet 127.0.0.1:7177 \
+    --time 0.1 -q -o - 2>&1) || fail "ranks of a launcher do not meet: $output"
+wait "$peer" || fail "rank 1 of a launcher failed"
+printf '%s\n' "$output" | grep -q '^\[network.minimum\]' || fail "no profile on standard output"
+OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=2
+export OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
+expect 1 '2 ranks cannot have a rank 2' network --meet 127.0.0.1:7177
+OMPI_COMM_WORLD_RANK=0
+expect 1 '--meet HOST:PORT is missing' network
+unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
+
 if command -v gnuplot >/dev/null; then
     expect 0 '.' memory --quick --time 0.3 -o "$directory/node.toml" --plot "$directory/plot.svg"
     grep -q '</svg>' "$directory/plot.svg" || fail "no picture"

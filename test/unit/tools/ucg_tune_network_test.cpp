@@ -1,0 +1,91 @@
+// How ucg_tune gets from times of multicasts to a network's parameters, on times that are known.
+#include "test/support/catch.hpp"
+#include "tools/ucg_tune/network_fit.hpp"
+
+using namespace ucg;
+using namespace ucg::tools;
+
+namespace {
+
+constexpr double kAlphaP = 2000;
+constexpr double kAlphaR = 250;
+constexpr double kBeta = 0.5;
+
+/// What the model says of a multicast and its answers of 8 bytes.
+double round_trip(Sending sending, std::uint32_t messages, std::uint64_t bytes) {
+    const auto one_way = [](double b, std::uint64_t n) {
+        return kAlphaP + b * (kAlphaR + static_cast<double>(n) * kBeta);
+    };
+    return sending == Sending::blocking ? messages * (one_way(1, bytes) + one_way(1, 8))
+                                        : one_way(messages, bytes) + one_way(1, 8);
+}
+
+std::vector<Multicast> measured(std::vector<std::uint64_t> lengths) {
+    std::vector<Multicast> multicasts;
+    for (const std::uint64_t bytes : lengths) {
+        for (const Sending sending : {Sending::nonblocking, Sending::blocking}) {
+            for (std::uint32_t b = 1; b <= 8; ++b) {
+                // The best once, twice as much in the middle, and what noise does at the end.
+                const double best = round_trip(sending, b, bytes);
+                multicasts.push_back({sending,
+                                      b,
+                                      bytes,
+                                      {2 * best, 9 * best, best, 2 * best, 2 * best},
+                                      {40.0 * b, 40.0 * b, 4000}});
+            }
+        }
+    }
+    return multicasts;
+}
+
+} // namespace
+
+TEST_CASE("tune: the regression finds the model that made the times", "[tune]") {
+    const NetworkFit fit = fit_network(measured({8, 1024, 8192}));
+    CHECK(fit.costs.minimum.alpha_p_ns == Approx(kAlphaP));
+    CHECK(fit.costs.minimum.alpha_r_ns == Approx(kAlphaR));
+    CHECK(fit.costs.minimum.beta_ns_per_byte == Approx(kBeta));
+    CHECK(fit.costs.minimum.measured);
+    CHECK(fit.costs.median.alpha_p_ns == Approx(2 * kAlphaP));
+    CHECK(fit.costs.median.alpha_r_ns == Approx(2 * kAlphaR));
+    CHECK(fit.costs.median.beta_ns_per_byte == Approx(2 * kBeta));
+    CHECK(fit.overhead_ns == Approx(40));
+    CHECK(fit.answer_minimum_ns == Approx(kAlphaP + kAlphaR + 8 * kBeta));
+    CHECK(fit.notes.empty());
+}
+
+TEST_CASE("tune: messages one at a time are a line through nothing", "[tune]") {
+    const std::vector<Multicast> multicasts = measured({8, 16});
+    const NetworkFit fit = fit_network(multicasts);
+    for (const Multicast& each : multicasts) {
+        const double best = box_of(each.round_trip_ns).minimum;
+        const double b = each.sending == Sending::blocking ? 1 : each.messages;
+        const double times = each.sending == Sending::blocking ? each.messages : 1;
+        const double bytes = each.sending == Sending::blocking
+                                 ? (static_cast<double>(each.bytes) + 8) / 2
+                                 : static_cast<double>(each.bytes);
+        CHECK(one_way_ns(each, best, fit.answer_minimum_ns) ==
+              Approx(times * (kAlphaP + b * (kAlphaR + bytes * kBeta))));
+    }
+}
+
+TEST_CASE("tune: what costs nothing above noise is said", "[tune]") {
+    std::vector<Multicast> multicasts = measured({8, 64});
+    for (Multicast& each : multicasts) {
+        each.round_trip_ns = {1000, 1000, 1000};
+    }
+    const NetworkFit fit = fit_network(multicasts);
+    CHECK(fit.costs.median.alpha_r_ns == 0);
+    CHECK(fit.costs.median.beta_ns_per_byte == 0);
+    CHECK(fit.notes.size() == 4);
+}
+
+TEST_CASE("tune: the box of a distribution", "[tune]") {
+    const Box box = box_of({5, 1, 4, 2, 3});
+    CHECK(box.minimum == 1);
+    CHECK(box.low == 2);
+    CHECK(box.median == 3);
+    CHECK(box.high == 4);
+    CHECK(box.maximum == 5);
+    CHECK(box_of({}).maximum == 0);
+}

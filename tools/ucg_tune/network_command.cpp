@@ -1,0 +1,189 @@
+#include "tools/ucg_tune/network_command.hpp"
+
+#include <cstdio>
+#include <set>
+
+#include "tools/ucg_tune/network_report.hpp"
+#include "tools/ucg_tune/output.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+/// Launchers start processes of a job within seconds of one another.
+constexpr std::chrono::seconds kMeetTimeout(60);
+
+constexpr const char* kDescription =
+    "Rank 0 sends 1 to K messages at once, to as many ranks, each of which answers with 8 bytes;\n"
+    "messages travel over UCX as those of collectives do, and UCX_TLS, UCX_NET_DEVICES and the\n"
+    "like hold. Nonblocking: all are started, then all answers awaited. Blocking: each is "
+    "answered\n"
+    "before the next is started. From the nonblocking ones of the shortest length, by a linear\n"
+    "regression over the number of messages b, once on the minima and once on the medians:\n"
+    "  one way(b) = alpha_p + b (alpha_r + n beta)\n"
+    "  alpha_p   what messages overlap: the wire, and what else need not wait for the last one\n"
+    "  alpha_r   what each message costs the processors of sender and receiver\n"
+    "  beta      per byte, from how the slopes grow with the length n\n"
+    "  best b    where recursive multiplying is fastest: factors of b + 1\n"
+    "One way is the round trip less half of that of a single message; for blocking sends, half of\n"
+    "the sum. (Ruefenacht, Bull and Booth, 2017, section 5.1 and figure 8, which --plot draws.)\n"
+    "\n"
+    "Start it by mpirun, mpiexec or srun with one process on each host, K + 1 of them at best, "
+    "and\n"
+    "name a host and port where they meet: --meet HOST:PORT, with the host of rank 0. Rank 0\n"
+    "prints, and writes the profile: [network.minimum], [network.median], and the level network,\n"
+    "LogGP with the same times as the median. What the profile says of other costs stays, gamma\n"
+    "among them: \"ucg_tune memory\" measures it.\n"
+    "\n"
+    "--processes N needs no launcher: it starts them on this host, to see that it works. The\n"
+    "profile is then written only where --output names one.\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n"
+    "\n"
+    "Examples:\n"
+    "  mpirun -N 1 ucg_tune network --meet node0:7177\n"
+    "  srun -N 9 --ntasks-per-node 1 ucg_tune network --meet node0:7177 --plot multicast.svg\n"
+    "  mpirun -N 1 ucg_tune network --meet node0:7177 --messages 16 --bytes 8,512,8k --time 60\n"
+    "  tools/vcluster run --hosts 9 --latency 500us -- mpirun -N 1 ucg_tune network --meet n0:7177 "
+    "-o -\n"
+    "  ucg_tune network --processes 3 --time 1";
+
+} // namespace
+
+NetworkCommand::NetworkCommand(CLI::App& parent)
+    : app_(*parent.add_subcommand("network",
+                                  "Measure what messages between hosts take, alone and several at "
+                                  "once, and write it to the profile")) {
+    app_.add_option("--meet", meet_, "Where the processes of a launcher meet: the host of rank 0")
+        ->type_name("HOST:PORT");
+    app_.add_option("--processes", processes_, "Start so many on this host instead")
+        ->type_name("COUNT")
+        ->check(CLI::Range(2, 256));
+    app_.add_option("-k,--messages", options_.messages_max,
+                    "Multicasts of 1 to so many messages (default: 8)")
+        ->type_name("COUNT")
+        ->check(CLI::Range(2, 1024));
+    app_.add_option("--bytes", options_.bytes,
+                    "Lengths of messages, with k or M, two at least (default: 8,1k,8k)")
+        ->type_name("BYTES,...")
+        ->delimiter(',')
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{256} << 20).description(""));
+    app_.add_option("--time", options_.seconds, "About how long to measure (default: 10)")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.1, 3600.0));
+    app_.add_option("-o,--output", output_,
+                    "Profile to write; \"-\": standard output, and no report (default: where UCG "
+                    "finds it, " +
+                        shown_default_path() + ")")
+        ->type_name("FILE");
+    add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
+    app_.add_option("--plot", plot_, "Draw the distributions of the shortest messages (gnuplot)")
+        ->type_name("FILE.svg");
+    app_.add_flag("-q,--no-progress", silent_, "Say nothing on standard error meanwhile");
+    app_.footer(kDescription);
+}
+
+Status NetworkCommand::check() const {
+    if (std::set(options_.bytes.begin(), options_.bytes.end()).size() < 2) {
+        return failure(Code::invalid_argument, "--bytes: expected two different lengths at least, "
+                                               "for beta lies in their difference");
+    }
+    if (processes_ > 0 && !meet_.empty()) {
+        return failure(Code::invalid_argument, "--meet and --processes: expected one of the two");
+    }
+    return check_plot(plot_);
+}
+
+Status NetworkCommand::meet(Meeting& meeting) const {
+    if (processes_ > 0) {
+        return meeting.fork(processes_, kMeetTimeout);
+    }
+    const Result<Place> place = launched_place();
+    if (!place.ok()) {
+        return place.status();
+    }
+    if (place->count < 2) {
+        return failure(Code::invalid_argument,
+                       "found no launcher with two processes or more: start it by mpirun, mpiexec "
+                       "or srun, or on this host alone with --processes");
+    }
+    if (meet_.empty()) {
+        return failure(Code::invalid_argument,
+                       "--meet HOST:PORT is missing: the host of rank 0, as the others reach it, "
+                       "and a port that is free there");
+    }
+    return meeting.join(*place, meet_, kMeetTimeout);
+}
+
+Status NetworkCommand::run() {
+    if (Status status = check(); !status.ok()) {
+        return status;
+    }
+    return measure();
+}
+
+Status NetworkCommand::measure() {
+    Meeting meeting;
+    if (Status status = meet(meeting); !status.ok()) {
+        return status;
+    }
+    const bool writes = meeting.place().rank == 0;
+    std::string path;
+    cost::Profile base = cost::default_profile();
+    if (writes && (processes_ == 0 || !output_.empty())) {
+        const Result<std::string> named = profile_path(output_);
+        const Result<cost::Profile> existing =
+            named.ok() ? existing_profile(*named) : Result<cost::Profile>(named.status());
+        if (!existing.ok()) {
+            return existing.status();
+        }
+        path = *named;
+        base = *existing;
+    }
+    if (!silent_) {
+        options_.progress = [](const std::string& what) {
+            std::fprintf(stderr, "ucg_tune: measuring %s\n", what.c_str());
+        };
+    }
+    const Result<NetworkResult> result = probe_network(meeting, options_);
+    if (!result.ok() || !writes) {
+        return result.status();
+    }
+    if (Status status = meeting.reap(); !status.ok()) {
+        return status;
+    }
+    return write(*result, base, path);
+}
+
+std::string NetworkCommand::command() const {
+    return fmt::format("ucg_tune network --messages {} --bytes {} --time {}", options_.messages_max,
+                       fmt::join(options_.bytes, ","), options_.seconds);
+}
+
+Status NetworkCommand::write(const NetworkResult& result, const cost::Profile& base,
+                             const std::string& path) const {
+    const std::string toml = to_profile_toml(result, base, command());
+    if (!path.empty()) {
+        if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
+            return status;
+        }
+        if (Status status = write_output(path, toml); !status.ok()) {
+            return status;
+        }
+    }
+    if (path != "-") {
+        const std::string report = format_ == Format::json   ? to_json(result)
+                                   : format_ == Format::toml ? toml
+                                                             : to_text(result);
+        if (Status status = write_output("-", report); !status.ok()) {
+            return status;
+        }
+        if (!silent_ && !path.empty()) {
+            std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
+        }
+    }
+    return plot_.empty() ? Status() : draw(to_gnuplot(result, plot_));
+}
+
+} // namespace ucg::tools

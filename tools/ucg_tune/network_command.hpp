@@ -1,0 +1,35 @@
+// ucg_tune network.
+#pragma once
+
+#include <string>
+
+#include "tools/cli.hpp"
+#include "tools/ucg_tune/network_probe.hpp"
+
+namespace ucg::tools {
+
+class NetworkCommand {
+  public:
+    explicit NetworkCommand(CLI::App& parent);
+    bool is_chosen() const { return app_.parsed(); }
+    Status run();
+
+  private:
+    Status check() const;
+    Status meet(Meeting& meeting) const;
+    Status measure();
+    Status write(const NetworkResult& result, const cost::Profile& base,
+                 const std::string& path) const;
+    std::string command() const;
+
+    CLI::App& app_;
+    std::string output_;
+    std::string plot_;
+    std::string meet_;
+    Rank processes_ = 0; ///< 0: started by a launcher.
+    Format format_ = Format::text;
+    bool silent_ = false;
+    NetworkOptions options_;
+};
+
+} // namespace ucg::tools

@@ -1,0 +1,59 @@
+// From times of multicasts to the parameters of the pipelining postal model, as Ruefenacht, Bull
+// and Booth measure them (2017, section 5.1). Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/ucg_tune/statistics.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::tools {
+
+enum class Sending {
+    nonblocking, ///< All messages of the multicast are started, then all answers awaited.
+    blocking,    ///< Each message is answered before the next one is started.
+};
+std::string_view name(Sending sending);
+
+/// A rank sends `messages` of `bytes` to as many peers, or to fewer in turn, and each is answered
+/// by 8 bytes: from the first send to the last answer.
+struct Multicast {
+    Sending sending = Sending::nonblocking;
+    std::uint32_t messages = 1;
+    std::uint64_t bytes = 0;
+    std::vector<double> round_trip_ns;
+    std::vector<double> issue_ns; ///< Starting the sends, or 0 where that is not apart.
+};
+
+struct Box {
+    double minimum = 0;
+    double low = 0; ///< First quartile.
+    double median = 0;
+    double high = 0;
+    double maximum = 0;
+};
+/// All 0 without samples.
+Box box_of(std::vector<double> samples);
+
+struct NetworkFit {
+    cost::NetworkCosts costs;
+    double overhead_ns = 0; ///< Of the processor to start one message, median.
+    /// Half a round trip of one shortest message: what an answer takes.
+    double answer_minimum_ns = 0;
+    double answer_median_ns = 0;
+    std::vector<std::string> notes;
+};
+
+/// One way of a multicast, so that figures compare with the model: less the way of one answer where
+/// answers overlap, half where each is awaited.
+double one_way_ns(const Multicast& multicast, double round_trip_ns, double answer_ns);
+
+/// alpha_p and alpha_r from a line through (messages, time) of the shortest nonblocking messages,
+/// beta from how the slopes of such lines grow with the length. REQUIRES: nonblocking ones of 1 and
+/// of another number of messages of the shortest length, each with samples.
+NetworkFit fit_network(std::span<const Multicast> multicasts);
+
+} // namespace ucg::tools

@@ -1,0 +1,336 @@
+#include "tools/ucg_tune/network_probe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <sched.h>
+#include <set>
+#include <unistd.h>
+
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+using transport::Direction;
+using transport::Message;
+using transport::MessageState;
+using transport::ucx::UcxTransport;
+using transport::ucx::UcxWorker;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kAnswerBytes = 8;
+constexpr std::uint64_t kOrderBytes = 8;
+constexpr std::uint32_t kGroup = 1;
+/// A minimum and a median of fewer say little; they are measured even if time is out.
+constexpr std::size_t kRoundsMin = 5;
+/// More would not move a median that is used with two digits.
+constexpr std::size_t kRoundsMax = 2000;
+/// Longer than any round: a peer that is silent for so long is gone, or its host.
+constexpr std::chrono::seconds kSilence(600);
+
+double ns_between(Clock::time_point start, Clock::time_point end) {
+    return std::chrono::duration<double, std::nano>(end - start).count();
+}
+
+/// All kinds in the order of a round; the same on all ranks.
+std::vector<Multicast> plan_round(const NetworkOptions& options) {
+    std::vector<Multicast> kinds;
+    const std::uint64_t least = *std::min_element(options.bytes.begin(), options.bytes.end());
+    for (const std::uint64_t bytes : std::set(options.bytes.begin(), options.bytes.end())) {
+        for (std::uint32_t messages = 1; messages <= options.messages_max; ++messages) {
+            kinds.push_back({Sending::nonblocking, messages, bytes, {}, {}});
+            if (bytes == least) {
+                kinds.push_back({Sending::blocking, messages, bytes, {}, {}});
+            }
+        }
+    }
+    return kinds;
+}
+
+/// What all ranks have: the transport, and messages numbered alike.
+class Player {
+  public:
+    Player(UcxTransport& transport, const Place& place, const NetworkOptions& options)
+        : transport_(transport), place_(place), kinds_(plan_round(options)),
+          data_(*std::max_element(options.bytes.begin(), options.bytes.end())) {}
+
+  protected:
+    Rank peers() const { return place_.count - 1; }
+    Rank peer_of(std::uint32_t message) const {
+        return 1 + static_cast<Rank>(message % static_cast<std::uint32_t>(peers()));
+    }
+    std::uint16_t step_of(std::uint32_t message) const {
+        return static_cast<std::uint16_t>(message / static_cast<std::uint32_t>(peers()));
+    }
+
+    Message message(Direction direction, Rank peer, std::byte* data, std::uint64_t bytes,
+                    std::uint16_t step) const {
+        Message made;
+        made.data = data;
+        made.bytes = bytes;
+        made.peer = peer;
+        made.sequence = sequence_;
+        made.step = step;
+        made.direction = direction;
+        return made;
+    }
+
+    /// Until the message is there, or nothing has happened for too long.
+    Status await(const Message& message) {
+        Clock::time_point heard = Clock::now();
+        for (std::uint32_t idle = 0; message.state == MessageState::posted;) {
+            if (transport_.progress() > 0) {
+                idle = 0;
+                continue;
+            }
+            ::sched_yield();
+            // A clock in each turn would make the turns longer.
+            if (++idle == 1) {
+                heard = Clock::now();
+            } else if (idle % 4096 == 0 && Clock::now() - heard > kSilence) {
+                return failure(Code::timed_out, "rank {} has been silent for {} seconds",
+                               message.peer, kSilence.count());
+            }
+        }
+        return message.state == MessageState::done ? Status() : transport_.status();
+    }
+
+    UcxTransport& transport_;
+    Place place_;
+    std::vector<Multicast> kinds_;
+    std::vector<std::byte> data_;
+    std::uint32_t sequence_ = 0; ///< Of the multicast, or of the order that begins a round.
+};
+
+class Root : Player {
+  public:
+    Root(UcxTransport& transport, const Place& place, const NetworkOptions& options)
+        : Player(transport, place, options), answers_(options.messages_max),
+          received_(options.messages_max), sends_(options.messages_max) {}
+
+    Result<std::vector<Multicast>> run(double seconds) {
+        // The first round connects, and does not count.
+        if (Status status = round(false); !status.ok()) {
+            return status;
+        }
+        const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                         std::chrono::duration<double>(seconds));
+        for (std::size_t i = 0; i < kRoundsMin || (i < kRoundsMax && Clock::now() < end); ++i) {
+            if (Status status = round(true); !status.ok()) {
+                return status;
+            }
+        }
+        if (Status status = order(0); !status.ok()) {
+            return status;
+        }
+        return std::move(kinds_);
+    }
+
+  private:
+    /// Tells all peers whether a round follows.
+    Status order(std::uint64_t go) {
+        ++sequence_;
+        for (Rank peer = 1; peer < place_.count; ++peer) {
+            Message told =
+                message(Direction::send, peer, reinterpret_cast<std::byte*>(&go), kOrderBytes, 0);
+            transport_.post({&told, 1});
+            if (Status status = await(told); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+
+    Status round(bool counts) {
+        if (Status status = order(1); !status.ok()) {
+            return status;
+        }
+        for (Multicast& kind : kinds_) {
+            ++sequence_;
+            prepare(kind);
+            double issue_ns = 0;
+            const Clock::time_point start = Clock::now();
+            Status status = kind.sending == Sending::blocking ? send_one_by_one(kind)
+                                                              : send_all(kind, issue_ns);
+            const double round_trip_ns = ns_between(start, Clock::now());
+            if (!status.ok() || !(status = finish_sends(kind)).ok()) {
+                return status;
+            }
+            if (counts) {
+                kind.round_trip_ns.push_back(round_trip_ns);
+                kind.issue_ns.push_back(issue_ns);
+            }
+        }
+        return {};
+    }
+
+    /// Answers find their receives posted.
+    void prepare(const Multicast& kind) {
+        for (std::uint32_t i = 0; i < kind.messages; ++i) {
+            answers_[i] =
+                message(Direction::recv, peer_of(i), received_[i].data(), kAnswerBytes, step_of(i));
+            sends_[i] = message(Direction::send, peer_of(i), data_.data(), kind.bytes, step_of(i));
+        }
+        transport_.post({answers_.data(), kind.messages});
+    }
+
+    Status send_all(const Multicast& kind, double& issue_ns) {
+        const Clock::time_point start = Clock::now();
+        transport_.post({sends_.data(), kind.messages});
+        issue_ns = ns_between(start, Clock::now());
+        for (std::uint32_t i = 0; i < kind.messages; ++i) {
+            if (Status status = await(answers_[i]); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+
+    Status send_one_by_one(const Multicast& kind) {
+        for (std::uint32_t i = 0; i < kind.messages; ++i) {
+            transport_.post({&sends_[i], 1});
+            if (Status status = await(answers_[i]); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+
+    Status finish_sends(const Multicast& kind) {
+        for (std::uint32_t i = 0; i < kind.messages; ++i) {
+            if (Status status = await(sends_[i]); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+
+    std::vector<Message> answers_;
+    std::vector<std::array<std::byte, kAnswerBytes>> received_;
+    std::vector<Message> sends_;
+};
+
+class Peer : Player {
+  public:
+    using Player::Player;
+
+    Status run() {
+        for (;;) {
+            std::uint64_t go = 0;
+            ++sequence_;
+            Message told =
+                message(Direction::recv, 0, reinterpret_cast<std::byte*>(&go), kOrderBytes, 0);
+            transport_.post({&told, 1});
+            Status status = await(told);
+            if (!status.ok() || go == 0) {
+                return status;
+            }
+            for (const Multicast& kind : kinds_) {
+                if (status = answer(kind); !status.ok()) {
+                    return status;
+                }
+            }
+        }
+    }
+
+  private:
+    Status answer(const Multicast& kind) {
+        ++sequence_;
+        for (std::uint32_t i = 0; i < kind.messages; ++i) {
+            if (peer_of(i) != place_.rank) {
+                continue;
+            }
+            Message got = message(Direction::recv, 0, data_.data(), kind.bytes, step_of(i));
+            transport_.post({&got, 1});
+            if (Status status = await(got); !status.ok()) {
+                return status;
+            }
+            Message given = message(Direction::send, 0, data_.data(), kAnswerBytes, step_of(i));
+            transport_.post({&given, 1});
+            if (Status status = await(given); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+};
+
+std::string host_name() {
+    std::array<char, 256> name = {};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+/// Rank 0's view of who takes part; the pipeline needs links, not memory.
+void note_places(NetworkResult& result, std::uint32_t messages_max) {
+    const auto& hosts = result.hosts;
+    const auto near = std::count(hosts.begin() + 1, hosts.end(), hosts.front());
+    if (near > 0) {
+        result.notes.push_back(fmt::format(
+            "{} of {} peers are on the host of rank 0 ({}): what was measured is not the network's "
+            "alone",
+            near, hosts.size() - 1, hosts.front()));
+    }
+    if (messages_max > hosts.size() - 1) {
+        result.notes.push_back(fmt::format(
+            "up to {} messages went to {} peers in turn: later messages of a peer share its link "
+            "and processor",
+            messages_max, hosts.size() - 1));
+    }
+}
+
+Status part(UcxWorker& worker, Meeting& meeting) {
+    worker.begin_close();
+    while (!worker.close_progress()) {
+        ::sched_yield();
+    }
+    const Result<std::vector<std::string>> fence = meeting.allgather("");
+    return fence.ok() ? Status() : fence.status();
+}
+
+} // namespace
+
+Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& options) {
+    const Place& place = meeting.place();
+    UCG_ASSERT(place.count >= 2 && options.messages_max >= 2 && options.bytes.size() >= 2);
+    Result<std::vector<std::string>> hosts = meeting.allgather(host_name());
+    Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create({});
+    if (!hosts.ok() || !worker.ok()) {
+        return hosts.ok() ? worker.status() : hosts.status();
+    }
+    const Result<std::vector<std::string>> addresses = meeting.allgather((*worker)->address());
+    if (!addresses.ok()) {
+        return addresses.status();
+    }
+    NetworkResult result;
+    result.hosts = std::move(*hosts);
+    Status status;
+    { // The transport goes before its worker parts.
+        Result<std::unique_ptr<UcxTransport>> transport =
+            UcxTransport::create(**worker, kGroup, place.rank, *addresses);
+        if (!transport.ok()) {
+            return transport.status();
+        }
+        if (place.rank > 0) {
+            status = Peer(**transport, place, options).run();
+        } else {
+            options.progress(fmt::format("multicasts to {} peers", place.count - 1));
+            Result<std::vector<Multicast>> measured =
+                Root(**transport, place, options).run(options.seconds);
+            status = measured.ok() ? Status() : measured.status();
+            if (measured.ok()) {
+                result.multicasts = std::move(*measured);
+                result.fit = fit_network(result.multicasts);
+                result.notes = result.fit.notes;
+                note_places(result, options.messages_max);
+            }
+        }
+    }
+    if (status.ok()) {
+        status = part(**worker, meeting);
+    }
+    return status.ok() ? Result<NetworkResult>(std::move(result)) : status;
+}
+
+} // namespace ucg::tools

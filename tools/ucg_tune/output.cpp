@@ -1,0 +1,99 @@
+#include "tools/ucg_tune/output.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "tools/cli.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
+
+extern char** environ;
+
+namespace ucg::tools {
+
+std::string shown_default_path() {
+    const std::string path = capi::default_profile_path();
+    return path.empty() ? "none here: HOME is not set" : path;
+}
+
+Result<std::string> profile_path(const std::string& output) {
+    std::string path = output.empty() ? capi::default_profile_path() : output;
+    if (path.empty()) {
+        return failure(Code::invalid_argument, "neither XDG_CONFIG_HOME nor HOME is set: name the "
+                                               "profile by --output");
+    }
+    return path;
+}
+
+Status make_folder(const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    return !std::filesystem::create_directories(folder, error) && error
+               ? failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
+                         error.message())
+               : Status();
+}
+
+Result<cost::Profile> existing_profile(const std::string& path) {
+    std::error_code error;
+    if (path == "-" || !std::filesystem::exists(path, error) ||
+        !std::filesystem::is_regular_file(path, error)) {
+        return cost::default_profile();
+    }
+    const Result<std::string> text = read_input(path);
+    if (!text.ok()) {
+        return text.status();
+    }
+    Result<cost::Profile> profile = cost::parse_toml(*text);
+    return profile.ok() ? profile : in_file(path, profile.status());
+}
+
+Status check_plot(const std::string& path) {
+    return path.find_first_of("'\\\n") == std::string::npos
+               ? Status()
+               : failure(Code::invalid_argument,
+                         "--plot: expected a name without quotes and backslashes, found {}", path);
+}
+
+Status draw(const std::string& program) {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        return failure(Code::io_error, "cannot make a pipe: {}", std::strerror(errno));
+    }
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    const std::array<char*, 3> arguments = {const_cast<char*>("gnuplot"), const_cast<char*>("-"),
+                                            nullptr};
+    pid_t process = 0;
+    const int error =
+        ::posix_spawnp(&process, "gnuplot", &actions, nullptr, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[0]);
+    if (error != 0) {
+        ::close(ends[1]);
+        return failure(Code::io_error, "--plot: cannot start gnuplot: {} (Debian: gnuplot-nox)",
+                       std::strerror(error));
+    }
+    std::signal(SIGPIPE, SIG_IGN); // If it dies early, its exit status says so.
+    for (std::size_t done = 0; done < program.size();) {
+        const ssize_t count = ::write(ends[1], program.data() + done, program.size() - done);
+        if (count < 0) {
+            break;
+        }
+        done += static_cast<std::size_t>(count);
+    }
+    ::close(ends[1]);
+    int outcome = 0;
+    ::waitpid(process, &outcome, 0);
+    return outcome == 0 ? Status() : failure(Code::io_error, "--plot: gnuplot failed");
+}
+
+} // namespace ucg::tools

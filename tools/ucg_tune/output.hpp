@@ -1,0 +1,29 @@
+// Where the commands of ucg_tune put what they found.
+#pragma once
+
+#include <string>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::tools {
+
+/// Where UCG finds a profile unasked, or why that is nowhere; for --help.
+std::string shown_default_path();
+
+/// The profile to write: `output`, or the default place if it is empty.
+Result<std::string> profile_path(const std::string& output);
+
+/// The folder of a file, and those above it.
+Status make_folder(const std::string& path);
+
+/// What the file says already; the built-in default if there is none, or for "-".
+Result<cost::Profile> existing_profile(const std::string& path);
+
+/// Is this a name that a gnuplot program can hold between quotes?
+Status check_plot(const std::string& path);
+
+/// Gives a program to gnuplot and waits for it.
+Status draw(const std::string& program);
+
+} // namespace ucg::tools
