@@ -280,6 +280,21 @@ class OpenMpi(Case):
                  if vcluster_test.MPIRUN_NOISE not in line]
         self.assertEqual(sorted(lines), ["n0", "n1", "n2"])
 
+    def test_a_network_of_known_latency_is_measured_over_ucx(self):
+        tune = pathlib.Path(os.environ["VCLUSTER_FORWARDER"]).with_name("ucg_tune")
+        if not tune.exists():
+            self.skipTest(f"{tune} is not built")
+        done = vcluster("run", "--hosts", "3", "--latency", "2ms", "--slots", "1", "--", "mpirun",
+                        "-N", "1", "-x", "UCX_TLS=tcp", str(tune), "network", "--meet", "n0:7177",
+                        "-k", "2", "--bytes", "8,512", "--time", "0.3", "-q", "-o", "/dev/null",
+                        "--format", "json")
+        report = json.loads(done.stdout[done.stdout.index("{"):])
+        self.assertEqual(sorted(report["hosts"]), ["n0", "n1", "n2"])
+        for cast in report["multicasts"]:
+            if (cast["messages"], cast["bytes"]) == (1, 8):
+                # Half of the best round trip over two links.
+                self.assertGreaterEqual(cast["minimum_ns"], 4e6)
+
 
 def reason_to_skip():
     probe = subprocess.run([VCLUSTER, "run", "--hosts", "1", "--latency", "1us", "--", "true"],

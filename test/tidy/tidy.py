@@ -68,6 +68,7 @@ AREAS = {
     "perf": Area(None, frozenset({"ucx"})),
     "perf/collbench": Area((), frozenset({"mpi"})),
     "perf/apps": Area((), frozenset({"mpi"})),
+    "perf/recursive_multiplying": Area((), frozenset({"mpi"})),
     "test": Area(None, frozenset({"ucx", "catch"})),
     "test/mpi": Area((), frozenset({"mpi"})),
     "test/fault": Area((), frozenset({"mpi"})),

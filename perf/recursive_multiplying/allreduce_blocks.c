@@ -1,0 +1,97 @@
+/*
+ * allreduce_blocks: times allreduces in blocks, as Ruefenacht, Bull and Booth do (2017, section
+ * 5.2): a block is some calls in a row after a barrier, and its time the slowest rank's, per call.
+ * Rank 0 prints one time in microseconds a line, and "ok" or "WRONG" at the end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+enum { WARM_UP_BLOCKS = 2 }; /* They connect and plan. */
+
+struct options {
+    int count; /* Doubles. */
+    int calls; /* In a block. */
+    int blocks;
+};
+
+static int parse(struct options* o, int argc, char** argv) {
+    if (argc != 4) {
+        return -1;
+    }
+    o->count = (int)strtol(argv[1], NULL, 10) / (int)sizeof(double);
+    o->calls = (int)strtol(argv[2], NULL, 10);
+    o->blocks = (int)strtol(argv[3], NULL, 10);
+    return o->count > 0 && o->calls > 0 && o->blocks > 0 ? 0 : -1;
+}
+
+static double time_block(const struct options* o, const double* in, double* out) {
+    double start;
+    double mine;
+    double slowest = 0;
+    int i;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    for (i = 0; i < o->calls; ++i) {
+        MPI_Allreduce(in, out, o->count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+    mine = (MPI_Wtime() - start) / o->calls * 1e6;
+    MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return slowest;
+}
+
+static int is_right(const struct options* o, const double* out, int ranks) {
+    int i;
+
+    for (i = 0; i < o->count; ++i) {
+        if (out[i] != (double)ranks * (ranks + 1) / 2 + (double)ranks * i) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int main(int argc, char** argv) {
+    struct options o;
+    double* in;
+    double* out;
+    int rank;
+    int ranks;
+    int right;
+    int i;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (parse(&o, argc, argv) != 0) {
+        if (rank == 0) {
+            fprintf(stderr, "Usage: mpirun ... allreduce_blocks BYTES CALLS BLOCKS\n"
+                            "BYTES: a multiple of 8. Exit status: 0 right, 1 wrong, 2 usage.\n");
+        }
+        MPI_Finalize();
+        return 2;
+    }
+    in = malloc((size_t)o.count * sizeof(*in));
+    out = malloc((size_t)o.count * sizeof(*out));
+    for (i = 0; i < o.count; ++i) {
+        in[i] = rank + 1 + i;
+    }
+    for (i = -WARM_UP_BLOCKS; i < o.blocks; ++i) {
+        double us = time_block(&o, in, out);
+        if (rank == 0 && i >= 0) {
+            printf("%.3f\n", us);
+        }
+    }
+    right = is_right(&o, out, ranks);
+    MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank == 0) {
+        puts(right ? "ok" : "WRONG");
+    }
+    free(in);
+    free(out);
+    MPI_Finalize();
+    return right ? 0 : 1;
+}
