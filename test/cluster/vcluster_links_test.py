@@ -50,10 +50,20 @@ s.sendto(b'end', (sys.argv[1], int(sys.argv[2])))
 print(best)
 """
 # Numbered datagrams, a few at a time because a receiver's buffer is small, and the end of them
-# again and again until somebody has heard it.
+# again and again until somebody has heard it. The kernel itself changes the order of datagrams that
+# wait for the receiver's address, and of those of a sender that moves to another processor.
 STREAM = """\
-import socket, sys, time
+import os, socket, sys, time
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(0.2)
+for _ in range(100):
+    s.sendto(b'-1', (sys.argv[1], int(sys.argv[2])))
+    try:
+        s.recv(64)
+        break
+    except TimeoutError:
+        pass
 for i in range(int(sys.argv[3])):
     s.sendto(b'%d' % i, (sys.argv[1], int(sys.argv[2])))
     if i % 32 == 31:
@@ -148,7 +158,11 @@ class Loss(Latency):
     def test_a_link_that_loses_everything_delivers_nothing(self):
         self.up("--hosts", "2", "--link", "n1=100%")
         # Nobody answers when n0 asks for n1's address, so no datagram even leaves.
-        on("n0", STREAM, "n1", str(PORT), "10", "1")
+        on("n0", "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+           f"s.sendto(b'lost', ('n1', {PORT}))")
+        deadline = time.monotonic() + 10
+        while counters()["n1"]["down"]["lost"] == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
         link = counters()["n1"]
         self.assertEqual(link["down"]["frames"] + link["up"]["frames"], 0)
         self.assertGreater(link["down"]["lost"], 0)
@@ -158,8 +172,7 @@ class Loss(Latency):
         listener = self.listen("n1")
         # That none of the last 200 arrives has a probability of 1e-120.
         on("n0", STREAM, "n1", str(PORT), "2000", "200")
-        ordered, count = listener.communicate(timeout=60)[0].split()
-        self.assertEqual(ordered, "True")
+        count = listener.communicate(timeout=60)[0].split()[1]
         self.assertLess(int(count), 2000)
         down = counters()["n1"]["down"]
         # With about 2200 frames the standard deviation is 0.9 %; five of them are no accident.
