@@ -3,7 +3,7 @@
 from measure import Wrong
 from plot import blocks, draw, quoted
 
-DOUBLING, STOCK = "recursive doubling", "Open MPI"
+DOUBLING, STOCK, MPICH = "recursive doubling", "Open MPI", "MPICH"
 
 
 def _cells(rows):
@@ -16,16 +16,18 @@ def _cells(rows):
 
 def _best(cell):
     """The schedule with the least median that is neither recursive doubling nor stock."""
-    others = [row for name, row in cell.items() if name not in (DOUBLING, STOCK)]
+    others = [row for name, row in cell.items() if name not in (DOUBLING, STOCK, MPICH)]
     return min(others, key=lambda row: row["median_us"], default=cell[DOUBLING])
 
 
 def _lines(path, title, x_name, points):
-    """points: [(x, cell)]: minimum dashed, median solid, a colour for each of three."""
+    """points: [(x, cell)]: minimum dashed, median solid, a colour for each of what is compared."""
     data, plots = {}, []
-    for colour, (name, pick) in enumerate(((DOUBLING, lambda cell: cell[DOUBLING]),
-                                           ("best schedule", _best),
-                                           (STOCK, lambda cell: cell[STOCK])), 1):
+    compared = [(DOUBLING, lambda cell: cell[DOUBLING]), ("best schedule", _best),
+                (STOCK, lambda cell: cell[STOCK])]
+    if all(MPICH in cell for _, cell in points):
+        compared.append((MPICH, lambda cell: cell[MPICH]))
+    for colour, (name, pick) in enumerate(compared, 1):
         picked = [(x, pick(cell)) for x, cell in points]
         data[name] = [f"{x} {row['minimum_us']} {row['median_us']}" for x, row in picked]
         index = len(data) - 1
@@ -68,7 +70,8 @@ def _distributions(path, cell, ranks):
     tics = ", ".join(f"{quoted(name)} {index}" for index, name in enumerate(data))
     draw(path, f"Blocks of {ranks} ranks", blocks(data)
          + f"set style fill solid 0.3 border\nset boxwidth 0.4\nset xtics ({tics}) noenhanced "
-         "rotate by -25\nset ylabel 'us'\nset yrange [0:*]\nplot " + ", ".join(plots) + "\n")
+         f"rotate by -25\nset xrange [-0.6:{len(data) - 0.4}]\nset ylabel 'us'\n"
+         "set yrange [0:*]\nplot " + ", ".join(plots) + "\n")
 
 
 def draw_all(prefix, rows):
