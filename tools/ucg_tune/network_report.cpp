@@ -152,7 +152,7 @@ std::string to_gnuplot(const NetworkResult& result, const std::string& path) {
                           double above_ns) {
         const double further =
             network.alpha_r_ns + static_cast<double>(least) * network.beta_ns_per_byte;
-        append(curves, "{} + {} * x lc 1 dt {} title '{}: {:.3g} us + b {:.3g} us'{}",
+        append(curves, "{} + {} * x lc 1 dt {} title '{}: {:.1f} us + b {:.1f} us'{}",
                (network.alpha_p_ns + above_ns) / 1000, further / 1000, dash, what,
                network.alpha_p_ns / 1000, further / 1000, dash == 2 ? ", " : "");
     };
