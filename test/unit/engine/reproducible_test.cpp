@@ -84,7 +84,8 @@ void everywhere(Rank ranks, const topo::Placement* reproducible, Check check) {
                 INFO("layout " << static_cast<int>(layout) << ", prices "
                                << static_cast<int>(prices) << ", staging " << staging);
                 check(Facts{placement, profile,
-                            plan::shared_memory(placement, profile, staging, false), reproducible});
+                            plan::shared_memory(placement, profile, staging, false), 1,
+                            reproducible});
             }
         }
     }
