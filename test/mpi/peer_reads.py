@@ -3,10 +3,10 @@
 
 usage: peer_reads.py COMPONENT-FOLDER PROGRAM HEAP-LIBRARY RANKS...
 
-Every case of differential.py runs with each of these algorithms. Runs differ in how much memory
-the ranks share, in whether libucg_heap.so is preloaded (then some buffers of a call are read in
-place and others by way of windows, other ones on each rank), and in the sockets that ranks believe
-they are on.
+Every case of differential.py runs with these algorithms, each on the odd or on the even numbers of
+ranks. Runs differ in how much memory the ranks share, in whether libucg_heap.so is preloaded (then
+some buffers of a call are read in place and others by way of windows, other ones on each rank), and
+in the sockets that ranks believe they are on.
 """
 
 import os
@@ -83,15 +83,15 @@ def compare_run(checks, launcher, program, ranks, prefix, run):
 
 
 def compare(checks, launcher, program, heap, ranks, folder):
-    """All algorithms on one number of ranks; the other parameters take turns."""
+    """Every other algorithm, which ones depends on the ranks being odd; the rest takes turns."""
     theirs = differential.run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
     # The packages are made of CPUs 0 and 1.
     sockets = LAYOUTS if {0, 1} <= os.sched_getaffinity(0) else ["one"]
-    for turn, rows in enumerate(ROWS):
+    for turn, rows in enumerate(ROWS[ranks % 2::2]):
         needy = not NEEDS_SOCKETS.isdisjoint(rows.values())
         layouts = sockets[:2] if needy else sockets
         run = (rows, STAGINGS[(turn + ranks) % len(STAGINGS)],
-               layouts[(turn // 2 + ranks) % len(layouts)], heap if (turn + ranks) % 2 else "")
+               layouts[(turn + ranks // 2) % len(layouts)], heap if (turn + ranks // 2) % 2 else "")
         ours = compare_run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", run)
         if theirs is None or ours is None:
             continue
