@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy on sources, but not on those that were clean before with the same contents.
+
+usage: clang_tidy.py BUILD-DIRECTORY JOBS SOURCE...
+
+What a source is judged by: its text, that of the project's headers which it includes, as the build
+has recorded them, its definitions, .clang-tidy and the version of clang-tidy. A stamp for each
+clean judgement lies below $XDG_CACHE_HOME or ~/.cache; a finding leaves none. Run it in the root of
+the project, after a build.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+TOOL = "clang-tidy"
+
+
+def stamps():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(base, "ucg", "clang-tidy")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+def recorded_headers(build):
+    """{object: project files that it was made of}, by ninja's log of dependencies."""
+    text = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True,
+                          check=True).stdout
+    headers, current = {}, None
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            current = headers.setdefault(line.split(": #deps")[0], [])
+        elif line.strip():
+            path = os.path.normpath(os.path.join(build, line.strip()))
+            if not os.path.isabs(line.strip()) and not path.startswith(".."):
+                current.append(path)
+    return headers
+
+
+def commands(build):
+    """{source: (object, definitions)} of everything that is compiled."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    found = {}
+    for entry in entries:
+        source = os.path.relpath(os.path.join(entry["directory"], entry["file"]))
+        words = [word for word in shlex.split(entry["command"]) if word.startswith(("-D", "-std"))]
+        found.setdefault(source, (entry["output"], words))
+    return found
+
+
+def key_of(source, command, headers, common):
+    """None for what the build knows nothing of: it is judged every time."""
+    output, words = command
+    if output not in headers:
+        return None
+    digest = hashlib.sha256(common)
+    digest.update(" ".join(words).encode())
+    for path in [source, *sorted(set(headers[output]))]:
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                digest.update(path.replace(os.sep, "/").encode() + b"\0" + file.read())
+    return digest.hexdigest()
+
+
+def judge(build, source, stamp):
+    """What clang-tidy has to say; nothing leaves a stamp."""
+    done = subprocess.run([TOOL, "-quiet", "-p", build, source], capture_output=True, text=True,
+                          check=False)
+    if done.returncode == 0 and not done.stdout.strip():
+        if stamp:
+            with open(stamp, "w", encoding="utf-8"):
+                pass
+        return ""
+    return done.stdout + done.stderr
+
+
+def main():
+    build, jobs, *sources = sys.argv[1:]
+    with open(".clang-tidy", "rb") as file:
+        common = file.read()
+    common += subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
+    known, headers, folder = commands(build), recorded_headers(build), stamps()
+    due = []
+    for source in sources:
+        if source in known:  # Only what is compiled can be looked at.
+            key = key_of(source, known[source], headers, common)
+            stamp = key and os.path.join(folder, key)
+            if not stamp or not os.path.exists(stamp):
+                due.append((source, stamp))
+    print(f"{len(due)} of {len(sources)} sources to look at", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
+        findings = list(pool.map(lambda item: judge(build, *item), due))
+    for text in filter(None, findings):
+        print(text)
+    return 1 if any(findings) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
