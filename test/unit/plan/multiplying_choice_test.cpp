@@ -270,7 +270,7 @@ TEST_CASE("multiplying: the cheapest of all is what its parts say", "[multiplyin
     }
 }
 
-TEST_CASE("multiplying: the choice is close to the cheapest of all", "[multiplying]") {
+TEST_CASE("multiplying: the choice is close to the cheapest of all", "[multiplying][thorough]") {
     compare_all(512, {521, 529, 625, 720, 729, 840, 961, 1009, 1023, 1024});
 }
 

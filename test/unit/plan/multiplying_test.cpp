@@ -56,7 +56,8 @@ TEST_CASE("multiplying: all schedules to 64 ranks are proved", "[.exhaustive][mu
     }
 }
 
-TEST_CASE("multiplying: what is chosen for large primes is proved", "[multiplying][proof]") {
+TEST_CASE("multiplying: what is chosen for large primes is proved",
+          "[multiplying][proof][thorough]") {
     for (const Rank count : kPrimes) {
         for (const Prices prices : kPrices) {
             if (count > 600 && prices != Prices::usual) {

@@ -64,7 +64,8 @@ Spread spread_of(const std::string& schedule, const cost::PipeliningPostal& mode
 
 } // namespace
 
-TEST_CASE("sim: every product to 256 ranks costs the sum of its phases", "[sim][multiplying]") {
+TEST_CASE("sim: every product to 256 ranks costs the sum of its phases",
+          "[sim][multiplying][thorough]") {
     const cost::PipeliningPostal model = {.alpha_p_ns = 400,
                                           .alpha_r_ns = 100,
                                           .beta_ns_per_byte = 0.5,
