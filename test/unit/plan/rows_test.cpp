@@ -81,10 +81,12 @@ unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank c
 
 } // namespace
 
-TEST_CASE("plan: every row is proved for awkward sizes and roots and layouts", "[plan][proof]") {
+namespace {
+
+void prove_counts(std::initializer_list<Rank> counts) {
     for (const Algorithm& row : algorithms()) {
         unsigned proved = 0;
-        for (const Rank count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17}) {
+        for (const Rank count : counts) {
             for (const Layout layout : kLayouts) {
                 const auto prices = kPrices[static_cast<std::size_t>(count) % std::size(kPrices)];
                 proved += prove_layout(row, layout, prices, count);
@@ -93,6 +95,17 @@ TEST_CASE("plan: every row is proved for awkward sizes and roots and layouts", "
         INFO(graph::name(row.collective) << " " << row.name);
         CHECK(proved > 0);
     }
+}
+
+} // namespace
+
+TEST_CASE("plan: every row is proved for four and six ranks", "[plan][proof]") {
+    prove_counts({4, 6});
+}
+
+TEST_CASE("plan: every row is proved for awkward sizes and roots and layouts",
+          "[plan][proof][thorough]") {
+    prove_counts({1, 2, 3, 5, 7, 8, 9, 12, 13, 16, 17});
 }
 
 TEST_CASE("plan: every row is proved for every size to 64", "[.exhaustive]") {

@@ -50,7 +50,7 @@ TEST_CASE("transport/ucx: a process with room finds it and keeps nothing", "[ucx
     CHECK(open_now() == before);
 }
 
-TEST_CASE("transport/ucx: no room, no UCX, and the limit is named", "[ucx]") {
+TEST_CASE("transport/ucx: no room, no UCX, and the limit is named", "[ucx][limits]") {
     const struct {
         int resource;
         rlim_t value;
