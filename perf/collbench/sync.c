@@ -4,7 +4,7 @@
 
 #include "collbench.h"
 
-enum { LINE = 64, PING_PONGS = 2000 };
+enum { LINE = 64, PING_PONGS = 2000, POLLS_BEFORE_PROGRESS = 10000, POLLS_BEFORE_YIELD = 1000 };
 
 struct shared {
     _Alignas(LINE) atomic_int arrived;
@@ -14,6 +14,7 @@ struct shared {
 
 struct sync {
     MPI_Win window;
+    MPI_Comm comm;
     struct shared* shared;
     int rank;
     int size;
@@ -24,6 +25,7 @@ struct sync* sync_create(MPI_Comm comm) {
     MPI_Aint bytes;
     int unit;
 
+    s->comm = comm;
     MPI_Comm_rank(comm, &s->rank);
     MPI_Comm_size(comm, &s->size);
     bytes = s->rank == 0 ? (MPI_Aint)sizeof(struct shared) : 0;
@@ -43,6 +45,22 @@ void sync_free(struct sync* s) {
     free(s);
 }
 
+/* A rank may still be inside an operation that its peers have left, waiting for what only their
+ * calls of MPI bring about (pml ucx with pending sends). So one that waits for long calls MPI. */
+static void wait_for_generation(struct sync* s, int left, int yield) {
+    int polls = 0;
+    int flag;
+
+    while (atomic_load_explicit(&s->shared->generation, memory_order_acquire) == left) {
+        if (++polls % POLLS_BEFORE_PROGRESS == 0) {
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &flag, MPI_STATUS_IGNORE);
+        }
+        if (yield) {
+            sched_yield();
+        }
+    }
+}
+
 void sync_barrier(struct sync* s, int yield) {
     int generation = atomic_load_explicit(&s->shared->generation, memory_order_acquire);
 
@@ -51,8 +69,15 @@ void sync_barrier(struct sync* s, int yield) {
         atomic_store_explicit(&s->shared->generation, generation + 1, memory_order_release);
         return;
     }
-    while (atomic_load_explicit(&s->shared->generation, memory_order_acquire) == generation) {
-        if (yield) {
+    wait_for_generation(s, generation, yield);
+}
+
+/* Two ranks that share a processor would wait for each other's time slice to end: they yield. */
+static void wait_for_ball(const struct sync* s, int ball) {
+    int polls = 0;
+
+    while (atomic_load_explicit(&s->shared->ball, memory_order_acquire) < ball) {
+        if (++polls % POLLS_BEFORE_YIELD == 0) {
             sched_yield();
         }
     }
@@ -69,8 +94,7 @@ double sync_ping_pong_ns(struct sync* s) {
         if (s->rank == i % 2) {
             atomic_store_explicit(&s->shared->ball, base + i + 1, memory_order_release);
         } else {
-            while (atomic_load_explicit(&s->shared->ball, memory_order_acquire) <= base + i) {
-            }
+            wait_for_ball(s, base + i + 1);
         }
     }
     sync_barrier(s, 1);
