@@ -3,10 +3,11 @@
 //
 // Threads: exactly one sender and one receiver, in two processes or two threads.
 // Layout (RingShape): the receiver's credit, the sender's receipt for messages of the other
-// direction, then `depth` slots of one cache line each, then `depth` payload buffers of
-// `slot_bytes`. Invariants, argued in PROTOCOL.md: a cache line has one writer; a slot and its
-// buffer belong to the sender from the receiver's release of turn t - depth to the sender's
-// publication of turn t, and to the receiver otherwise; memory of zeros is an empty ring.
+// direction and its words for copying those jointly, then `depth` slots of one cache line each,
+// then `depth` payload buffers of `slot_bytes`. Invariants, argued in PROTOCOL.md: a cache line has
+// one writer; a slot and its buffer belong to the sender from the receiver's release of turn t -
+// depth to the sender's publication of turn t, and to the receiver otherwise; memory of zeros is an
+// empty ring.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "shm/copy.hpp"
+#include "shm/joint_copy.hpp"
+#include "shm/peer_copy.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::shm {
@@ -24,18 +28,30 @@ namespace ucg::shm {
 /// Bytes of a message that travel in the slot's line itself, beside the word that announces them.
 inline constexpr std::uint64_t kInlineBytes = 40;
 
+/// What a sender offers to do for messages that it announces.
+struct Help {
+    bool mapped = false;   ///< Copy a part into the receiver's segment.
+    bool anywhere = false; ///< Into any memory of the receiver's.
+};
+
 /// One line carries payload and turn together: a short message costs one transfer between caches.
 struct alignas(kCacheLine) RingSlot {
     std::atomic<std::uint64_t> turn; ///< n + 1 once the n-th fragment of the ring is there.
     std::uint64_t tag;               ///< The message's name; the ring does not look at it.
     std::uint64_t bytes;             ///< Of the whole message, in each of its fragments; with
-                                     ///< kElsewhere, `payload` is its address at the sender.
+                                     ///< kElsewhere, `payload` says where it is (RemoteBytes).
     std::array<std::byte, kInlineBytes> payload;
 };
 static_assert(sizeof(RingSlot) == kCacheLine);
 
 /// Marks a message that stays in the sender's own memory, where the receiver reads it.
 inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
+/// And one of which the sender copies a part if it is let: to the receiver's segment, or to its
+/// private memory as well.
+inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
+inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites;
+static_assert(sizeof(RemoteBytes) <= kInlineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
 /// How many fragments the receiver has done with. Alone on two lines, since processors fetch lines
@@ -60,7 +76,9 @@ struct RingShape {
     std::uint64_t ring_bytes() const {
         return head_bytes() + depth * (sizeof(RingSlot) + std::uint64_t{slot_bytes});
     }
-    static constexpr std::uint64_t head_bytes() { return sizeof(RingCredit) + sizeof(RingReceipt); }
+    static constexpr std::uint64_t head_bytes() {
+        return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(JointCopy);
+    }
     bool operator==(const RingShape&) const = default;
 };
 
@@ -85,9 +103,10 @@ class RingSender {
     RingSender() = default;
     /// `ring`: where the receiver's ring is mapped here, cache-line aligned. `reverse`: the own
     /// ring for messages of that receiver.
-    RingSender(std::byte* ring, const std::byte* reverse, const RingShape& shape)
+    RingSender(std::byte* ring, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<const RingReceipt*>(reverse + sizeof(RingCredit))),
+          joint_(reinterpret_cast<JointCopy*>(reverse + sizeof(RingCredit) + sizeof(RingReceipt))),
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())),
           buffers_(ring + RingShape::head_bytes() + shape.depth * sizeof(RingSlot)), shape_(shape) {
     }
@@ -127,17 +146,22 @@ class RingSender {
         return receiver_reads_;
     }
 
-    /// Announces a message that stays where it is until taken(the turn that this returns).
-    /// REQUIRES: !full(), receiver_reads().
-    std::uint64_t announce(std::uint64_t tag, const std::byte* data, std::uint64_t message_bytes) {
+    /// Announces a message that stays at `data` until taken(the turn that this returns).
+    /// REQUIRES: !full(), and `data` lies in a segment or receiver_reads().
+    std::uint64_t announce(std::uint64_t tag, const RemoteBytes& data, std::uint64_t message_bytes,
+                           const Help& help) {
         RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
         std::memcpy(slot.payload.data(), &data, sizeof(data));
         slot.tag = tag;
-        slot.bytes = message_bytes | kElsewhere;
+        slot.bytes = message_bytes | kElsewhere | (help.mapped ? kSenderHelps : 0) |
+                     (help.anywhere ? kSenderWrites : 0);
         ++sent_;
         slot.turn.store(sent_, std::memory_order_release);
         return sent_;
     }
+
+    /// Of the message announced first of those that are not taken.
+    JointCopy& joint() { return *joint_; }
 
     /// The receiver has read the message announced in that turn.
     bool taken(std::uint64_t turn) const {
@@ -147,6 +171,7 @@ class RingSender {
   private:
     RingCredit* credit_ = nullptr;
     const RingReceipt* receipt_ = nullptr;
+    JointCopy* joint_ = nullptr;
     RingSlot* slots_ = nullptr;
     std::byte* buffers_ = nullptr;
     RingShape shape_;
@@ -164,6 +189,7 @@ class RingReceiver {
     RingReceiver(std::byte* ring, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<RingReceipt*>(reverse + sizeof(RingCredit))),
+          joint_(reinterpret_cast<JointCopy*>(reverse + sizeof(RingCredit) + sizeof(RingReceipt))),
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())),
           buffers_(ring + RingShape::head_bytes() + shape.depth * sizeof(RingSlot)), shape_(shape) {
     }
@@ -173,17 +199,26 @@ class RingReceiver {
 
     /// Of the message whose fragment is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }
-    std::uint64_t message_bytes() const { return head().bytes & ~kElsewhere; }
+    std::uint64_t message_bytes() const { return head().bytes & ~kMessageFlags; }
+    std::uint64_t turn() const { return received_ + 1; }
 
-    /// Where the message is in the sender's memory; null if it comes by the ring.
-    /// REQUIRES: ready().
-    const std::byte* elsewhere() const {
-        const std::byte* data = nullptr;
-        if ((head().bytes & kElsewhere) != 0) {
-            std::memcpy(&data, head().payload.data(), sizeof(data));
+    /// Where the message is, if it does not come by the ring. REQUIRES: ready().
+    std::optional<RemoteBytes> elsewhere() const {
+        if ((head().bytes & kElsewhere) == 0) {
+            return std::nullopt;
         }
+        RemoteBytes data;
+        std::memcpy(&data, head().payload.data(), sizeof(data));
         return data;
     }
+
+    /// Does the sender of the message at the head copy a part of it to that place?
+    bool sender_helps(const RemoteBytes& target) const {
+        return (head().bytes & (target.place != 0 ? kSenderHelps : kSenderWrites)) != 0;
+    }
+
+    /// Of the message at the head, while that is elsewhere.
+    JointCopy& joint() { return *joint_; }
 
     /// Tells the sender that its memory can be read.
     void offer_reading() { credit_->reads_sender.store(1, std::memory_order_release); }
@@ -232,6 +267,7 @@ class RingReceiver {
 
     RingCredit* credit_ = nullptr;
     RingReceipt* receipt_ = nullptr;
+    JointCopy* joint_ = nullptr;
     const RingSlot* slots_ = nullptr;
     const std::byte* buffers_ = nullptr;
     RingShape shape_;

@@ -2,84 +2,27 @@
 // as between processes, where a thread sanitizer can follow it.
 #include <chrono>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "shm/shm.hpp"
+#include "test/ranks/shm_group.hpp"
 #include "test/ranks/shm_pattern.hpp"
-#include "test/support/catch.hpp"
-#include "ucg_coll/transport/shm/shm.hpp"
 
 namespace {
 
 using namespace ucg;
 using transport::Message;
 using transport::MessageState;
+using Group = test::ShmGroup;
+using test::filled;
+using test::first_ranks;
+using test::kRecv;
+using test::kSend;
+using test::message;
 using transport::ShmAddress;
 using transport::ShmOptions;
 using transport::ShmTransport;
-
-/// All ranks of a group, in one process. Transports go before heaps.
-struct Group {
-    std::vector<std::unique_ptr<shm::Heap>> heaps;
-    std::vector<std::unique_ptr<ShmTransport>> transports;
-
-    Group(const std::vector<Rank>& ranks, const ShmOptions& options) {
-        std::vector<ShmAddress> addresses;
-        for (std::size_t i = 0; i < ranks.size(); ++i) {
-            auto heap = shm::Heap::create({std::uint64_t{1} << 26});
-            REQUIRE(heap.ok());
-            heaps.push_back(std::move(*heap));
-            auto made = ShmTransport::create(*heaps.back(), ranks, static_cast<Rank>(i), options);
-            REQUIRE(made.ok());
-            transports.push_back(std::move(*made));
-            addresses.push_back(transports.back()->address());
-        }
-        std::vector<Status> outcome(ranks.size());
-        run([&](std::size_t i) { outcome[i] = transports[i]->connect(addresses); });
-        for (const Status& status : outcome) {
-            INFO(status.message());
-            REQUIRE(status.ok());
-        }
-    }
-
-    template <typename Body>
-    void run(Body body) {
-        std::vector<std::thread> threads;
-        for (std::size_t i = 0; i < transports.size(); ++i) {
-            threads.emplace_back(body, i);
-        }
-        for (std::thread& thread : threads) {
-            thread.join();
-        }
-    }
-};
-
-std::vector<Rank> first_ranks(Rank count) {
-    std::vector<Rank> ranks(static_cast<std::size_t>(count));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return ranks;
-}
-
-Message message(transport::Direction direction, Rank peer, std::vector<std::byte>& data,
-                std::uint32_t sequence, std::uint16_t step = 0) {
-    Message m;
-    m.data = data.data();
-    m.bytes = data.size();
-    m.peer = peer;
-    m.sequence = sequence;
-    m.step = step;
-    m.direction = direction;
-    return m;
-}
-constexpr auto kSend = transport::Direction::send;
-constexpr auto kRecv = transport::Direction::recv;
-
-std::vector<std::byte> filled(std::uint64_t bytes, int value) {
-    return std::vector<std::byte>(bytes, static_cast<std::byte>(value));
-}
 
 /// Moves all sides in turn, in this thread, often enough for all that these tests post.
 void settle(Group& group) {

@@ -66,6 +66,12 @@ struct CmaModel {
     bool operator==(const CmaModel&) const = default;
 };
 
+/// The same of bytes that lie where the peer has them mapped: no system call, which is what makes
+/// short ones cheaper to copy twice.
+inline constexpr std::uint64_t kMappedBytesMin = 8 << 10;
+/// Longer messages that are copied once are copied by both ends together.
+inline constexpr std::uint64_t kJointCopyBytesMin = 32 << 10;
+
 /// How long until a waiting rank runs.
 struct WakeModel {
     double yield_switch_ns = 0;   ///< sched_yield between two ranks of one CPU, per switch.

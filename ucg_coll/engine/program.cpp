@@ -49,6 +49,7 @@ class Lowering {
         if (Status status = find_memory(); !status.ok()) {
             return status;
         }
+        find_worked_on();
         program_.input_bytes = schedule_.input_bytes;
         program_.output_bytes = schedule_.output_bytes;
         program_.scratch_bytes = schedule_.scratch_bytes;
@@ -88,6 +89,20 @@ class Lowering {
             result.owner = slice.owner;
         }
         return result;
+    }
+
+    /// Marks the messages that a reduction waits for.
+    void find_worked_on() {
+        worked_on_.resize(schedule_.ops.size());
+        for (std::uint32_t i = 0; i < schedule_.ops.size(); ++i) {
+            if (schedule_.ops[i].kind != OpKind::reduce) {
+                continue;
+            }
+            const graph::IndexRange range = graph::dependency_range(schedule_, i);
+            for (std::uint32_t k = range.first; k < range.last; ++k) {
+                worked_on_[schedule_.dependencies[k].op] = true;
+            }
+        }
     }
 
     void lower_repeat(const Repeat& repeat) {
@@ -197,6 +212,7 @@ class Lowering {
         message.channel = channel_of(op);
         message.plan = plan_;
         message.direction = is_outgoing(op) ? Direction::send : Direction::recv;
+        message.worked_on = worked_on_[static_cast<std::size_t>(&op - schedule_.ops.data())];
         program_.slots.insert(program_.slots.end(), plan.mask + 1U, message);
     }
 
@@ -293,6 +309,7 @@ class Lowering {
     std::uint16_t plan_;
     Program program_;
     std::vector<std::uint32_t> message_of_op_;
+    std::vector<bool> worked_on_; // Index: op; meaningful for messages.
     std::map<StepKey, std::uint16_t> steps_;
     std::map<StepKey, std::uint16_t> per_iteration_;
     std::set<std::uint32_t> known_done_; // Slots that an earlier instruction has waited for.

@@ -44,7 +44,8 @@ double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsig
     if (depth == 0) {
         return 0;
     }
-    return link.message_ns(bytes) + (depth - 1) * link.passing_on_ns(bytes) +
+    return link.message_ns(bytes, Sender::waits) +
+           (depth - 1) * link.passing_on_ns(bytes, Sender::waits) +
            depth * (radix - 2) * link.busy_ns(bytes);
 }
 

@@ -35,7 +35,7 @@ double cost_ns(const Facts& facts, const graph::Request& request, double read_ns
     const Strips strips = strips_of(facts, request);
     // One strip has to be there before the first can be read.
     return publish_ns(facts, std::min(strips.strip_bytes, request.bytes)) + 2 * tree_ns +
-           std::max(read_ns, publish_ns(facts, request.bytes)) +
+           std::max({read_ns, link.copy_ns(request.bytes), publish_ns(facts, request.bytes)}) +
            static_cast<double>(strips.count()) * link.busy_ns(0);
 }
 

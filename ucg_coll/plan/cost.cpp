@@ -5,42 +5,72 @@
 #include <numeric>
 
 namespace ucg::plan {
+namespace {
+
+/// Buffers that peers have mapped are copied once without the kernel.
+cost::CmaModel single_copies(const Facts& facts, topo::Distance distance) {
+    cost::CmaModel model = facts.profile.memory.cma;
+    if (distance == topo::Distance::network) {
+        model.permitted = false;
+    } else if (facts.shared.in_place) {
+        model.permitted = true;
+        model.fixed_ns = 0;
+        model.bytes_min = std::min(model.bytes_min, cost::kMappedBytesMin);
+    }
+    return model;
+}
+
+} // namespace
 
 Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
-    : memory_(facts.profile.memory), model_(facts.profile.level(distance)), cma_(memory_.cma),
+    : memory_(facts.profile.memory), model_(facts.profile.level(distance)),
+      cma_(single_copies(facts, distance)), senders_help_(facts.ranks_per_cpu <= 1),
       copy_per_byte_ns_(facts.profile.copy_per_byte_ns),
       reduce_per_byte_ns_(facts.profile.reduce_per_byte_ns),
       reduce_fixed_ns_(facts.profile.reduce_fixed_ns) {
     model_.latency_ns += turn_ns(facts.profile, facts.ranks_per_cpu);
-    cma_.permitted = cma_.permitted && distance != topo::Distance::network;
     model_.gap_ns *= sharers;
     model_.gap_per_byte_ns *= sharers;
 }
 
-/// The sender announces, the receiver copies and gives a receipt.
-double Link::single_copy_ns(double copy_ns) const {
-    return 2 * cost::message_ns(model_, 0) + copy_ns;
-}
-
 /// What does not fit the caches comes no faster than any copy there.
-double Link::kernel_copy_ns(std::uint64_t bytes, double per_byte_ns) const {
+double Link::single_copy_ns(std::uint64_t bytes, double per_byte_ns) const {
     const double copied_ns = memory_.cache_for(2 * bytes).copy_per_byte_ns;
     return cma_.fixed_ns + static_cast<double>(bytes) * std::max(per_byte_ns, copied_ns);
 }
 
-double Link::message_ns(std::uint64_t bytes) const {
-    return single_copy(bytes) ? single_copy_ns(kernel_copy_ns(bytes, cma_.per_byte_ns))
+/// The sender announces, the receiver copies, alone or both together, and gives a receipt.
+double Link::announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const {
+    const bool both = sender == Sender::waits && senders_help_ && bytes > cost::kJointCopyBytesMin;
+    return 2 * cost::message_ns(model_, 0) +
+           single_copy_ns(both ? divide_up(bytes, 2) : bytes, per_byte_ns);
+}
+
+double Link::message_ns(std::uint64_t bytes, Sender sender) const {
+    return single_copy(bytes) ? announced_ns(bytes, cma_.per_byte_ns, sender)
                               : cost::message_ns(model_, bytes);
 }
 
-double Link::passing_on_ns(std::uint64_t bytes) const {
-    return single_copy(bytes) ? single_copy_ns(kernel_copy_ns(bytes, cma_.written_per_byte_ns))
+double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
+    return single_copy(bytes) ? announced_ns(bytes, cma_.written_per_byte_ns, sender)
                               : cost::message_ns(model_, bytes);
+}
+
+/// By single copies every rank copies its own block while the root, with its own copied, helps.
+double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes) const {
+    if (!single_copy(block_bytes) || !senders_help_) {
+        return copy_ns(block_bytes) + message_ns(block_bytes) + (count - 2) * busy_ns(block_bytes);
+    }
+    const double each_ns = single_copy_ns(block_bytes, cma_.per_byte_ns);
+    const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
+    return 2 * cost::message_ns(model_, 0) +
+           (count - 2) * std::max(model_.overhead_ns, model_.gap_ns) +
+           std::max(each_ns, all_ns / count);
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
     if (single_copy(bytes)) {
-        return kernel_copy_ns(bytes, cma_.per_byte_ns);
+        return single_copy_ns(bytes, cma_.per_byte_ns);
     }
     return std::max(model_.overhead_ns, model_.gap_ns) +
            static_cast<double>(bytes) * model_.gap_per_byte_ns;
@@ -48,7 +78,7 @@ double Link::busy_ns(std::uint64_t bytes) const {
 
 double Link::relay_ns(std::uint64_t bytes) const {
     if (single_copy(bytes)) {
-        return kernel_copy_ns(bytes, cma_.written_per_byte_ns);
+        return single_copy_ns(bytes, cma_.written_per_byte_ns);
     }
     return std::max(2 * model_.overhead_ns, model_.gap_ns) +
            static_cast<double>(bytes) * model_.gap_per_byte_ns;

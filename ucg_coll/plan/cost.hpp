@@ -11,6 +11,12 @@
 
 namespace ucg::plan {
 
+/// What the sender of a long message does until it is copied.
+enum class Sender : std::uint8_t {
+    busy,  ///< Copies a message of its own, as in an exchange, or computes.
+    waits, ///< Nothing else: it copies a part, where each rank has a processor.
+};
+
 /// The links of one team: the profile's level of its widest distance.
 class Link {
   public:
@@ -20,9 +26,11 @@ class Link {
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.
-    double message_ns(std::uint64_t bytes) const;
+    double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
     /// The same of bytes that the sender has only just received or computed, and its cache holds.
-    double passing_on_ns(std::uint64_t bytes) const;
+    double passing_on_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
+    /// A root has a message to or from each of `count` - 1 others, and copies a block of its own.
+    double root_blocks_ns(Rank count, std::uint64_t block_bytes) const;
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between two messages that a rank receives and passes on.
@@ -38,16 +46,17 @@ class Link {
     double copy_ns(std::uint64_t bytes) const;
 
   private:
-    /// Is a message of that length copied once, by the kernel?
+    /// Is a message of that length copied once?
     bool single_copy(std::uint64_t bytes) const {
         return cma_.permitted && bytes >= cma_.bytes_min;
     }
-    double single_copy_ns(double copy_ns) const;
-    double kernel_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
+    double announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const;
+    double single_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
 
     const cost::MemoryModel& memory_; ///< The profile's.
     cost::LogGp model_;
-    cost::CmaModel cma_; ///< Not permitted across hosts.
+    cost::CmaModel cma_; ///< Not permitted across hosts; no system call where buffers are mapped.
+    bool senders_help_;
     double copy_per_byte_ns_;
     double reduce_per_byte_ns_;
     double reduce_fixed_ns_;

@@ -41,8 +41,7 @@ double gather_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes)
     if (count == 1) {
         return link.copy_ns(block_bytes);
     }
-    return link.copy_ns(block_bytes) + link.message_ns(block_bytes) +
-           (count - 2) * link.busy_ns(block_bytes);
+    return link.root_blocks_ns(count, block_bytes);
 }
 
 const Algorithm kGatherLinear = {

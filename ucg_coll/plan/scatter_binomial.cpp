@@ -66,7 +66,7 @@ double scatter_binomial_ns(const Link& link, Rank count, std::uint64_t block_byt
     const auto ranks = static_cast<std::uint64_t>(count);
     double ns = link.copy_ns(block_bytes);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
-        ns += link.message_ns(std::min(distance, ranks - distance) * block_bytes);
+        ns += link.message_ns(std::min(distance, ranks - distance) * block_bytes, Sender::waits);
     }
     return ns;
 }

@@ -43,8 +43,7 @@ double scatter_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes
     if (count == 1) {
         return link.copy_ns(block_bytes);
     }
-    return link.copy_ns(block_bytes) + link.message_ns(block_bytes) +
-           (count - 2) * link.busy_ns(block_bytes);
+    return link.root_blocks_ns(count, block_bytes);
 }
 
 const Algorithm kScatterLinear = {

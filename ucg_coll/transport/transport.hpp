@@ -40,6 +40,9 @@ struct Message {
     std::uint16_t plan = 0;
     std::uint8_t channel = 0; ///< kDataChannel or kSignalChannel
     Direction direction = Direction::send;
+    /// recv: what comes is worked on at once, so it should come into this processor's cache. Else
+    /// others may bring it.
+    bool worked_on = false;
     MessageState state = MessageState::idle; ///< Written by the transport once posted.
     std::uint64_t moved = 0;                 ///< Transport's own: bytes already moved.
     Message* next = nullptr;                 ///< Transport's own: queue link.

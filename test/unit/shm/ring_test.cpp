@@ -136,17 +136,22 @@ TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "
     REQUIRE(sender.receiver_reads());
 
     const auto data = numbered(1000);
-    const std::uint64_t turn = sender.announce(9, data.data(), data.size());
+    const RemoteBytes place = {reinterpret_cast<std::uintptr_t>(data.data()), 0};
+    const std::uint64_t turn = sender.announce(9, place, data.size(), {true, false});
     REQUIRE(receiver.ready());
     CHECK(receiver.tag() == 9);
     CHECK(receiver.message_bytes() == data.size());
-    CHECK(receiver.elsewhere() == data.data());
+    CHECK(receiver.turn() == turn);
+    CHECK_FALSE(receiver.sender_helps({1, 0}));
+    CHECK(receiver.sender_helps({1, 1}));
+    REQUIRE(receiver.elsewhere());
+    CHECK(receiver.elsewhere()->address == place.address);
     CHECK_FALSE(sender.taken(turn));
     receiver.take();
     CHECK(sender.taken(turn));
 
     sender.send(10, data.data(), 8, 0);
     REQUIRE(receiver.ready());
-    CHECK(receiver.elsewhere() == nullptr);
+    CHECK_FALSE(receiver.elsewhere());
     CHECK(receiver.message_bytes() == 8);
 }

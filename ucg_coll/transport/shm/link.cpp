@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <sched.h>
 #include <utility>
 
 namespace ucg::transport {
@@ -20,20 +21,34 @@ unsigned fail_queue(MessageQueue& queue) {
     return failed;
 }
 
+shm::RemoteBytes remote(const shm::Heap& heap, const std::byte* data, std::uint64_t bytes) {
+    const auto place = heap.locate(data, bytes);
+    return {reinterpret_cast<std::uintptr_t>(data), place ? place->offset + 1 : 0};
+}
+
 } // namespace
+
+/// Is the message to be copied from where it is?
+bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
+    return data.place != 0 ? message.bytes >= limits_.mapped_bytes
+                           : message.bytes >= limits_.private_bytes && ring_.receiver_reads();
+}
 
 /// At most one ring's worth at a time, so that a fast receiver cannot keep the caller here while
 /// its other peers wait.
 Outbox::Pushed Outbox::push(Message& message) {
     const std::uint64_t tag = tag_of(message);
-    if (message.bytes >= single_copy_bytes_min_ && message.moved == 0 && ring_.receiver_reads()) {
-        if (ring_.full()) {
-            return Pushed::part;
+    if (message.bytes >= limits_.least() && message.moved == 0) {
+        const shm::RemoteBytes data = remote(*heap_, message.data, message.bytes);
+        if (stays(message, data)) {
+            if (ring_.full()) {
+                return Pushed::part;
+            }
+            message.moved = ring_.announce(tag, data, message.bytes, help_);
+            bell_->ring(shm::Awaits::message);
+            announced_.push(message);
+            return Pushed::announced;
         }
-        message.moved = ring_.announce(tag, message.data, message.bytes);
-        bell_->ring(shm::Awaits::message);
-        announced_.push(message);
-        return Pushed::announced;
     }
     for (std::uint32_t budget = depth_; budget > 0 && !ring_.full(); --budget) {
         message.moved += ring_.send(tag, message.data, message.bytes, message.moved);
@@ -52,6 +67,9 @@ unsigned Outbox::flush() {
         announced_.pop().state = MessageState::done;
         ++moved;
     }
+    if (!announced_.empty() && copy_piece()) {
+        ++moved;
+    }
     while (!queue_.empty()) {
         Message& message = queue_.pop(); // push() may link it into the other queue.
         const std::uint64_t before = message.moved;
@@ -62,6 +80,25 @@ unsigned Outbox::flush() {
         ++moved;
     }
     return moved;
+}
+
+/// Helps the receiver of the message that it is copying now, if it is copying one.
+bool Outbox::copy_piece() {
+    const Message& message = announced_.front();
+    shm::JointCopy& joint = ring_.joint();
+    const auto piece = joint.claim(shm::End::sender, message.moved, message.bytes);
+    if (!piece) {
+        return false;
+    }
+    const Status status = shm::push(receiver_, joint.target().at(piece->offset),
+                                    message.data + piece->offset, piece->length);
+    if (!status.ok()) {
+        log(LogLevel::error, "shared memory: {}",
+            status.message()); // The receiver fails the group.
+    }
+    joint.piece_pushed(piece->length, status.ok());
+    bell_->ring(shm::Awaits::message);
+    return true;
 }
 
 unsigned Outbox::fail_all() {
@@ -77,18 +114,22 @@ bool Inbox::post(Message& message) {
     const bool first = idle();
     posted_.push(message);
     if (first) {
-        drain();
+        take_fragments(Pull::later);
     }
     return message.state == MessageState::done;
 }
 
 unsigned Inbox::drain() {
+    return take_fragments(Pull::now);
+}
+
+unsigned Inbox::take_fragments(Pull pull) {
     unsigned taken = 0;
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
         if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
             break;
         }
-        if (!move_fragment()) {
+        if ((pull == Pull::later && ring_.elsewhere()) || !move_fragment()) {
             break;
         }
         bell_->ring(shm::Awaits::room);
@@ -110,37 +151,97 @@ bool Inbox::begin_message() {
             return false;
         }
         current_ = begin_early(ring_.tag(), bytes);
-        return current_ != nullptr;
-    }
-    if (current_->bytes != bytes) {
+    } else if (current_->bytes != bytes) {
         broken_ = Code::disagreement;
         return false;
     }
-    return true;
+    if (current_ != nullptr && ring_.elsewhere()) {
+        begin_elsewhere(bytes);
+    }
+    return current_ != nullptr;
 }
 
 bool Inbox::move_fragment() {
-    if (const std::byte* data = ring_.elsewhere(); data != nullptr) {
-        return read_elsewhere(data);
+    if (const auto data = ring_.elsewhere()) {
+        return joint_ ? read_jointly(*data) : read_elsewhere(*data);
     }
     current_->moved += ring_.receive(current_->data, current_->moved);
     return true;
 }
 
-bool Inbox::read_elsewhere(const std::byte* data) {
-    const std::uint64_t length = std::min(kReadBytes, current_->bytes - current_->moved);
+/// Lets the sender copy a part, if it can get at where the message goes, and if that stays: an
+/// early arrival's memory may be exchanged for that of the message that asks for it. One that has a
+/// message of ours to copy meanwhile is left to that. What the sender writes stays in its cache.
+void Inbox::begin_elsewhere(std::uint64_t bytes) {
+    joint_ = false;
+    if (current_is_early_ || current_->worked_on || !shm::JointCopy::serves(bytes) ||
+        outbox_->announced()) {
+        return;
+    }
+    const shm::RemoteBytes target = remote(*heap_, current_->data, bytes);
+    if (ring_.sender_helps(target)) {
+        joint_ = true;
+        ring_.joint().open(ring_.turn(), target);
+    }
+}
+
+bool Inbox::pull(const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Status status =
-        shm::read_peer(sender_, data + current_->moved, current_->data + current_->moved, length);
+        shm::pull(sender_, data.at(piece.offset), current_->data + piece.offset, piece.length);
     if (!status.ok()) {
         log(LogLevel::error, "shared memory: {}", status.message());
         broken_ = status.code();
+    }
+    return status.ok();
+}
+
+bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
+    const shm::Piece piece = {current_->moved,
+                              std::min(kReadBytes, current_->bytes - current_->moved)};
+    if (!pull(data, piece)) {
         return false;
     }
-    current_->moved += length;
+    current_->moved += piece.length;
     if (current_->moved == current_->bytes) {
         ring_.take();
     }
     return true;
+}
+
+/// The next piece that the sender has not claimed; when all are claimed, looks whether the sender
+/// is done with its own.
+bool Inbox::read_jointly(const shm::RemoteBytes& data) {
+    shm::JointCopy& joint = ring_.joint();
+    const auto piece = joint.claim(shm::End::receiver, ring_.turn(), current_->bytes);
+    if (piece) {
+        if (!pull(data, *piece)) {
+            return false;
+        }
+        current_->moved += piece->length;
+    }
+    if (joint.push_failed()) {
+        broken_ = Code::io_error;
+        return false;
+    }
+    if (current_->moved + joint.pushed_bytes() < current_->bytes) {
+        return piece.has_value();
+    }
+    current_->moved = current_->bytes;
+    joint_ = false;
+    ring_.take();
+    return true;
+}
+
+/// Before the caller gets its memory back: nothing may be written there any more. The sender is
+/// inside a system call or a copy at most, unless it is gone or stopped: hence the bound.
+void Inbox::stop_joint_copy() {
+    constexpr int kYieldsMax = 1 << 20;
+    shm::JointCopy& joint = ring_.joint();
+    const std::uint64_t claimed = joint.close(current_->bytes);
+    for (int i = 0; joint.pushed_bytes() < claimed && i < kYieldsMax; ++i) {
+        ::sched_yield();
+    }
+    joint_ = false;
 }
 
 void Inbox::end_message() {
@@ -209,6 +310,9 @@ bool Inbox::contradicted(Message& message) {
 
 unsigned Inbox::fail_all() {
     unsigned failed = 0;
+    if (joint_) {
+        stop_joint_copy();
+    }
     if (current_ != nullptr) {
         current_->state = MessageState::failed;
         failed += current_is_early_ ? 0 : 1;

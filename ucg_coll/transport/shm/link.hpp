@@ -2,28 +2,40 @@
 // what comes out of the own ring finds the message that waits for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "shm/doorbell.hpp"
-#include "shm/peer_read.hpp"
+#include "shm/heap.hpp"
+#include "shm/peer_copy.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {
 
+/// From how many bytes on a message is not sent through the ring but copied once; all ones: never.
+struct SingleCopyLimits {
+    std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< Where it lies in the sender's segment.
+    std::uint64_t private_bytes = ~std::uint64_t{0}; ///< Elsewhere: by the kernel.
+
+    std::uint64_t least() const { return std::min(mapped_bytes, private_bytes); }
+};
+
 /// To one peer. Messages leave in the order of their posts.
 class Outbox {
   public:
     Outbox() = default;
-    /// Messages of at least `single_copy_bytes_min` bytes stay where they are, for a receiver that
-    /// can read them there. `bell`: the peer's.
-    Outbox(std::byte* ring, const std::byte* reverse, const shm::RingShape& shape,
-           shm::Doorbell& bell, std::uint64_t single_copy_bytes_min)
-        : ring_(ring, reverse, shape), bell_(&bell), depth_(shape.depth),
-          single_copy_bytes_min_(single_copy_bytes_min) {}
+    /// Messages of at least `limits` bytes stay where they are, for a receiver that can read them
+    /// there; if `helps`, the sender copies a part of them. `bell`: the peer's. `heap`: the own
+    /// one; it must outlive the outbox.
+    Outbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
+           const shm::Heap& heap, const shm::PeerReach& receiver, const SingleCopyLimits& limits,
+           bool helps)
+        : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
+          receiver_(receiver), limits_(limits), help_{helps, helps && receiver.writes} {}
 
     /// True when the message has left; otherwise it is queued and flush() continues it.
     bool post(Message& message) {
@@ -40,6 +52,9 @@ class Outbox {
 
     bool idle() const { return queue_.empty() && announced_.empty(); }
 
+    /// The receiver has messages to copy.
+    bool announced() const { return !announced_.empty(); }
+
     /// Returns how many messages left or moved on.
     unsigned flush();
 
@@ -49,13 +64,18 @@ class Outbox {
   private:
     enum class Pushed : std::uint8_t { whole, part, announced };
     Pushed push(Message& message);
+    bool stays(const Message& message, const shm::RemoteBytes& data);
+    bool copy_piece();
 
     shm::RingSender ring_;
     shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
     MessageQueue announced_; ///< `moved` is the turn at which the receiver has read them.
+    const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
-    std::uint64_t single_copy_bytes_min_ = 0;
+    shm::PeerReach receiver_;
+    SingleCopyLimits limits_;
+    shm::Help help_;
 };
 
 /// From one peer. A message that nobody waits for stays in the ring, where it holds the sender
@@ -65,16 +85,20 @@ class Outbox {
 class Inbox {
   public:
     Inbox() = default;
-    /// `sender`: whose memory to read; all zero if that is not to be done. `bell`: the peer's.
+    /// `bell`: the peer's. `heap`: the own one; `outbox`: to the same peer; both must outlive the
+    /// inbox.
     Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-          const shm::ReadTicket& sender)
-        : ring_(ring, reverse, shape), bell_(&bell), depth_(shape.depth), sender_(sender) {
-        if (sender.process != 0) {
+          const shm::Heap& heap, const Outbox& outbox, const shm::PeerReach& sender)
+        : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), outbox_(&outbox),
+          depth_(shape.depth), sender_(sender) {
+        if (sender.process.process != 0) {
             ring_.offer_reading();
         }
     }
 
-    /// True when the message has come; otherwise it waits and drain() completes it.
+    /// True when the message has come; otherwise it waits and drain() completes it. What is to be
+    /// copied from the sender's memory is left to drain(): the sender can begin with it while the
+    /// caller still has other things to do.
     bool post(Message& message);
 
     /// Nothing is awaited and no message is half received.
@@ -101,9 +125,15 @@ class Inbox {
         std::unique_ptr<std::byte[]> data;
     };
 
+    enum class Pull : std::uint8_t { now, later };
+    unsigned take_fragments(Pull pull);
     bool begin_message();
     bool move_fragment();
-    bool read_elsewhere(const std::byte* data);
+    void begin_elsewhere(std::uint64_t bytes);
+    bool read_elsewhere(const shm::RemoteBytes& data);
+    bool read_jointly(const shm::RemoteBytes& data);
+    bool pull(const shm::RemoteBytes& data, const shm::Piece& piece);
+    void stop_joint_copy();
     void end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
     bool take_early(Message& message);
@@ -115,8 +145,11 @@ class Inbox {
     Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
     Code broken_ = Code::ok;
+    bool joint_ = false; ///< The sender may be copying to current_ as well.
+    const shm::Heap* heap_ = nullptr;
+    const Outbox* outbox_ = nullptr;
     std::uint32_t depth_ = 0;
-    shm::ReadTicket sender_;
+    shm::PeerReach sender_;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
 };
 

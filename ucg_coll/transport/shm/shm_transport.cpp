@@ -95,7 +95,7 @@ ShmAddress ShmTransport::address() const {
     return {heap_.address(),  region_.offset(),
             bell->offset,     shape_,
             ranks_[self_],    options_.outstanding_max,
-            staging_.bytes(), single_copy ? shm::own_read_ticket() : shm::ReadTicket{}};
+            staging_.bytes(), single_copy ? shm::own_access_ticket() : shm::AccessTicket{}};
 }
 
 /// A region has a ring for each rank but its owner.
@@ -140,6 +140,8 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     for (const ShmAddress& peer : addresses) {
         staging_bytes_ = std::min(staging_bytes_, peer.staging_bytes);
     }
+    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
+                                     options_.single_copy_bytes_min};
     peers_.resize(ranks_.size());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
         if (i == self_) {
@@ -150,13 +152,16 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         std::byte* region = peer.segment + addresses[i].region_offset;
         peer.exposed = reinterpret_cast<const Exposed*>(region);
         auto& bell = *reinterpret_cast<shm::Doorbell*>(peer.segment + addresses[i].bell_offset);
-        const bool readable = shm::can_read(addresses[i].read_ticket);
-        single_copy_peers_ += readable ? 1 : 0;
+        shm::PeerReach reach = {peer.segment, {}, false};
+        if (shm::can_read(addresses[i].access_ticket)) {
+            reach.process = addresses[i].access_ticket;
+            reach.writes = shm::can_write(reach.process);
+            ++single_copy_peers_;
+        }
         std::byte* to = region + ring_offset(i, self_);
         std::byte* from = region_.data() + ring_offset(self_, i);
-        peer.outbox = Outbox(to, from, shape_, bell, options_.single_copy_bytes_min);
-        peer.inbox =
-            Inbox(from, to, shape_, bell, readable ? addresses[i].read_ticket : shm::ReadTicket{});
+        peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits, options_.senders_help);
+        peer.inbox = Inbox(from, to, shape_, bell, heap_, peer.outbox, reach);
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);

@@ -28,10 +28,15 @@ struct ShmOptions {
     /// What the rings of one group may take of one host. With many ranks the slots become shorter,
     /// then fewer; below the least of both the bound is exceeded and the lease may fail.
     std::uint64_t host_bytes_max = std::uint64_t{64} << 20;
-    /// Messages of at least so many bytes are copied once, by the kernel on the receiver's behalf,
-    /// where it permits that; all ones: never. A system call costs more than a second copy below
-    /// that.
+    /// Messages of at least so many bytes are copied once, by the kernel on behalf of the receiver
+    /// and the sender, where it permits that; all ones: never. A system call costs more than a
+    /// second copy below that.
     std::uint64_t single_copy_bytes_min = 16 << 10;
+    /// The same of messages in the sender's segment, which no system call copies.
+    std::uint64_t mapped_copy_bytes_min = 8 << 10;
+    /// A sender that waits copies a part of such a message. Not for ranks that share processors:
+    /// what one does there keeps another from its own.
+    bool senders_help = true;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
     /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
@@ -52,7 +57,7 @@ struct ShmAddress {
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
     std::uint64_t staging_bytes = 0;
-    shm::ReadTicket read_ticket;
+    shm::AccessTicket access_ticket;
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 

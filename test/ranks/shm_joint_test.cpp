@@ -1,0 +1,209 @@
+// Long messages that both ends copy. The ranks are moved by one thread, so that who copies what is
+// certain.
+#include <cstring>
+#include <sys/mman.h>
+
+#include "test/ranks/shm_group.hpp"
+
+namespace {
+
+using namespace ucg;
+using test::kRecv;
+using test::kSend;
+using test::message;
+using test::ShmGroup;
+using transport::Message;
+using transport::MessageState;
+using transport::ShmOptions;
+
+constexpr std::uint64_t kBytes = 1000003;
+
+struct Pair {
+    explicit Pair(const ShmOptions& options = {}) : group(test::first_ranks(2), options) {}
+
+    transport::ShmTransport& sender() { return *group.transports[0]; }
+    transport::ShmTransport& receiver() { return *group.transports[1]; }
+    bool kernel_copies() const { return group.transports[1]->single_copy_peers() == 1; }
+
+    ShmGroup group;
+};
+
+std::vector<std::byte> numbered(std::uint64_t bytes) {
+    std::vector<std::byte> data(bytes);
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+        data[i] = static_cast<std::byte>(i * 31 + i / 4096);
+    }
+    return data;
+}
+
+void exhaust(transport::Transport& rank) {
+    while (rank.progress() > 0) {
+    }
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: a sender copies all of what its receiver leaves to it", "[ranks][shm]") {
+    Pair pair;
+    if (!pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    auto source = numbered(kBytes);
+    auto target = test::filled(kBytes, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    pair.sender().post({&send, 1});
+    CHECK(pair.sender().progress() == 0); // Not before the receiver has said where to.
+    pair.receiver().post({&recv, 1});
+    CHECK(recv.state == MessageState::posted);
+    exhaust(pair.sender());
+    CHECK(target == source);
+    CHECK(send.state == MessageState::posted); // The receiver says when it is over.
+    exhaust(pair.receiver());
+    CHECK(recv.state == MessageState::done);
+    exhaust(pair.sender());
+    CHECK(send.state == MessageState::done);
+}
+
+TEST_CASE("transport/shm: a receiver copies all of what a busy sender leaves to it",
+          "[ranks][shm]") {
+    ShmOptions options;
+    options.senders_help = GENERATE(false, true);
+    Pair pair(options);
+    auto source = numbered(kBytes);
+    auto target = test::filled(kBytes, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    pair.receiver().post({&recv, 1});
+    pair.sender().post({&send, 1});
+    if (pair.kernel_copies()) {
+        exhaust(pair.receiver());
+        CHECK(recv.state == MessageState::done);
+    }
+    for (int i = 0; i < 200; ++i) {
+        pair.sender().progress();
+        pair.receiver().progress();
+    }
+    CHECK(target == source);
+    CHECK(send.state == MessageState::done);
+}
+
+TEST_CASE("transport/shm: ends that take turns copy each byte once, message after message",
+          "[ranks][shm]") {
+    Pair pair;
+    const std::uint64_t bytes = GENERATE(std::uint64_t{16384}, std::uint64_t{32769},
+                                         std::uint64_t{65536}, kBytes, std::uint64_t{5} << 20);
+    for (std::uint32_t sequence = 0; sequence < 40; ++sequence) {
+        auto source = numbered(bytes + sequence);
+        auto target = test::filled(bytes + sequence, 0);
+        Message send = message(kSend, 1, source, sequence);
+        Message recv = message(kRecv, 0, target, sequence);
+        pair.sender().post({&send, 1});
+        pair.receiver().post({&recv, 1});
+        for (int i = 0; i < 2000 && send.state != MessageState::done; ++i) {
+            pair.sender().progress();
+            if (i % 3 == 0) {
+                pair.receiver().progress();
+            }
+        }
+        REQUIRE(recv.state == MessageState::done);
+        REQUIRE(target == source);
+    }
+}
+
+TEST_CASE("transport/shm: what is worked on next is brought by the receiver alone",
+          "[ranks][shm]") {
+    Pair pair;
+    if (!pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    auto source = numbered(kBytes);
+    auto target = test::filled(kBytes, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    recv.worked_on = true;
+    pair.sender().post({&send, 1});
+    pair.receiver().post({&recv, 1});
+    CHECK(pair.sender().progress() == 0);
+    exhaust(pair.receiver());
+    CHECK(target == source);
+}
+
+TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {
+    ShmOptions options;
+    options.single_copy_bytes_min = ~std::uint64_t{0};
+    Pair pair(options);
+    REQUIRE_FALSE(pair.kernel_copies());
+    auto from = pair.group.heaps[0]->lease(kBytes);
+    auto to = pair.group.heaps[1]->lease(kBytes);
+    REQUIRE(from.ok());
+    REQUIRE(to.ok());
+    const auto data = numbered(kBytes);
+    std::memcpy(from->data(), data.data(), kBytes);
+    std::vector<std::byte> none;
+    Message send = message(kSend, 1, none, 0);
+    send.data = from->data();
+    send.bytes = kBytes;
+    Message recv = message(kRecv, 0, none, 0);
+    recv.data = to->data();
+    recv.bytes = kBytes;
+    pair.sender().post({&send, 1});
+    pair.receiver().post({&recv, 1});
+    exhaust(pair.sender());
+    CHECK(std::memcmp(to->data(), data.data(), kBytes) == 0);
+    exhaust(pair.receiver());
+    exhaust(pair.sender());
+    CHECK(send.state == MessageState::done);
+    CHECK(recv.state == MessageState::done);
+}
+
+TEST_CASE("transport/shm: a target that cannot be written fails the receiver, and ends the copy",
+          "[ranks][shm]") {
+    Pair pair;
+    if (!pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    auto source = numbered(kBytes);
+    void* hole = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(hole != MAP_FAILED);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, source, 0);
+    recv.data = static_cast<std::byte*>(hole);
+    pair.sender().post({&send, 1});
+    pair.receiver().post({&recv, 1});
+    CHECK(pair.sender().progress() == 1); // It tried, and has told.
+    exhaust(pair.receiver());
+    CHECK(recv.state == MessageState::failed);
+    CHECK(pair.receiver().status().code() == Code::io_error);
+    CHECK(pair.sender().progress() == 0); // Nothing more is to be had.
+    ::munmap(hole, kBytes);
+}
+
+TEST_CASE("transport/shm: a receiver that fails for another reason takes its memory back",
+          "[ranks][shm]") {
+    ShmGroup group(test::first_ranks(3), {});
+    if (group.transports[1]->single_copy_peers() != 2) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    auto source = numbered(kBytes);
+    auto target = test::filled(kBytes, 0);
+    auto shorter = test::filled(8, 1);
+    auto longer = test::filled(16, 1);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    Message wrong = message(kSend, 1, longer, 0);
+    Message awaited = message(kRecv, 2, shorter, 0);
+    group.transports[0]->post({&send, 1});
+    group.transports[1]->post({&recv, 1});
+    group.transports[2]->post({&wrong, 1});
+    group.transports[1]->post({&awaited, 1});
+    group.transports[1]->progress();
+    CHECK(recv.state == MessageState::failed);
+    const auto left = target;
+    CHECK(group.transports[0]->progress() == 0);
+    CHECK(target == left);
+}

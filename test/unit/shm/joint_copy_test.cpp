@@ -1,0 +1,114 @@
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "shm/joint_copy.hpp"
+#include "test/support/catch.hpp"
+
+using namespace ucg::shm;
+
+TEST_CASE("shm/joint_copy: pieces cover a message once, whatever its length", "[shm]") {
+    const std::uint64_t bytes =
+        GENERATE(std::uint64_t{1}, std::uint64_t{16384}, std::uint64_t{16385}, std::uint64_t{65536},
+                 std::uint64_t{1000003}, std::uint64_t{4} << 20, (std::uint64_t{60} << 30) + 1);
+    REQUIRE((bytes <= kPieceMin || JointCopy::serves(bytes)));
+    JointCopy joint{};
+    joint.open(3, {});
+    std::uint64_t front = 0;
+    std::uint64_t back = bytes;
+    for (int i = 0; front < back; ++i) {
+        const End end = i % 3 == 0 ? End::sender : End::receiver;
+        const auto piece = joint.claim(end, 3, bytes);
+        REQUIRE(piece);
+        REQUIRE(piece->length > 0);
+        REQUIRE(piece->length <= kPieceMax);
+        if (end == End::receiver) {
+            REQUIRE(piece->offset == front);
+            front += piece->length;
+        } else {
+            REQUIRE(piece->offset + piece->length == back);
+            back = piece->offset;
+        }
+    }
+    CHECK(front == back);
+    CHECK_FALSE(joint.claim(End::sender, 3, bytes));
+    CHECK_FALSE(joint.claim(End::receiver, 3, bytes));
+    CHECK(joint.close(bytes) == bytes - back);
+}
+
+TEST_CASE("shm/joint_copy: nobody claims of another turn, nor of a closed message", "[shm]") {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    JointCopy joint{};
+    CHECK_FALSE(joint.claim(End::sender, 0, kBytes)); // Zeros: nothing is open.
+    joint.open(1, {100, 0});
+    CHECK_FALSE(joint.claim(End::receiver, 2, kBytes));
+    REQUIRE(joint.claim(End::sender, 1, kBytes));
+    CHECK(joint.target().at(8).address == 108);
+    CHECK(joint.close(kBytes) == kBytes / 2);
+    CHECK_FALSE(joint.claim(End::sender, 1, kBytes));
+    joint.open(2, {});
+    CHECK_FALSE(joint.claim(End::sender, 1, kBytes));
+    CHECK(joint.claim(End::receiver, 2, kBytes)->offset == 0);
+}
+
+TEST_CASE("shm/joint_copy: a piece that could not be pushed is told, and forgotten by the next",
+          "[shm]") {
+    JointCopy joint{};
+    joint.open(1, {});
+    joint.piece_pushed(100, true);
+    CHECK(joint.pushed_bytes() == 100);
+    CHECK_FALSE(joint.push_failed());
+    joint.piece_pushed(50, false);
+    CHECK(joint.pushed_bytes() == 150);
+    CHECK(joint.push_failed());
+    joint.open(2, {});
+    CHECK(joint.pushed_bytes() == 0);
+    CHECK_FALSE(joint.push_failed());
+}
+
+TEST_CASE("shm/joint_copy: two threads share many messages, and each byte comes once", "[shm]") {
+    constexpr std::uint64_t kBytes = 200000;
+    constexpr std::uint64_t kTurns = 200;
+    JointCopy joint{};
+    std::vector<std::uint8_t> source(kBytes);
+    std::vector<std::uint8_t> target(kBytes);
+    std::atomic<std::uint64_t> taken = 0;
+    const auto copy = [&](const Piece& piece) {
+        for (std::uint64_t i = piece.offset; i < piece.offset + piece.length; ++i) {
+            target[i] = static_cast<std::uint8_t>(target[i] + source[i]);
+        }
+    };
+    std::thread sender([&] {
+        for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
+            while (taken.load(std::memory_order_acquire) < turn) {
+                if (const auto piece = joint.claim(End::sender, turn, kBytes)) {
+                    copy(*piece);
+                    joint.piece_pushed(piece->length, true);
+                } else {
+                    std::this_thread::yield();
+                }
+            }
+        }
+    });
+    std::uint64_t wrong = 0;
+    for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
+        std::fill(source.begin(), source.end(), static_cast<std::uint8_t>(turn));
+        std::fill(target.begin(), target.end(), std::uint8_t{0});
+        joint.open(turn, {});
+        std::uint64_t own = 0;
+        while (const auto piece = joint.claim(End::receiver, turn, kBytes)) {
+            copy(*piece);
+            own += piece->length;
+        }
+        while (own + joint.pushed_bytes() < kBytes) {
+            std::this_thread::yield();
+        }
+        for (const std::uint8_t byte : target) {
+            wrong += byte == static_cast<std::uint8_t>(turn) ? 0 : 1;
+        }
+        taken.store(turn, std::memory_order_release);
+    }
+    sender.join();
+    CHECK(wrong == 0);
+}

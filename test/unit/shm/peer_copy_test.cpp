@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <array>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shm/peer_copy.hpp"
+#include "test/support/catch.hpp"
+
+using namespace ucg;
+using namespace ucg::shm;
+
+TEST_CASE("shm/peer_copy: a ticket names its process and a word that only it has", "[shm]") {
+    const AccessTicket mine = own_access_ticket();
+    CHECK(mine.process == ::getpid());
+    CHECK(mine == own_access_ticket());
+    if (!can_read(mine)) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    AccessTicket other = mine;
+    other.word += 1;
+    CHECK_FALSE(can_read(other)); // Another process of that number.
+    other = mine;
+    other.process = 0x7ffffffe; // Beyond any PID.
+    CHECK_FALSE(can_read(other));
+    CHECK_FALSE(can_read(AccessTicket{}));
+}
+
+TEST_CASE("shm/peer_copy: bytes go and come whole, and what cannot be reached is an error",
+          "[shm]") {
+    const PeerReach self = {nullptr, own_access_ticket(), true};
+    if (!can_read(self.process)) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    CHECK(can_write(self.process));
+    CHECK(self.process == own_access_ticket()); // The word is as it was.
+    std::array<std::byte, 300> from{};
+    std::array<std::byte, 300> to{};
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        from[i] = static_cast<std::byte>(i);
+    }
+    const auto remote = [](const void* data) {
+        return RemoteBytes{reinterpret_cast<std::uintptr_t>(data), 0};
+    };
+    CHECK(pull(self, remote(from.data()), to.data(), from.size()).ok());
+    CHECK(from == to);
+    to = {};
+    CHECK(push(self, remote(to.data()).at(100), from.data() + 100, 200).ok());
+    CHECK(std::equal(from.begin() + 100, from.end(), to.begin() + 100));
+    CHECK(to[99] == std::byte{0});
+    void* hole = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(hole != MAP_FAILED);
+    CHECK(pull(self, remote(hole), to.data(), 8).code() == Code::io_error);
+    CHECK(push(self, remote(hole), from.data(), 8).code() == Code::io_error);
+    ::munmap(hole, 4096);
+}
+
+TEST_CASE("shm/peer_copy: what lies in a mapped segment needs no kernel", "[shm]") {
+    std::array<std::byte, 128> segment{};
+    std::array<std::byte, 8> bytes{};
+    bytes.fill(std::byte{7});
+    const PeerReach peer = {segment.data(), {}, false};
+    const RemoteBytes there = {0xdead, 33}; // Offset 32.
+    REQUIRE(peer.pulls_from(there));
+    REQUIRE(peer.pushes_to(there));
+    CHECK_FALSE(peer.pulls_from({0xdead, 0}));
+    CHECK_FALSE(peer.pushes_to({0xdead, 0}));
+    CHECK(push(peer, there.at(8), bytes.data(), bytes.size()).ok());
+    CHECK(segment[39] == std::byte{0});
+    CHECK(segment[40] == std::byte{7});
+    bytes = {};
+    CHECK(pull(peer, there.at(8), bytes.data(), bytes.size()).ok());
+    CHECK(bytes[7] == std::byte{7});
+}
