@@ -77,9 +77,7 @@ std::int64_t lowest_displacement(const std::uint64_t* counts, const std::int64_t
 
 /// Are these the blocks that blocks_of() makes?
 bool blocks_equal(const graph::Blocks& blocks, const std::uint64_t* counts,
-                  const std::int64_t* displs, std::uint64_t element_bytes) {
-    const auto rank_count = static_cast<Rank>(blocks.bytes.size());
-    const std::int64_t lowest = lowest_displacement(counts, displs, rank_count);
+                  const std::int64_t* displs, std::uint64_t element_bytes, std::int64_t lowest) {
     for (std::size_t i = 0; i < blocks.bytes.size(); ++i) {
         const std::int64_t displacement =
             displs == nullptr || counts[i] == 0 ? 0 : displs[i] - lowest;
@@ -91,22 +89,30 @@ bool blocks_equal(const graph::Blocks& blocks, const std::uint64_t* counts,
     return true;
 }
 
-/// Which vectors a call brings on this rank.
-struct VectorUse {
-    bool send = false;
-    bool receive = false;
-    bool offsets = true;
-};
-
+/// Which vectors a call brings on this rank; where they begin is not looked at.
 VectorUse vector_use(const CallKey& key, Rank rank) {
+    VectorUse use;
     switch (key.collective) {
-    case Collective::alltoallv: return {!key.in_place, true, true};
-    case Collective::allgatherv: return {false, true, true};
-    case Collective::gatherv: return {false, rank == key.root, true};
-    case Collective::scatterv: return {rank == key.root, false, true};
-    case Collective::reduce_scatter: return {false, true, false};
-    default: return {};
+    case Collective::alltoallv:
+        use.send = !key.in_place;
+        use.receive = true;
+        break;
+    case Collective::allgatherv: use.receive = true; break;
+    case Collective::gatherv: use.receive = rank == key.root; break;
+    case Collective::scatterv: use.send = rank == key.root; break;
+    case Collective::reduce_scatter:
+        use.receive = true;
+        use.offsets = false;
+        break;
+    default: break;
     }
+    return use;
+}
+
+bool vectors_missing(const ucg_coll_params_t& params, const VectorUse& use) {
+    return (use.send && (params.send_counts == nullptr || params.send_displs == nullptr)) ||
+           (use.receive &&
+            (params.recv_counts == nullptr || (use.offsets && params.recv_displs == nullptr)));
 }
 
 Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank rank) {
@@ -116,10 +122,7 @@ Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank r
                        "{} needs counts and displacements (UCG_COLL_PARAM_FIELD_VECTORS)",
                        graph::name(key.collective));
     }
-    const bool send_missing = params.send_counts == nullptr || params.send_displs == nullptr;
-    const bool receive_missing =
-        params.recv_counts == nullptr || (use.offsets && params.recv_displs == nullptr);
-    if ((use.send && send_missing) || (use.receive && receive_missing)) {
+    if (vectors_missing(params, use)) {
         return failure(Code::invalid_argument, "{}: a vector of counts or displacements is NULL",
                        graph::name(key.collective));
     }
@@ -164,18 +167,17 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
     return key;
 }
 
-bool has_same_vectors(const graph::Request& request, const ucg_coll_params_t& params,
-                      const CallKey& key, Rank rank) {
-    const VectorUse use = vector_use(key, rank);
+bool repeats(const ucg_coll_params_t& params, const CallBinding& binding,
+             const graph::Request& request) {
+    const VectorUse& use = binding.vectors;
+    if ((binding.user && params.reduce == nullptr) || vectors_missing(params, use)) {
+        return false;
+    }
     return (!use.send || blocks_equal(request.send, params.send_counts, params.send_displs,
-                                      params.element_bytes)) &&
-           (!use.receive ||
-            blocks_equal(request.receive, params.recv_counts,
-                         use.offsets ? params.recv_displs : nullptr, params.element_bytes));
-}
-
-bool has_vectors(const CallKey& key) {
-    return graph::has_block_vectors(key.collective);
+                                      params.element_bytes, use.lowest_send)) &&
+           (!use.receive || blocks_equal(request.receive, params.recv_counts,
+                                         use.offsets ? params.recv_displs : nullptr,
+                                         params.element_bytes, use.lowest_receive));
 }
 
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
@@ -219,39 +221,30 @@ void combine_by_callback(void* context, const std::byte* const* operands, std::s
     }
 }
 
-engine::Reduction reduction_of(const ucg_coll_params_t& params, UserOperator& user) {
-    if (params.op == UCG_OP_USER) {
-        user = {params.reduce, params.reduce_arg, params.element_bytes};
-        return {combine_by_callback, &user};
-    }
-    return {engine::find_operator(static_cast<engine::Operator>(params.op),
-                                  static_cast<ElementType>(params.datatype - 1)),
-            nullptr};
-}
-
 } // namespace
 
-engine::Binding bind(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
-                     Rank rank_count, UserOperator& user) {
-    engine::Binding binding;
-    // The engine only reads the input: verify proves it of every plan.
-    binding.input = static_cast<std::byte*>(const_cast<void*>(params.send_buffer));
-    binding.output = static_cast<std::byte*>(params.recv_buffer);
-    if (key.collective == Collective::bcast) {
-        binding.input = binding.output;
-    }
+CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
+                       Rank rank_count) {
+    CallBinding binding;
+    VectorUse& use = binding.vectors;
+    use = vector_use(key, rank);
     const auto element = static_cast<std::int64_t>(params.element_bytes);
-    const VectorUse use = vector_use(key, rank);
     if (use.send) {
-        binding.input +=
-            element * lowest_displacement(params.send_counts, params.send_displs, rank_count);
+        use.lowest_send = lowest_displacement(params.send_counts, params.send_displs, rank_count);
+        binding.input_offset = element * use.lowest_send;
     }
     if (use.receive && use.offsets) {
-        binding.output +=
-            element * lowest_displacement(params.recv_counts, params.recv_displs, rank_count);
+        use.lowest_receive =
+            lowest_displacement(params.recv_counts, params.recv_displs, rank_count);
+        binding.output_offset = element * use.lowest_receive;
     }
+    binding.input_received = key.collective == Collective::bcast;
     if (graph::reduces(key.collective)) {
-        binding.reduction = reduction_of(params, user);
+        binding.user = params.op == UCG_OP_USER;
+        binding.combine =
+            binding.user ? combine_by_callback
+                         : engine::find_operator(static_cast<engine::Operator>(params.op),
+                                                 static_cast<ElementType>(params.datatype - 1));
     }
     return binding;
 }

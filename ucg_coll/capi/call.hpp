@@ -10,7 +10,44 @@
 
 namespace ucg::capi {
 
-/// What identifies a plan without vectors: compared on every call, so it is flat and small.
+/// A call as it was given, without its buffers and vectors: calls of one shape and equal vectors
+/// have one plan and one operator. Compared on every call, so it is flat and nothing is worked out.
+struct CallShape {
+    std::uint64_t count;
+    std::uint64_t element_bytes;
+    std::uint32_t fields; ///< Of the field mask, those that are known here.
+    std::uint32_t type;
+    std::uint32_t flags;
+    std::uint32_t root;
+    std::uint32_t datatype; ///< With op: 0 where the call does not give it.
+    std::uint32_t op;
+
+    bool operator==(const CallShape&) const = default;
+
+    /// Multiplied by an odd number that spreads them, the fields show in the uppermost bits.
+    std::uint64_t hash() const {
+        std::uint64_t mixed = count ^ element_bytes << 32U;
+        mixed ^= std::uint64_t{root} << 20U ^ std::uint64_t{datatype} << 40U;
+        mixed ^= std::uint64_t{op} << 46U ^ std::uint64_t{flags} << 54U;
+        mixed ^= std::uint64_t{type} << 58U;
+        return mixed * 0x9e3779b97f4a7c15ULL;
+    }
+};
+
+inline CallShape shape_of(const ucg_coll_params_t& params) {
+    constexpr std::uint64_t kKnown = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS;
+    const bool reduces = (params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) != 0;
+    return {.count = params.count,
+            .element_bytes = params.element_bytes,
+            .fields = static_cast<std::uint32_t>(params.field_mask & kKnown),
+            .type = static_cast<std::uint32_t>(params.type),
+            .flags = params.flags,
+            .root = params.root,
+            .datatype = reduces ? static_cast<std::uint32_t>(params.datatype) : 0,
+            .op = reduces ? static_cast<std::uint32_t>(params.op) : 0};
+}
+
+/// What identifies a plan without vectors.
 struct CallKey {
     std::uint64_t bytes = 0;
     std::uint32_t element_bytes = 1;
@@ -41,20 +78,50 @@ struct UserOperator {
 /// datatype do not go together). REQUIRES nothing: checks everything that a rank can check alone.
 Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_count);
 
-/// Does the call carry vectors, so that the key alone does not identify its plan?
-bool has_vectors(const CallKey& key);
-
-/// Would request_of() give `request` again? Without allocating, for a request of the same key.
-bool has_same_vectors(const graph::Request& request, const ucg_coll_params_t& params,
-                      const CallKey& key, Rank rank);
-
 /// The full request. `key` is that of `params`.
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                                   Rank rank_count);
 
-/// The buffers and the operator. `user` receives the caller's operator, if there is one, and must
-/// outlive the collective.
-engine::Binding bind(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
-                     Rank rank_count, UserOperator& user);
+/// Vectors that a call brings on one rank, and where their lowest block begins, in elements.
+struct VectorUse {
+    bool send = false;
+    bool receive = false;
+    bool offsets = true; ///< Receive blocks have displacements.
+    std::int64_t lowest_send = 0;
+    std::int64_t lowest_receive = 0;
+};
+
+/// How the buffers and the operator of a call are bound: the same for all calls of its shape and
+/// vectors.
+struct CallBinding {
+    VectorUse vectors;
+    std::int64_t input_offset = 0; ///< From the caller's buffer to the engine's, in bytes.
+    std::int64_t output_offset = 0;
+    bool input_received = false;         ///< The one buffer of the call is recv_buffer.
+    bool user = false;                   ///< The operator is the caller's.
+    engine::CombineFn combine = nullptr; ///< Null: the call does not reduce.
+
+    /// `user_operator` receives the caller's operator, if there is one, and must outlive the
+    /// collective.
+    engine::Binding apply(const ucg_coll_params_t& params, UserOperator& user_operator) const {
+        const void* input = input_received ? params.recv_buffer : params.send_buffer;
+        if (user) [[unlikely]] {
+            user_operator = {params.reduce, params.reduce_arg, params.element_bytes};
+        }
+        // The engine only reads the input: verify proves it of every plan.
+        return {static_cast<std::byte*>(const_cast<void*>(input)) + input_offset,
+                static_cast<std::byte*>(params.recv_buffer) + output_offset,
+                {combine, user ? &user_operator : nullptr}};
+    }
+};
+
+/// `key` is that of `params`.
+CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
+                       Rank rank_count);
+
+/// Does a call of the shape that `binding` and `request` were made for bring the same vectors, and
+/// all that it needs beside? False for one that lacks something: key_of() tells what.
+bool repeats(const ucg_coll_params_t& params, const CallBinding& binding,
+             const graph::Request& request);
 
 } // namespace ucg::capi

@@ -58,22 +58,6 @@ plan::Facts Group::facts() const {
             reproducible_ ? &*reproducible_ : nullptr};
 }
 
-Status Group::prepare(const ucg_coll_params_t& params, Collective& collective) {
-    Result<CallKey> key = key_of(params, rank_, rank_count_);
-    if (!key.ok()) {
-        return key.status();
-    }
-    Result<CachedPlan*> plan = plans_->find(*key, params, rank_, rank_count_);
-    if (!plan.ok()) {
-        return plan.status();
-    }
-    collective.group = this;
-    collective.type = key->collective;
-    collective.run = (*plan)->take();
-    collective.binding = bind(params, *key, rank_, rank_count_, collective.run->user);
-    return {};
-}
-
 namespace {
 
 /// Of what all ranks must give alike, so that calls which do not fit together are noticed.
@@ -150,10 +134,7 @@ Status Group::prove(const graph::Request& request, std::string_view algorithm) c
     return graph::verify(schedules, {&request, 1}, same_host, &placement_);
 }
 
-Status Group::outcome(const Collective& collective) const {
-    if (collective.run->execution.state() != engine::ExecutionState::failed) {
-        return {};
-    }
+Status Group::failure_status() const {
     const Status status = engine_->status();
     return status.ok() ? Status(Code::io_error, "a message failed") : status;
 }

@@ -41,7 +41,21 @@ class Group {
     engine::Engine& engine() { return *engine_; }
 
     /// Plans the call, or finds its plan. The caller holds the context's lock here and below.
-    Status prepare(const ucg_coll_params_t& params, Collective& collective);
+    Status prepare(const ucg_coll_params_t& params, Collective& collective) {
+        const KnownCall* call = plans_->recall(params);
+        if (call == nullptr) [[unlikely]] {
+            Result<const KnownCall*> understood = plans_->understand(params, rank_, rank_count_);
+            if (!understood.ok()) {
+                return understood.status();
+            }
+            call = *understood;
+        }
+        collective.group = this;
+        collective.type = call->type;
+        collective.run = call->plan->take();
+        collective.binding = call->binding.apply(params, collective.run->user);
+        return {};
+    }
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
         engine_->start(collective.run->execution, collective.binding);
@@ -54,7 +68,12 @@ class Group {
     }
 
     /// The outcome of a collective that is no longer in progress.
-    Status outcome(const Collective& collective) const;
+    Status outcome(const Collective& collective) const {
+        if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
+            return failure_status();
+        }
+        return {};
+    }
 
     void query(ucg_group_attr_t& attributes) const;
     Status explain(const ucg_coll_params_t& params, std::FILE* stream) const;
@@ -69,6 +88,7 @@ class Group {
 
   private:
     Group(Context& context, const ucg_group_params_t& params, Formation formation);
+    Status failure_status() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request);
     Result<graph::Schedule> plan_for(const graph::Request& request) const;
     Status prove(const graph::Request& request, std::string_view algorithm) const;

@@ -19,15 +19,16 @@ std::uint64_t hash_of(const graph::Request& request, const CallKey& key) {
 
 PlanRun::PlanRun(CachedPlan& owner) : execution(owner.program()), plan(owner) {}
 
-PlanRun* CachedPlan::take() {
-    if (idle_.empty()) {
-        runs_.push_back(std::make_unique<PlanRun>(*this));
-        idle_.reserve(runs_.size());
-        return runs_.back().get();
+PlanRun* CachedPlan::add_run() {
+    return runs_.emplace_back(std::make_unique<PlanRun>(*this)).get();
+}
+
+bool CachedPlan::in_use() const {
+    std::size_t idle = 0;
+    for (const PlanRun* run = idle_; run != nullptr; run = run->next_idle) {
+        ++idle;
     }
-    PlanRun* run = idle_.back();
-    idle_.pop_back();
-    return run;
+    return idle != runs_.size();
 }
 
 std::uint64_t CachedPlan::bytes() const {
@@ -35,8 +36,26 @@ std::uint64_t CachedPlan::bytes() const {
            program_.slots.size() * sizeof(transport::Message);
 }
 
-Result<CachedPlan*> PlanCache::find_slowly(const CallKey& key, const ucg_coll_params_t& params,
-                                           Rank rank, Rank rank_count) {
+Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, Rank rank,
+                                               Rank rank_count) {
+    const Result<CallKey> key = key_of(params, rank, rank_count);
+    if (!key.ok()) {
+        return key.status();
+    }
+    const Result<CachedPlan*> plan = find(*key, params, rank, rank_count);
+    if (!plan.ok()) {
+        return plan.status();
+    }
+    const CallShape shape = shape_of(params);
+    const CallBinding binding = binding_of(params, *key, rank, rank_count);
+    const bool by_shape = !binding.user && !binding.vectors.send && !binding.vectors.receive;
+    KnownCall& known = recent_[place_of(shape)];
+    known = {shape, *plan, key->collective, by_shape, binding};
+    return &known;
+}
+
+Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
+                                    Rank rank_count) {
     Result<graph::Request> request = request_of(params, key, rank, rank_count);
     if (!request.ok()) {
         return request.status();
@@ -56,7 +75,6 @@ Result<CachedPlan*> PlanCache::find_slowly(const CallKey& key, const ucg_coll_pa
         }
         plan = *added;
     }
-    recent_[key.hash() % kRecent] = {key, plan};
     return plan;
 }
 
@@ -74,9 +92,7 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
 }
 
 void PlanCache::drop_unused() {
-    for (Slot& slot : recent_) {
-        slot = {};
-    }
+    recent_ = {};
     for (auto entry = plans_.begin(); entry != plans_.end();) {
         if (entry->second->in_use()) {
             ++entry;

@@ -1,6 +1,7 @@
 // Plans of one group, lowered and ready to run, by the call that needs them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@ struct PlanRun {
     engine::Execution execution;
     UserOperator user;
     CachedPlan& plan;
+    PlanRun* next_idle = nullptr; ///< In the plan's list, while nobody holds it.
 };
 
 /// A lowered plan with its idle runs. Most have one; nonblocking calls that overlap have more.
@@ -32,9 +34,19 @@ class CachedPlan {
         : request_(std::move(request)), algorithm_(std::move(algorithm)),
           program_(std::move(program)) {}
 
-    PlanRun* take();
-    void give_back(PlanRun* run) { idle_.push_back(run); }
-    bool in_use() const { return idle_.size() != runs_.size(); }
+    PlanRun* take() {
+        PlanRun* run = idle_;
+        if (run == nullptr) [[unlikely]] {
+            return add_run();
+        }
+        idle_ = run->next_idle;
+        return run;
+    }
+    void give_back(PlanRun* run) {
+        run->next_idle = idle_;
+        idle_ = run;
+    }
+    bool in_use() const;
 
     const graph::Request& request() const { return request_; }
     const std::string& algorithm() const { return algorithm_; }
@@ -43,11 +55,22 @@ class CachedPlan {
     std::uint64_t bytes() const;
 
   private:
+    PlanRun* add_run();
+
     graph::Request request_;
     std::string algorithm_;
     engine::Program program_;
     std::vector<std::unique_ptr<PlanRun>> runs_;
-    std::vector<PlanRun*> idle_;
+    PlanRun* idle_ = nullptr;
+};
+
+/// A call that was understood before: what a repetition of it needs to start.
+struct KnownCall {
+    CallShape shape;
+    CachedPlan* plan = nullptr; ///< Null: none was understood here.
+    graph::Collective type = graph::Collective::barrier;
+    bool by_shape = false; ///< Calls of this shape repeat it, whatever else they bring.
+    CallBinding binding;
 };
 
 class PlanCache {
@@ -57,16 +80,19 @@ class PlanCache {
     /// `make` plans and lowers a request.
     explicit PlanCache(Make make) : make_(std::move(make)) {}
 
-    /// The plan of a call. The latest call of its key is found without allocating.
-    Result<CachedPlan*> find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
-                             Rank rank_count) {
-        Slot& slot = recent_[key.hash() % kRecent];
-        if (slot.plan != nullptr && slot.key == key &&
-            (!has_vectors(key) || has_same_vectors(slot.plan->request(), params, key, rank))) {
-            return slot.plan;
-        }
-        return find_slowly(key, params, rank, rank_count);
+    /// The call that `params` repeats, if it is the latest of its shape; else null. Until the next
+    /// call of understand().
+    const KnownCall* recall(const ucg_coll_params_t& params) const {
+        const CallShape shape = shape_of(params);
+        const KnownCall& known = recent_[place_of(shape)];
+        const bool same = known.shape == shape && known.plan != nullptr &&
+                          (known.by_shape || repeats(params, known.binding, known.plan->request()));
+        return same ? &known : nullptr;
     }
+
+    /// Checks a call, finds or makes its plan, and keeps it for recall().
+    Result<const KnownCall*> understand(const ucg_coll_params_t& params, Rank rank,
+                                        Rank rank_count);
 
     std::uint64_t planned() const { return planned_; }
     std::size_t size() const { return plans_.size(); }
@@ -76,20 +102,18 @@ class PlanCache {
     /// must not grow without bound.
     static constexpr std::size_t kPlansMax = 512;
     static constexpr std::uint64_t kBytesMax = 256ULL << 20;
-    static constexpr std::size_t kRecent = 64;
+    static constexpr unsigned kRecentBits = 6;
 
-    struct Slot {
-        CallKey key;
-        CachedPlan* plan = nullptr;
-    };
-
-    Result<CachedPlan*> find_slowly(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
-                                    Rank rank_count);
+    static std::size_t place_of(const CallShape& shape) {
+        return shape.hash() >> (64 - kRecentBits);
+    }
+    Result<CachedPlan*> find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
+                             Rank rank_count);
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
     void drop_unused();
 
     Make make_;
-    Slot recent_[kRecent];
+    std::array<KnownCall, 1U << kRecentBits> recent_ = {};
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
     std::uint64_t planned_ = 0;

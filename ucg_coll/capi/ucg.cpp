@@ -61,6 +61,13 @@ ucg_status_t state_of(Group& group, const Collective& collective) {
                                                    : to_c(group.outcome(collective));
 }
 
+/// Gives up a collective that is no longer in progress.
+ucg_status_t end(Group& group, Collective& collective) {
+    const ucg_status_t status = to_c(group.outcome(collective).code());
+    group.release(collective);
+    return status;
+}
+
 bool complete(const ucg_group_params_t* params) {
     return params != nullptr && params->oob_allgather != nullptr && params->size > 0 &&
            params->rank < params->size && params->size <= 0x7fffffffU;
@@ -296,12 +303,13 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
                 return report(status);
             }
             group.start(collective);
+            if (!collective.run->execution.in_progress()) {
+                return ucg::capi::end(group, collective);
+            }
         }
         ucg::capi::wait(group, collective);
         ContextLock lock = group.context().lock();
-        const ucg_status_t status = ucg::capi::to_c(group.outcome(collective).code());
-        group.release(collective);
-        return status;
+        return ucg::capi::end(group, collective);
     });
 }
 
