@@ -91,10 +91,14 @@ inline constexpr std::uint64_t kWholeBytes = 4096;
 /// line.
 inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t message_bytes,
                                     std::uint64_t moved) {
+    const std::uint64_t rest = message_bytes - moved;
+    if (rest <= kInlineBytes) { // A slot's buffer is longer.
+        return rest;
+    }
     const std::uint64_t half = (message_bytes / 2 + kCacheLine - 1) / kCacheLine * kCacheLine;
     const std::uint64_t most =
         std::min<std::uint64_t>(shape.slot_bytes, std::max(half, kWholeBytes));
-    return std::min(message_bytes - moved, most);
+    return std::min(rest, most);
 }
 
 /// The sender's end.
@@ -196,6 +200,13 @@ class RingReceiver {
 
     /// The next fragment is there.
     bool ready() const { return head().turn.load(std::memory_order_acquire) == received_ + 1; }
+
+    /// The next fragment is there, and is the whole of a message of that name and length.
+    bool holds(std::uint64_t name, std::uint64_t bytes) const {
+        const RingSlot& slot = head();
+        return slot.turn.load(std::memory_order_acquire) == received_ + 1 && slot.tag == name &&
+               slot.bytes == bytes && bytes <= kInlineBytes;
+    }
 
     /// Of the message whose fragment is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }

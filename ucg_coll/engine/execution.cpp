@@ -51,7 +51,7 @@ void Execution::expose() {
     memory.expose(sequence_, buffers);
 }
 
-bool Execution::slot_ready(std::uint32_t slot) {
+inline bool Execution::slot_ready(std::uint32_t slot) {
     const MessageState state = slots_[slot].state;
     if (__builtin_expect(state == MessageState::failed, 0)) {
         state_ = ExecutionState::failed;
@@ -59,8 +59,8 @@ bool Execution::slot_ready(std::uint32_t slot) {
     return state != MessageState::posted;
 }
 
-bool Execution::wait_over(const Wait& wait) {
-    if (wait.mask == 0) {
+inline bool Execution::wait_over(const Wait& wait) {
+    if (wait.mask == 0) [[likely]] {
         return slot_ready(wait.slot);
     }
     if (wait.every_slot) {
@@ -75,9 +75,10 @@ bool Execution::wait_over(const Wait& wait) {
                       static_cast<std::uint32_t>((iteration_ - wait.distance) & wait.mask));
 }
 
-bool Execution::ready(const Instruction& instruction) {
+inline bool Execution::ready(const Instruction& instruction) {
+    const Wait* const waits = program_.waits.data() + instruction.first_wait;
     for (std::uint32_t i = 0; i < instruction.wait_count; ++i) {
-        if (!wait_over(program_.waits[instruction.first_wait + i])) {
+        if (!wait_over(waits[i])) {
             return false;
         }
     }
@@ -112,23 +113,22 @@ std::uint64_t Execution::length(const Address& address) const {
     return last ? repeat.last_bytes : address.length;
 }
 
-void Execution::post(const Instruction& instruction) {
+inline void Execution::post(const Instruction& instruction) {
     const MessagePlan* plans = &program_.messages[instruction.first];
     if (instruction.in_repeat) {
         post_in_repeat(*plans);
         return;
     }
     Message* messages = &slots_[plans->slot];
-    for (std::uint32_t i = 0; i < instruction.count; ++i) {
-        Message& message = messages[i];
+    const std::uint32_t count = instruction.count;
+    for (std::uint32_t i = 0; i < count; ++i) {
         const Address& address = plans[i].address;
-        message.data = address.owner == kNoRank
-                           ? bases_[static_cast<std::size_t>(address.buffer)] + address.offset
-                           : resolve(address);
-        message.sequence = sequence_;
-        message.moved = 0;
+        messages[i].data = address.owner == kNoRank
+                               ? bases_[static_cast<std::size_t>(address.buffer)] + address.offset
+                               : resolve(address);
+        messages[i].sequence = sequence_;
     }
-    plans->transport->post({messages, instruction.count});
+    plans->transport->post({messages, count});
 }
 
 void Execution::post_in_repeat(const MessagePlan& plan) {
@@ -140,7 +140,6 @@ void Execution::post_in_repeat(const MessagePlan& plan) {
     message.sequence = sequence_;
     message.step =
         static_cast<std::uint16_t>(plan.first_step + iteration_ * plan.steps_per_iteration);
-    message.moved = 0;
     plan.transport->post({&message, 1});
 }
 
@@ -181,8 +180,9 @@ bool Execution::next_iteration(const Instruction& instruction) {
 }
 
 void Execution::advance() {
+    const Instruction* const instructions = program_.instructions.data();
     for (;;) {
-        const Instruction& instruction = program_.instructions[cursor_];
+        const Instruction& instruction = instructions[cursor_];
         if (!ready(instruction)) {
             return;
         }

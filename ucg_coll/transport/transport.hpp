@@ -103,9 +103,10 @@ class Transport {
     /// For logs and ucg_info: "shm", "ucx", "loopback".
     virtual std::string_view name() const = 0;
 
-    /// Starts the messages, in order. One that can finish at once (a short send that fits, a recv
-    /// whose data is there) is `done` on return; the others are `posted`. Never blocks, never
-    /// allocates after a peer's first use except to hold early arrivals.
+    /// Starts the messages: what is sent in order, what is received in order. One that can finish
+    /// at once (a short send that fits, a recv whose data is there) is `done` on return; the others
+    /// are `posted`. Never blocks, never allocates after a peer's first use except to hold early
+    /// arrivals.
     virtual void post(std::span<Message> messages) = 0;
 
     /// Moves what can be moved; returns how many things happened: a message completed or failed, or

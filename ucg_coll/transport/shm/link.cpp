@@ -105,7 +105,7 @@ unsigned Outbox::fail_all() {
     return fail_queue(queue_) + fail_queue(announced_);
 }
 
-bool Inbox::post(Message& message) {
+bool Inbox::post_unmet(Message& message) {
     if (!early_.empty() && take_early(message)) {
         return message.state == MessageState::done;
     }

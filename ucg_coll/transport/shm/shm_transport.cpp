@@ -83,6 +83,8 @@ ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host,
                            const ShmOptions& options, shm::Lease region, shm::Lease staging,
                            const shm::Doorbell& bell)
     : heap_(heap), bell_(bell), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
+      first_rank_(ranks_.front()),
+      consecutive_(static_cast<std::size_t>(ranks_.back() - first_rank_) + 1 == ranks_.size()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       staging_(std::move(staging)), region_(std::move(region)), sending_(ranks_.size()),
@@ -168,34 +170,30 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     return Status();
 }
 
-/// The ranks of a host usually follow one another; others are searched.
-std::uint32_t ShmTransport::index_of(Rank rank) const {
-    const auto guess = static_cast<std::size_t>(rank - ranks_.front());
-    if (guess < ranks_.size() && ranks_[guess] == rank) {
-        return static_cast<std::uint32_t>(guess);
-    }
+std::uint32_t ShmTransport::search(Rank rank) const {
     const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
     UCG_ASSERT(found != ranks_.end() && *found == rank);
     return static_cast<std::uint32_t>(found - ranks_.begin());
 }
 
+/// What is sent goes first: a look for what is awaited may miss the cache, and the stores after it
+/// would leave the processor that much later.
 void ShmTransport::post(std::span<Message> messages) {
-    for (Message& message : messages) {
-        message.moved = 0;
-        message.state = MessageState::posted;
-        if (!status_.ok()) {
+    if (!status_.ok()) [[unlikely]] {
+        for (Message& message : messages) {
             message.state = MessageState::failed;
             ++unreported_;
-            continue;
         }
-        const std::uint32_t index = index_of(message.peer);
-        Peer& peer = peers_[index];
+        return;
+    }
+    for (Message& message : messages) {
         if (message.direction == Direction::send) {
-            if (!peer.outbox.post(message)) {
-                sending_.add(index);
-            }
-        } else if (!peer.inbox.post(message)) {
-            receiving_.add(index);
+            send(message);
+        }
+    }
+    for (Message& message : messages) {
+        if (message.direction == Direction::recv) {
+            receive(message);
         }
     }
 }

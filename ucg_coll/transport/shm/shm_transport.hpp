@@ -120,13 +120,35 @@ class ShmTransport final : public Transport, public PeerMemory {
                  const shm::Doorbell& bell);
     std::uint64_t ring_offset(std::size_t receiver, std::size_t sender) const;
     Status check(std::span<const ShmAddress> addresses) const;
-    std::uint32_t index_of(Rank rank) const;
+    /// The ranks of a host usually follow one another; others are searched.
+    std::uint32_t index_of(Rank rank) const {
+        return consecutive_ ? static_cast<std::uint32_t>(rank - first_rank_) : search(rank);
+    }
+    std::uint32_t search(Rank rank) const;
+    void send(Message& message) {
+        const std::uint32_t index = index_of(message.peer);
+        message.moved = 0;
+        message.state = MessageState::posted;
+        if (!peers_[index].outbox.post(message)) {
+            sending_.add(index);
+        }
+    }
+    void receive(Message& message) {
+        const std::uint32_t index = index_of(message.peer);
+        message.moved = 0;
+        message.state = MessageState::posted;
+        if (!peers_[index].inbox.post(message)) {
+            receiving_.add(index);
+        }
+    }
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     void fail(Code code, std::uint32_t peer_index);
 
     shm::Heap& heap_;
     const shm::Doorbell& bell_; ///< The own one, which peers ring.
     std::vector<Rank> ranks_;
+    Rank first_rank_;
+    bool consecutive_;
     std::uint32_t self_;
     ShmOptions options_;
     shm::RingShape shape_;
