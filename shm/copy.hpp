@@ -38,6 +38,17 @@ inline void copy_short(std::byte* target, const std::byte* source, std::size_t b
     }
 }
 
+/// Fetches the line of `address` to be written: away from every other cache.
+inline void prefetch_for_write(const void* address) {
+#if defined(__x86_64__)
+    // The builtin asks for a shared copy unless the compiler may assume more than x86-64, whose
+    // processors without the instruction do nothing.
+    asm volatile("prefetchw (%0)" : : "r"(address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
 /// Copies past the caches (non-temporal stores) where the processor can, and orders the copy before
 /// every later store. For targets whose lines another core's cache holds: an ordinary store must
 /// first take each line away from there.

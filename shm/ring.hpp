@@ -140,6 +140,11 @@ class RingSender {
         slot.bytes = message_bytes;
         ++sent_;
         slot.turn.store(sent_, std::memory_order_release);
+        // Stores leave the processor in order, and only some hundred of them wait there: a sender
+        // of one message after the other would wait for each line in turn.
+        if (sent_ + kPrefetch - released_ < shape_.depth) {
+            prefetch_for_write(&slots_[(sent_ + kPrefetch) & (shape_.depth - 1)]);
+        }
         return length;
     }
 
@@ -173,6 +178,8 @@ class RingSender {
     }
 
   private:
+    static constexpr std::uint64_t kPrefetch = 1;
+
     RingCredit* credit_ = nullptr;
     const RingReceipt* receipt_ = nullptr;
     JointCopy* joint_ = nullptr;
