@@ -25,7 +25,6 @@ namespace ucg::capi {
 struct Collective {
     Group* group = nullptr;
     PlanRun* run = nullptr;
-    engine::Binding binding;
     graph::Collective type = graph::Collective::barrier;
 };
 
@@ -53,12 +52,12 @@ class Group {
         collective.group = this;
         collective.type = call->type;
         collective.run = call->plan->take();
-        collective.binding = call->binding.apply(params, collective.run->user);
+        collective.run->execution.bind(call->binding.apply(params, collective.run->user));
         return {};
     }
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
-        engine_->start(collective.run->execution, collective.binding);
+        engine_->start(collective.run->execution);
     }
     /// A failed run is never used again: a transport may still hold its messages.
     void release(Collective& collective) {

@@ -2,11 +2,8 @@
 
 namespace ucg::engine {
 
-void Engine::start(Execution& execution, const Binding& binding) {
+void Engine::start(Execution& execution) {
     UCG_ASSERT(!execution.in_progress());
-    execution.bases_[0] = binding.input;
-    execution.bases_[1] = binding.output;
-    execution.reduction_ = binding.reduction;
     execution.sequence_ = next_sequence_++;
     execution.cursor_ = 0;
     execution.iteration_ = 0;

@@ -27,8 +27,13 @@ class Engine {
 
     /// Starts `execution` as the group's next collective and issues what can be issued. Every rank
     /// starts the same collectives in the same order. Does not allocate.
-    /// REQUIRES: not in progress. The execution and the buffers stay valid until it completes.
-    void start(Execution& execution, const Binding& binding);
+    /// REQUIRES: bound, not in progress. The execution and the buffers stay valid until it
+    /// completes.
+    void start(Execution& execution);
+    void start(Execution& execution, const Binding& binding) {
+        execution.bind(binding);
+        start(execution);
+    }
 
     /// Moves messages and issues what became ready. Returns how many things happened: 0 = idle.
     unsigned progress();

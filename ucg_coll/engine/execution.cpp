@@ -95,8 +95,9 @@ std::uint64_t Execution::offset(const Address& address) const {
     return address.offset + turn * repeat.segment_bytes;
 }
 
-std::byte* Execution::resolve(const Address& address) const {
-    if (__builtin_expect(address.owner == kNoRank, 1)) {
+/// What moves with the iterations, or is a peer's.
+std::byte* Execution::resolve_moving(const Address& address) const {
+    if (address.owner == kNoRank) {
         return bases_[static_cast<std::size_t>(address.buffer)] + offset(address);
     }
     const transport::SharedBuffer buffer =
@@ -122,10 +123,7 @@ inline void Execution::post(const Instruction& instruction) {
     Message* messages = &slots_[plans->slot];
     const std::uint32_t count = instruction.count;
     for (std::uint32_t i = 0; i < count; ++i) {
-        const Address& address = plans[i].address;
-        messages[i].data = address.owner == kNoRank
-                               ? bases_[static_cast<std::size_t>(address.buffer)] + address.offset
-                               : resolve(address);
+        messages[i].data = resolve(plans[i].address);
         messages[i].sequence = sequence_;
     }
     plans->transport->post({messages, count});

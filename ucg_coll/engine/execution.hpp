@@ -20,7 +20,7 @@ enum class ExecutionState : std::uint8_t {
     failed,  ///< A transport failed; the output is undefined.
 };
 
-/// What a start binds.
+/// What a run works on.
 struct Binding {
     std::byte* input = nullptr;
     std::byte* output = nullptr;
@@ -40,6 +40,13 @@ class Execution {
     }
     const Program& program() const { return program_; }
 
+    /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
+    void bind(const Binding& binding) {
+        bases_[static_cast<std::size_t>(graph::BufferKind::input)] = binding.input;
+        bases_[static_cast<std::size_t>(graph::BufferKind::output)] = binding.output;
+        reduction_ = binding.reduction;
+    }
+
   private:
     friend class Engine;
 
@@ -52,7 +59,13 @@ class Execution {
     bool ready(const Instruction& instruction);
     bool slot_ready(std::uint32_t slot);
     bool wait_over(const Wait& wait);
-    std::byte* resolve(const Address& address) const;
+    std::byte* resolve(const Address& address) const {
+        if (address.owner == kNoRank && address.stride == graph::Stride::fixed) [[likely]] {
+            return bases_[static_cast<std::size_t>(address.buffer)] + address.offset;
+        }
+        return resolve_moving(address);
+    }
+    std::byte* resolve_moving(const Address& address) const;
     std::uint64_t length(const Address& address) const;
     void post(const Instruction& instruction);
     void post_in_repeat(const MessagePlan& plan);
