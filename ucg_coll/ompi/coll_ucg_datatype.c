@@ -149,28 +149,31 @@ static ptrdiff_t block_displacement(const coll_ucg_blocks_t* blocks, int index) 
     return unit * blocks->displs[index];
 }
 
-static bool blocks_are_dense(const coll_ucg_blocks_t* blocks) {
-    for (int i = 0; i < blocks->size; i++) {
-        if (!coll_ucg_is_dense(block_type(blocks, i), (size_t)blocks->counts[i])) {
+/** Blocks where they lie in the user's memory. False if one of them does not lie there as a message
+ *  carries it. */
+static bool lay_out_in_place(coll_ucg_blocks_t* blocks) {
+    uint64_t* const lengths = blocks->bytes;
+    int64_t* const offsets = blocks->offsets;
+    const int size = blocks->size;
+    for (int i = 0; i < size; i++) {
+        const ompi_datatype_t* type = block_type(blocks, i);
+        const size_t count = (size_t)blocks->counts[i];
+        if (!coll_ucg_is_dense(type, count)) {
             return false;
         }
+        const size_t bytes = coll_ucg_packed_bytes(type, count);
+        lengths[i] = bytes;
+        offsets[i] = 0 == bytes ? 0 : block_displacement(blocks, i) + type->super.true_lb;
     }
     return true;
 }
 
-/** Offsets of blocks in the user's memory, or one after the other in scratch. Returns the sum of
- * lengths. */
-static size_t lay_out(coll_ucg_blocks_t* blocks) {
+/** Blocks one after the other in scratch. Returns the sum of lengths. */
+static size_t lay_out_in_scratch(coll_ucg_blocks_t* blocks) {
     size_t sum = 0;
     for (int i = 0; i < blocks->size; i++) {
-        const ompi_datatype_t* type = block_type(blocks, i);
-        blocks->bytes[i] = coll_ucg_packed_bytes(type, (size_t)blocks->counts[i]);
-        if (!blocks->direct) {
-            blocks->offsets[i] = (int64_t)sum;
-        } else {
-            blocks->offsets[i] =
-                0 == blocks->bytes[i] ? 0 : block_displacement(blocks, i) + type->super.true_lb;
-        }
+        blocks->bytes[i] = coll_ucg_packed_bytes(block_type(blocks, i), (size_t)blocks->counts[i]);
+        blocks->offsets[i] = (int64_t)sum;
         sum += blocks->bytes[i];
     }
     return sum;
@@ -185,11 +188,12 @@ ucg_status_t coll_ucg_open_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module
     }
     blocks->bytes = vectors + 2 * size * (size_t)which;
     blocks->offsets = (int64_t*)(blocks->bytes + size);
-    blocks->direct = blocks_are_dense(blocks);
-    const size_t sum = lay_out(blocks);
-    blocks->packed = blocks->direct
-                         ? blocks->user
-                         : coll_ucg_scratch_get(0 == which ? &module->send : &module->receive, sum);
+    blocks->direct = lay_out_in_place(blocks);
+    blocks->packed = blocks->user;
+    if (!blocks->direct) {
+        coll_ucg_scratch_t* scratch = 0 == which ? &module->send : &module->receive;
+        blocks->packed = coll_ucg_scratch_get(scratch, lay_out_in_scratch(blocks));
+    }
     return blocks->direct || NULL != blocks->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
@@ -204,7 +208,7 @@ ucg_status_t coll_ucg_load_block(coll_ucg_blocks_t* blocks, int index) {
 
 ucg_status_t coll_ucg_load_blocks(coll_ucg_blocks_t* blocks) {
     ucg_status_t status = UCG_OK;
-    for (int i = 0; i < blocks->size && UCG_OK == status; i++) {
+    for (int i = 0; i < blocks->size && !blocks->direct && UCG_OK == status; i++) {
         status = coll_ucg_load_block(blocks, i);
     }
     return status;
