@@ -248,16 +248,41 @@ typedef struct {
     bool direct;
 } coll_ucg_buffer_t;
 
-/** Makes a send buffer readable: the user's own memory, or a packed copy in `scratch`. */
-ucg_status_t coll_ucg_open_send(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch,
-                                const void* user, size_t count, const ompi_datatype_t* type);
+/** The three below, for buffers that are not direct. */
+ucg_status_t coll_ucg_load_packed(const coll_ucg_buffer_t* buffer, size_t first, size_t count);
+ucg_status_t coll_ucg_store_packed(const coll_ucg_buffer_t* buffer);
+ucg_status_t coll_ucg_open_packed(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch);
+
 /** Makes a receive buffer writable. Its contents are not carried into scratch. */
-ucg_status_t coll_ucg_open_receive(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch,
-                                   void* user, size_t count, const ompi_datatype_t* type);
+static inline ucg_status_t coll_ucg_open_receive(coll_ucg_buffer_t* buffer,
+                                                 coll_ucg_scratch_t* scratch, void* user,
+                                                 size_t count, const ompi_datatype_t* type) {
+    buffer->user = user;
+    buffer->count = count;
+    buffer->type = type;
+    buffer->direct = coll_ucg_is_dense(type, count);
+    buffer->packed = (unsigned char*)user + type->super.true_lb;
+    return OPAL_LIKELY(buffer->direct) ? UCG_OK : coll_ucg_open_packed(buffer, scratch);
+}
+
 /** Carries elements [first, first + count) of the user's memory to scratch, for MPI_IN_PLACE. */
-ucg_status_t coll_ucg_load(coll_ucg_buffer_t* buffer, size_t first, size_t count);
+static inline ucg_status_t coll_ucg_load(const coll_ucg_buffer_t* buffer, size_t first,
+                                         size_t count) {
+    return OPAL_LIKELY(buffer->direct) ? UCG_OK : coll_ucg_load_packed(buffer, first, count);
+}
+
+/** Makes a send buffer readable: the user's own memory, or a packed copy in `scratch`. */
+static inline ucg_status_t coll_ucg_open_send(coll_ucg_buffer_t* buffer,
+                                              coll_ucg_scratch_t* scratch, const void* user,
+                                              size_t count, const ompi_datatype_t* type) {
+    ucg_status_t status = coll_ucg_open_receive(buffer, scratch, (void*)user, count, type);
+    return UCG_OK == status ? coll_ucg_load(buffer, 0, count) : status;
+}
+
 /** Carries a received buffer to the user. Bytes between the datatype's pieces are never written. */
-ucg_status_t coll_ucg_store(coll_ucg_buffer_t* buffer);
+static inline ucg_status_t coll_ucg_store(const coll_ucg_buffer_t* buffer) {
+    return OPAL_LIKELY(buffer->direct) ? UCG_OK : coll_ucg_store_packed(buffer);
+}
 
 /** The blocks of a v- or w-collective, one for each rank, of sizes of their own. */
 typedef struct {

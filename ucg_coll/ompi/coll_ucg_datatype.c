@@ -99,42 +99,19 @@ ucg_status_t coll_ucg_unpack(void* buffer, size_t count, const ompi_datatype_t* 
 
 /* ------------------------------------------------------------------ one buffer */
 
-/** Finds the place for the packed bytes: the user's memory, or scratch. */
-static ucg_status_t place(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch, const void* user,
-                          size_t count, const ompi_datatype_t* type) {
-    buffer->user = (void*)user;
-    buffer->count = count;
-    buffer->type = type;
-    buffer->direct = coll_ucg_is_dense(type, count);
-    buffer->packed = buffer->direct
-                         ? (unsigned char*)user + type->super.true_lb
-                         : coll_ucg_scratch_get(scratch, coll_ucg_packed_bytes(type, count));
-    return buffer->direct || NULL != buffer->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
+ucg_status_t coll_ucg_open_packed(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch) {
+    buffer->packed =
+        coll_ucg_scratch_get(scratch, coll_ucg_packed_bytes(buffer->type, buffer->count));
+    return NULL != buffer->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
-ucg_status_t coll_ucg_open_send(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch,
-                                const void* user, size_t count, const ompi_datatype_t* type) {
-    ucg_status_t status = place(buffer, scratch, user, count, type);
-    return UCG_OK == status ? coll_ucg_load(buffer, 0, count) : status;
-}
-
-ucg_status_t coll_ucg_open_receive(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch,
-                                   void* user, size_t count, const ompi_datatype_t* type) {
-    return place(buffer, scratch, user, count, type);
-}
-
-ucg_status_t coll_ucg_load(coll_ucg_buffer_t* buffer, size_t first, size_t count) {
-    if (buffer->direct) {
-        return UCG_OK;
-    }
+ucg_status_t coll_ucg_load_packed(const coll_ucg_buffer_t* buffer, size_t first, size_t count) {
     return coll_ucg_pack(coll_ucg_at(buffer->user, buffer->type, (ptrdiff_t)first), count,
                          buffer->type, buffer->packed + coll_ucg_packed_bytes(buffer->type, first));
 }
 
-ucg_status_t coll_ucg_store(coll_ucg_buffer_t* buffer) {
-    return buffer->direct
-               ? UCG_OK
-               : coll_ucg_unpack(buffer->user, buffer->count, buffer->type, buffer->packed);
+ucg_status_t coll_ucg_store_packed(const coll_ucg_buffer_t* buffer) {
+    return coll_ucg_unpack(buffer->user, buffer->count, buffer->type, buffer->packed);
 }
 
 /* ------------------------------------------------------------------ blocks of many ranks */
