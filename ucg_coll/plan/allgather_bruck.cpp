@@ -40,12 +40,15 @@ void allgather_bruck(Builder& builder, const Team& team, Slice own, const BlockM
         const Rank from = neighbour_index(team, distance);
         const std::vector<Slice> runs = target.runs(from, count);
         const Slice landing = landing_place(builder, runs);
+        const Rank to = team.rank(neighbour_index(team, -distance));
+        if (distance == 1) { // The receive may copy at once, while the other waits.
+            builder.send(to, own);
+        }
         builder.recv(team.rank(from), landing);
-        const Slice outgoing =
-            distance == 1 ? own : packed(builder, target.runs(team.index(), count));
-        builder.send(team.rank(neighbour_index(team, -distance)), outgoing);
         if (distance == 1) {
             builder.copy(own, target.block(team.index()));
+        } else {
+            builder.send(to, packed(builder, target.runs(team.index(), count)));
         }
         unpack(builder, landing, runs);
         distance += count;

@@ -19,6 +19,53 @@ Rank blocks_at(std::int64_t hop, std::int64_t distance, std::int64_t members) {
     return static_cast<Rank>(std::min(distance, members - hop));
 }
 
+struct Arrival {
+    Slice landing;
+    std::vector<Slice> runs;
+};
+
+/// One round at one member: with those at the multiples of `distance` below `end`.
+struct Round {
+    Builder& builder;
+    const Team& team;
+    const BlockMap& target;
+    std::int64_t distance = 1;
+    std::int64_t end = 1;
+
+    std::vector<Arrival> receive() const {
+        std::vector<Arrival> arrivals;
+        for (std::int64_t hop = distance; hop < end; hop += distance) {
+            const Rank from = neighbour_index(team, static_cast<Rank>(hop));
+            std::vector<Slice> runs = target.runs(from, blocks_at(hop, distance, team.size()));
+            const Slice landing = landing_place(builder, runs);
+            builder.recv(team.rank(from), landing);
+            arrivals.push_back({landing, std::move(runs)});
+        }
+        return arrivals;
+    }
+
+    /// `own`: the one block of the first round.
+    void send(Slice own) const {
+        Slice outgoing = own;
+        Rank packed_blocks = distance == 1 ? 1 : 0; // All but the last message are alike.
+        for (std::int64_t hop = distance; hop < end; hop += distance) {
+            const Rank to = neighbour_index(team, static_cast<Rank>(-hop));
+            const Rank blocks = blocks_at(hop, distance, team.size());
+            if (blocks != packed_blocks) {
+                outgoing = packed(builder, target.runs(team.index(), blocks));
+                packed_blocks = blocks;
+            }
+            builder.send(team.rank(to), outgoing);
+        }
+    }
+
+    void unpack_all(std::span<const Arrival> arrivals) const {
+        for (const Arrival& arrival : arrivals) {
+            unpack(builder, arrival.landing, arrival.runs);
+        }
+    }
+};
+
 double rounds_ns(const Link& link, Rank count, std::uint64_t block_bytes,
                  const DisseminationRounds& rounds) {
     double ns = link.copy_ns(block_bytes);
@@ -78,43 +125,25 @@ Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& req
 void allgather_n_way_dissemination(Builder& builder, const Team& team,
                                    const MultiplyingSchedule& rounds, Slice own,
                                    const BlockMap& target) {
-    struct Arrival {
-        Slice landing;
-        std::vector<Slice> runs;
-    };
     const std::int64_t members = team.size();
     std::int64_t distance = 1;
-    bool first = true;
-    for (const Phase& round : rounds.phases) {
-        const std::int64_t end = std::min(distance * round.base, members);
-        std::vector<Arrival> arrivals;
-        for (std::int64_t hop = distance; hop < end; hop += distance) {
-            const Rank from = neighbour_index(team, static_cast<Rank>(hop));
-            std::vector<Slice> runs = target.runs(from, blocks_at(hop, distance, members));
-            const Slice landing = landing_place(builder, runs);
-            builder.recv(team.rank(from), landing);
-            arrivals.push_back({landing, std::move(runs)});
-        }
-        Slice outgoing = own;
-        Rank packed_blocks = first ? 1 : 0; // All but the last message of a round are alike.
-        for (std::int64_t hop = distance; hop < end; hop += distance) {
-            const Rank to = neighbour_index(team, static_cast<Rank>(-hop));
-            if (const Rank blocks = blocks_at(hop, distance, members); blocks != packed_blocks) {
-                outgoing = packed(builder, target.runs(team.index(), blocks));
-                packed_blocks = blocks;
-            }
-            builder.send(team.rank(to), outgoing);
-        }
-        if (first) {
+    for (const Phase& phase : rounds.phases) {
+        const Round round{builder, team, target, distance,
+                          std::min(distance * phase.base, members)};
+        if (distance == 1) {
+            // Before the receives, which may copy at once while others wait.
+            round.send(own);
+            const std::vector<Arrival> arrivals = round.receive();
             builder.copy(own, target.block(team.index()));
+            round.unpack_all(arrivals);
+        } else {
+            const std::vector<Arrival> arrivals = round.receive(); // Sends wait for earlier ones.
+            round.send({});
+            round.unpack_all(arrivals);
         }
-        for (const Arrival& arrival : arrivals) {
-            unpack(builder, arrival.landing, arrival.runs);
-        }
-        distance = end;
-        first = false;
+        distance = round.end;
     }
-    if (first) {
+    if (distance == 1) {
         builder.copy(own, target.block(team.index()));
     }
 }

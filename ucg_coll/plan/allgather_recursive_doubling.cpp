@@ -43,11 +43,15 @@ void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
         const Rank peer = team.index() ^ distance;
         const std::vector<Slice> theirs = target.runs(peer & ~(distance - 1), distance);
         const Slice landing = landing_place(builder, theirs);
+        if (distance == 1) { // The receive may copy at once, while the other waits.
+            builder.send(team.rank(peer), own);
+        }
         builder.recv(team.rank(peer), landing);
-        const std::vector<Slice> ours = target.runs(team.index() & ~(distance - 1), distance);
-        builder.send(team.rank(peer), distance == 1 ? own : packed(builder, ours));
         if (distance == 1) {
             builder.copy(own, target.block(team.index()));
+        } else {
+            const std::vector<Slice> ours = target.runs(team.index() & ~(distance - 1), distance);
+            builder.send(team.rank(peer), packed(builder, ours));
         }
         unpack(builder, landing, theirs);
     }

@@ -27,16 +27,16 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const BlockMap& target) {
     const Rank left = team.rank(neighbour_index(team, -1));
     const Rank right = team.rank(neighbour_index(team, 1));
-    for (Rank step = 0; step + 1 < team.size(); ++step) {
+    if (team.size() > 1) {
+        // Before the first receive, which may copy at once while the next rank waits.
+        builder.send(right, own);
+        builder.recv(left, target.block(neighbour_index(team, -1)));
+    }
+    builder.copy(own, target.block(team.index()));
+    for (Rank step = 1; step + 1 < team.size(); ++step) {
         // Posted first, since the send waits for the receive of the step before.
         builder.recv(left, target.block(neighbour_index(team, -step - 1)));
-        builder.send(right, step == 0 ? own : target.block(neighbour_index(team, -step)));
-        if (step == 0) {
-            builder.copy(own, target.block(team.index()));
-        }
-    }
-    if (team.size() == 1) {
-        builder.copy(own, target.block(0));
+        builder.send(right, target.block(neighbour_index(team, -step)));
     }
 }
 

@@ -3,6 +3,7 @@
 // pairwise exchange, with a window of steps under way the linear algorithm. Thakur, Rabenseifner,
 // Gropp, "Optimization of collective communication operations in MPICH", 2005, section 3.3.
 #include <algorithm>
+#include <array>
 
 #include "ucg_coll/plan/block_pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -51,18 +52,29 @@ constexpr Algorithm row() {
 
 void alltoall_rotated(Builder& builder, const Team& team, const BlockMap& source,
                       const BlockMap& target, Rank window) {
-    MessageWindow under_way(window);
-    for (Rank step = 1; step < team.size(); ++step) {
-        // Ends in the same step wait for lower steps only, so the lowest one is never stuck.
-        const Rank from = neighbour_index(team, -step);
-        const Rank to = neighbour_index(team, step);
-        const graph::OpId received =
-            builder.recv(team.rank(from), target.block(from), under_way.after());
-        const graph::OpId sent = builder.send(team.rank(to), source.block(to), under_way.after());
-        under_way.push({received, sent});
-        if (step == std::min(window, team.size() - 1)) { // While messages travel.
+    using Step = std::array<graph::OpId, 2>; // What was sent and received.
+    std::vector<Step> before(static_cast<std::size_t>(std::min(window, team.size())),
+                             {graph::kNoOp, graph::kNoOp});
+    std::vector<Step> under_way = before;
+    for (Rank first = 1; first < team.size(); first += window) {
+        const Rank steps = std::min(window, team.size() - first);
+        // A receive may copy what is there already, which is long; who waits for the sends can copy
+        // meanwhile. Both ends of a message wait for lower steps only, so the lowest one is never
+        // stuck.
+        for (Rank i = 0; i < steps; ++i) {
+            const Rank to = neighbour_index(team, first + i);
+            const auto place = static_cast<std::size_t>(i);
+            under_way[place][0] = builder.send(team.rank(to), source.block(to), before[place]);
+        }
+        for (Rank i = 0; i < steps; ++i) {
+            const Rank from = neighbour_index(team, -(first + i));
+            const auto place = static_cast<std::size_t>(i);
+            under_way[place][1] = builder.recv(team.rank(from), target.block(from), before[place]);
+        }
+        if (first == 1) { // While messages travel.
             builder.copy(source.block(team.index()), target.block(team.index()));
         }
+        before = under_way;
     }
     if (team.size() == 1) {
         builder.copy(source.block(0), target.block(0));
@@ -87,8 +99,8 @@ void alltoall_in_place(Builder& builder, const Team& team, const BlockMap& block
             part(aside[static_cast<std::size_t>(step % places)], 0, block.length);
         builder.copy(block, leaving, under_way.after());
         const Rank peer = team.rank(partner);
-        const graph::OpId received = builder.recv(peer, block, under_way.after());
         const graph::OpId sent = builder.send(peer, leaving, under_way.after());
+        const graph::OpId received = builder.recv(peer, block, under_way.after());
         under_way.push({received, sent});
     }
 }

@@ -96,10 +96,14 @@ class Exchange {
     }
 
     void post(Rank first_step, Rank last_step) {
+        // A receive may copy what is there already, which is long; who waits for the sends can copy
+        // meanwhile.
         for (Rank step = first_step; step < last_step; ++step) {
             const Rank to = neighbour_index(team_, -step);
-            builder_.recv(team_.rank(neighbour_index(team_, step)), place(step));
             sent_.push({builder_.send(team_.rank(to), source_.block(to), sent_.after())});
+        }
+        for (Rank step = first_step; step < last_step; ++step) {
+            builder_.recv(team_.rank(neighbour_index(team_, step)), place(step));
         }
     }
 

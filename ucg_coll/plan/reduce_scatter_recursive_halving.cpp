@@ -80,8 +80,9 @@ Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& 
         const Slice high = vector.at(partial, begin, middle, middle + distance);
         const Slice kept = upper ? high : low;
         const Slice received = builder.scratch(kept.length);
-        builder.recv(peer, received);
+        // A receive may copy at once, while the other waits; and it can be posted no earlier.
         builder.send(peer, upper ? low : high);
+        builder.recv(peer, received);
         const std::array operands = upper ? std::array{received, kept} : std::array{kept, received};
         begin = upper ? middle : begin;
         if (distance == 1 && fold.partner() == kNoRank) {

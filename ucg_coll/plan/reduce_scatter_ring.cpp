@@ -50,8 +50,9 @@ void reduce_scatter_ring(Builder& builder, const Team& team, const BlockMap& sou
         return part(places[static_cast<std::size_t>(step) % places.size()], 0,
                     source.bytes(neighbour_index(team, -step - 2)));
     };
-    builder.recv(left, arriving(0));
+    // Before the first receive, which may copy at once while the next rank waits.
     builder.send(right, source.block(neighbour_index(team, -1)));
+    builder.recv(left, arriving(0));
     for (Rank step = 0; step < steps; ++step) {
         if (step + 1 < steps) {
             builder.recv(left, arriving(step + 1)); // Posted before the wait for this step's.
