@@ -4,6 +4,7 @@
 
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
+#include "ucg_coll/plan/scans.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -13,8 +14,13 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
-    return tree_depth(request.rank_count, 2) *
-           (link.message_ns(request.bytes) + 2 * link.reduce_ns(2, request.bytes));
+    const unsigned rounds = tree_depth(request.rank_count, 2);
+    if (rounds == 0) {
+        return 0;
+    }
+    // The first round has no result yet to combine with, and the last nothing to pass on.
+    return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
+           (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -32,9 +38,12 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
         }
         const bool first = distance == 1;
         const bool last = rank < 2 * distance;
-        const Slice received = builder.scratch(request.bytes);
+        const bool passes_on = rank + 2 * distance < request.rank_count;
+        // Rank 1 receives its result; in place its contribution is there until it has passed it on.
+        const bool to_target = first && last && !(request.in_place && passes_on);
+        const Slice received = to_target ? target : builder.scratch(request.bytes);
         builder.recv(static_cast<Rank>(rank - distance), received);
-        if (rank + 2 * distance < request.rank_count) {
+        if (passes_on) {
             // Before the result below is written: in place, that is where the contribution was.
             const Slice sum = builder.scratch(request.bytes);
             builder.reduce(std::array{received, inclusive}, sum);

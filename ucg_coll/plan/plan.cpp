@@ -144,7 +144,9 @@ std::span<const Algorithm> algorithms() {
         kReduceScatterBlockPairwise,
         kReduceScatterBlockPeerRead,
         kScanRecursiveDoubling,
+        kScanChain,
         kExscanRecursiveDoubling,
+        kExscanChain,
     };
     return kTable;
 }

@@ -78,6 +78,8 @@ extern const Algorithm kReduceScatterBlockPairwise;
 extern const Algorithm kReduceScatterBlockPeerRead;
 
 extern const Algorithm kScanRecursiveDoubling;
+extern const Algorithm kScanChain;
 extern const Algorithm kExscanRecursiveDoubling;
+extern const Algorithm kExscanChain;
 
 } // namespace ucg::plan

@@ -5,6 +5,7 @@
 
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
+#include "ucg_coll/plan/scans.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -14,8 +15,12 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
-    return tree_depth(request.rank_count, 2) *
-           (link.message_ns(request.bytes) + link.reduce_ns(2, request.bytes));
+    const unsigned rounds = tree_depth(request.rank_count, 2);
+    if (rounds == 0) {
+        return link.copy_ns(request.bytes);
+    }
+    return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
+           rounds * sharers(facts) * link.reduce_ns(2, request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

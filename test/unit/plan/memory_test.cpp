@@ -100,7 +100,9 @@ TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") 
         &kAllreduceElimination,
         &kAllreduceRabenseifner,
         &kScanRecursiveDoubling,
+        &kScanChain,
         &kExscanRecursiveDoubling,
+        &kExscanChain,
     };
     for (const Algorithm* row : rows) {
         for (const Rank rank : kRanks) {

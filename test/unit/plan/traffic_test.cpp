@@ -176,6 +176,8 @@ const std::map<Key, Flat>& flat() {
         {{Collective::allgather, "recursive_doubling"}, {pairs, true}},
         {{Collective::alltoall, "pairwise"}, {pairs}},
         {{Collective::alltoall, "linear"}, {pairs}},
+        {{Collective::scan, "chain"}, {borders}},
+        {{Collective::exscan, "chain"}, {borders}},
         {{Collective::gather, "linear"}, {far}},
         {{Collective::scatter, "linear"}, {far}},
         // Blocks go once for each bit of the distance, counted in sockets.
