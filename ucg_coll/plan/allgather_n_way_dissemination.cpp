@@ -66,18 +66,31 @@ struct Round {
     }
 };
 
-double rounds_ns(const Link& link, Rank count, std::uint64_t block_bytes,
+/// How long blocks are. A run of neighbours' is priced as average ones, or as the longest alone.
+struct Lengths {
+    explicit Lengths(const graph::Request& request)
+        : longest(longest_block(request)),
+          average(divide_up(all_blocks(request), static_cast<std::uint64_t>(request.rank_count))) {}
+
+    std::uint64_t of(Rank blocks) const {
+        return std::max(longest, average * static_cast<std::uint64_t>(blocks));
+    }
+
+    std::uint64_t longest;
+    std::uint64_t average;
+};
+
+double rounds_ns(const Link& link, Rank count, const Lengths& lengths,
                  const DisseminationRounds& rounds) {
-    double ns = link.copy_ns(block_bytes);
+    double ns = link.copy_ns(lengths.longest);
     std::int64_t distance = 1;
     for (unsigned round = 0; round < rounds.rounds; ++round) {
-        const std::uint64_t first =
-            static_cast<std::uint64_t>(blocks_at(distance, distance, count));
-        ns += round == 0 ? link.message_ns(block_bytes) : link.passing_on_ns(first * block_bytes);
+        const std::uint64_t first = lengths.of(blocks_at(distance, distance, count));
+        ns += round == 0 ? link.message_ns(first) : link.passing_on_ns(first);
         const std::int64_t end = std::min<std::int64_t>(distance * rounds.base_of(round), count);
         for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
-            const auto blocks = static_cast<std::uint64_t>(blocks_at(hop, distance, count));
-            ns += link.relay_ns(blocks * block_bytes); // One goes and one comes.
+            const std::uint64_t bytes = lengths.of(blocks_at(hop, distance, count));
+            ns += link.relay_ns(bytes); // One goes and one comes.
         }
         distance = end;
     }
@@ -86,8 +99,9 @@ double rounds_ns(const Link& link, Rank count, std::uint64_t block_bytes,
 
 DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
+    const Lengths lengths(request);
     return cheapest_rounds(request.rank_count, [&](const DisseminationRounds& rounds) {
-        return rounds_ns(link, request.rank_count, request.bytes, rounds);
+        return rounds_ns(link, request.rank_count, lengths, rounds);
     });
 }
 
@@ -102,7 +116,7 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return rounds_ns(flat_link(facts, Traffic::dense), request.rank_count, request.bytes,
+    return rounds_ns(flat_link(facts, Traffic::dense), request.rank_count, Lengths(request),
                      cheapest(facts, request));
 }
 
@@ -118,6 +132,20 @@ Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& req
         return rounds.status();
     }
     return build_as(request, rank, *rounds);
+}
+
+template <graph::Collective collective>
+constexpr Algorithm row() {
+    return {
+        .name = "n_way_dissemination",
+        .collective = collective,
+        .summary = "growing runs of blocks to several others a round (Bruck et al. 1997)",
+        .eligible = serves_all,
+        .cost_ns = cost_ns,
+        .build = build,
+        .build_with = build_with,
+        .argument = "the rounds, such as a4,a3",
+    };
 }
 
 } // namespace
@@ -148,15 +176,7 @@ void allgather_n_way_dissemination(Builder& builder, const Team& team,
     }
 }
 
-const Algorithm kAllgatherNWayDissemination = {
-    .name = "n_way_dissemination",
-    .collective = graph::Collective::allgather,
-    .summary = "growing runs of blocks to several others a round (Bruck et al. 1997)",
-    .eligible = serves_all,
-    .cost_ns = cost_ns,
-    .build = build,
-    .build_with = build_with,
-    .argument = "the rounds, such as a4,a3",
-};
+const Algorithm kAllgatherNWayDissemination = row<graph::Collective::allgather>();
+const Algorithm kAllgathervNWayDissemination = row<graph::Collective::allgatherv>();
 
 } // namespace ucg::plan

@@ -80,9 +80,9 @@ Result<graph::Schedule> build_wanted(const Facts& facts, const graph::Request& r
 
 } // namespace
 
+/// Copied on first use, since the rows live in other files; they are constants, so that no order of
+/// initialisation matters.
 std::span<const Algorithm> algorithms() {
-    // Copied on first use, since the rows live in other files; they are constants, so that no order
-    // of initialisation matters.
     static const std::array kTable = {
         kBarrierDissemination,
         kBarrierNWayDissemination,
@@ -119,6 +119,7 @@ std::span<const Algorithm> algorithms() {
         kAllgatherTwoLevel,
         kAllgatherPeerRead,
         kAllgathervBruck,
+        kAllgathervNWayDissemination,
         kAllgathervRing,
         kAlltoallBruck,
         kAlltoallLinear,

@@ -46,6 +46,7 @@ extern const Algorithm kAllgatherTwoLevel;
 extern const Algorithm kAllgatherPeerRead;
 
 extern const Algorithm kAllgathervBruck;
+extern const Algorithm kAllgathervNWayDissemination;
 extern const Algorithm kAllgathervRing;
 
 extern const Algorithm kAlltoallBruck;
