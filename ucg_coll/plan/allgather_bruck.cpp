@@ -61,7 +61,8 @@ double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
     double ns = link.copy_ns(total);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t blocks = std::min(distance, ranks - distance);
-        ns += link.message_ns(std::max(longest, divide_up(total, ranks) * blocks));
+        const std::uint64_t bytes = std::max(longest, divide_up(total, ranks) * blocks);
+        ns += distance == 1 ? link.message_ns(bytes) : link.passing_on_ns(bytes);
     }
     return ns;
 }

@@ -1,7 +1,10 @@
 // Collectives of blocks in which each rank reads what it is to have out of the others' memory: one
 // copy, by the rank that needs it. The motif of Li, Hoefler and Snir (HPDC 2013) without an
 // operator.
+#include <algorithm>
+
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_pieces.hpp"
 
 namespace ucg::plan {
@@ -29,12 +32,22 @@ bool strips_eligible(const Facts& facts, const graph::Request& request) {
     return strips_fit(facts, request, kRotation);
 }
 
+/// All ranks of a processor read and write all blocks in turn, which its cache holds or does not.
+double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
+    const double blocks_bytes =
+        2.0 * request.rank_count * static_cast<double>(request.bytes) * sharers(facts);
+    return facts.profile.memory.cache_for(static_cast<std::uint64_t>(blocks_bytes))
+        .copy_per_byte_ns;
+}
+
 double allgather_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, request.bytes) + meet_ns(facts) +
            cost::copy_ns(facts.profile.memory, request.bytes) +
            for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return meet_ns(facts) + cost::contended_read_ns(widest_level(facts), others(request),
-                                                               others(request) * bytes);
+               const std::uint64_t all = others(request) * bytes;
+               return meet_ns(facts) +
+                      std::max(cost::contended_read_ns(widest_level(facts), others(request), all),
+                               static_cast<double>(all) * landing_per_byte_ns(facts, request));
            });
 }
 

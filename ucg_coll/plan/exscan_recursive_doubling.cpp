@@ -2,9 +2,9 @@
 // that it has combined with its own contribution; beside it, it keeps what came from below alone.
 #include <array>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
-#include "ucg_coll/plan/scans.hpp"
 
 namespace ucg::plan {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
-#include "ucg_coll/plan/scans.hpp"
 
 namespace ucg::plan {
 namespace {

@@ -3,9 +3,9 @@
 // above it.
 #include <array>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
-#include "ucg_coll/plan/scans.hpp"
 
 namespace ucg::plan {
 namespace {

@@ -1,4 +1,4 @@
-// What the prices of prefix reductions share.
+// Prices where ranks outnumber processors and all of them have work to do.
 #pragma once
 
 #include <algorithm>
