@@ -1,0 +1,101 @@
+// Prefix reductions: what the chain passes on in segments, and who copies nothing.
+#include <algorithm>
+
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+using graph::Collective;
+
+constexpr std::uint64_t kLong = 4 << 20;
+
+graph::Schedule schedule_of(const Facts& facts, const Case& sample, Rank rank,
+                            std::string_view algorithm) {
+    Result<graph::Schedule> schedule = plan(facts, request_of(sample, rank), rank, algorithm);
+    REQUIRE(schedule.ok());
+    return *schedule;
+}
+
+} // namespace
+
+TEST_CASE("plan: long vectors go along the chain in segments, in rank order", "[plan][scan]") {
+    for (const Rank count : {3, 5, 8}) {
+        const topo::Placement placement = place(Layout::one_host, count);
+        const cost::Profile profile = profile_for(Prices::usual);
+        Facts facts{placement, profile};
+        for (const double ranks_per_cpu : {1.0, 2.0}) {
+            facts.ranks_per_cpu = ranks_per_cpu;
+            for (const Collective collective : {Collective::scan, Collective::exscan}) {
+                for (const bool in_place : {false, true}) {
+                    const Case sample{collective, count, 0, kLong + 24, 8, in_place, false};
+                    INFO(describe(sample));
+                    const Status status = prove(facts, "chain", sample);
+                    INFO(status.message());
+                    CHECK(status.ok());
+                    CHECK(schedule_of(facts, sample, 1, "chain").repeats.size() == 1);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("plan: the last rank of an exscan receives its result", "[plan][scan]") {
+    const topo::Placement placement = place(Layout::one_host, 2);
+    const cost::Profile profile = profile_for(Prices::usual);
+    const Facts facts{placement, profile};
+    for (const std::string_view algorithm : {"chain", "recursive_doubling"}) {
+        for (const bool in_place : {false, true}) {
+            const Case sample{Collective::exscan, 2, 0, 64 << 10, 8, in_place, false};
+            const graph::Schedule schedule = schedule_of(facts, sample, 1, algorithm);
+            INFO(algorithm << (in_place ? " in place" : ""));
+            CHECK(schedule.scratch_bytes == 0);
+            REQUIRE(schedule.ops.size() == 1);
+            CHECK(schedule.ops[0].kind == graph::OpKind::recv);
+            CHECK(schedule.ops[0].target.buffer == graph::BufferKind::output);
+        }
+    }
+}
+
+TEST_CASE("plan: ranks that share processors scan long vectors along a chain", "[plan][scan]") {
+    const topo::Placement placement = place(Layout::one_host, 8);
+    const cost::Profile profile = profile_for(Prices::usual);
+    Facts facts{placement, profile};
+    facts.ranks_per_cpu = 4;
+    for (const Collective collective : {Collective::scan, Collective::exscan}) {
+        const Case brief{collective, 8, 0, 8, 8};
+        const Case extensive{collective, 8, 0, kLong, 8};
+        CHECK(choose(facts, request_of(brief, 0)).name == "recursive_doubling");
+        CHECK(choose(facts, request_of(extensive, 0)).name == "chain");
+    }
+}
+
+TEST_CASE("plan: exchanges announce what they have before they copy", "[plan]") {
+    const topo::Placement placement = place(Layout::one_host, 4);
+    const cost::Profile profile = profile_for(Prices::usual);
+    const Facts facts{placement, profile};
+    struct Row {
+        Collective collective;
+        std::string_view algorithm;
+    };
+    constexpr Row kRows[] = {
+        {Collective::allgather, "ring"},
+        {Collective::allgather, "bruck"},
+        {Collective::allgather, "recursive_doubling"},
+        {Collective::allgather, "n_way_dissemination"},
+        {Collective::alltoall, "linear"},
+        {Collective::alltoall, "pairwise"},
+        {Collective::reduce_scatter_block, "ring"},
+        {Collective::reduce_scatter_block, "pairwise"},
+        {Collective::reduce_scatter_block, "recursive_halving"},
+    };
+    for (const Row& row : kRows) {
+        const Case sample{row.collective, 4, 0, 64 << 10, 8};
+        INFO(describe(sample) << " " << row.algorithm);
+        const graph::Schedule schedule = schedule_of(facts, sample, 2, row.algorithm);
+        CHECK(schedule.ops.front().kind == graph::OpKind::send);
+    }
+}
+
+} // namespace ucg::plan::test
