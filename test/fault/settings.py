@@ -45,6 +45,23 @@ def unknown_algorithm(bench):
                        "allreduce has no algorithm 'no_such'; it has: .*ring", 1)
 
 
+def algorithms_that_do_not_fit(bench):
+    """Each is said once, however many calls it was for."""
+    wanted = "0-1k:recursive_multiplying:a5,a5;1k-inf:recursive_multiplying:a7"
+    job = bench.launcher.run(RANKS, [bench.program, "check"], {"coll_ucg_verbose": "1"},
+                             environment={"UCG_ALLREDUCE": wanted})
+    expect_served(bench, "UCG_ALLREDUCE by size", job)
+    bench.expect_lines("UCG_ALLREDUCE by size", job,
+                       "argument 'a5,a5'.*; the planner chooses instead", 1)
+
+
+def no_algorithm_list(bench):
+    job = bench.launcher.run(RANKS, [bench.program, "check"],
+                             environment={"UCG_ALLREDUCE": "0-4k;ring"})
+    expect_fallback(bench, "UCG_ALLREDUCE=0-4k;ring", job,
+                    "UCG_ALLREDUCE: '0-4k;ring', position 4: expected", RANKS)
+
+
 def different_algorithms(bench):
     """Ranks that are told different algorithms would not understand one another."""
     command = ["mpirun", "--oversubscribe",
@@ -85,5 +102,6 @@ def ucx_unused(bench):
     expect_served(bench, "UCX_TLS=bogus and shared memory", job)
 
 
-sandbox.run([unknown_transport, no_size, unknown_algorithm, different_algorithms,
+sandbox.run([unknown_transport, no_size, unknown_algorithm, algorithms_that_do_not_fit,
+             no_algorithm_list, different_algorithms,
              no_ucx_transport, no_ucx_transport_on_one_rank, ucx_unused])

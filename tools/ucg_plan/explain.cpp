@@ -1,5 +1,7 @@
 // ucg_plan explain: why the planner chooses what it chooses.
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 
 #include <nlohmann/json.hpp>
 
@@ -18,10 +20,23 @@ using Json = nlohmann::ordered_json;
 struct Verdict {
     std::vector<plan::Candidate> candidates; ///< Cheapest first; the first is chosen.
     std::vector<const plan::Algorithm*> ineligible;
+    std::string asked_for = {}; ///< For a request of that size; empty: nothing.
+    std::string refusal = {};   ///< Why that does not serve; empty if it does.
+
+    /// What will run: what was asked for, if it serves.
+    std::string_view chosen() const {
+        return asked_for.empty() || !refusal.empty() ? candidates.front().algorithm->name
+                                                     : std::string_view(asked_for);
+    }
 };
 
-Verdict judge(const plan::Facts& facts, const graph::Request& request) {
-    Verdict verdict{plan::candidates(facts, request), {}};
+Verdict judge(const plan::Facts& facts, const graph::Request& request, Rank rank,
+              std::string_view asked_for) {
+    Verdict verdict{plan::candidates(facts, request), {}, std::string(asked_for)};
+    if (!asked_for.empty()) {
+        const auto schedule = plan::plan(facts, request, rank, asked_for);
+        verdict.refusal = schedule.ok() ? "" : schedule.status().message();
+    }
     for (const plan::Algorithm& row : plan::algorithms()) {
         if (row.collective == request.collective && !row.eligible(facts, request)) {
             verdict.ineligible.push_back(&row);
@@ -30,9 +45,27 @@ Verdict judge(const plan::Facts& facts, const graph::Request& request) {
     return verdict;
 }
 
+/// What of the list of algorithms by size applies, and why it does not serve.
+std::string asked_text(const plan::AlgorithmsBySize& asked, const Verdict& verdict) {
+    const std::string list = to_text(asked);
+    if (list.empty()) {
+        return {};
+    }
+    if (verdict.asked_for.empty()) {
+        return fmt::format("asked for {}: nothing for this size\n", list);
+    }
+    if (!verdict.refusal.empty()) {
+        return fmt::format("asked for {}: {}; the planner chooses instead\n", list,
+                           verdict.refusal);
+    }
+    return fmt::format("asked for {}: {} is chosen, whatever it costs\n", list, verdict.asked_for);
+}
+
 std::string text(const Question& question, const topo::Placement& placement,
-                 const Verdict& verdict) {
+                 const plan::AlgorithmsBySize& asked, const Verdict& verdict) {
     std::string text = fmt::format("{} ({})\n", describe(question), describe(placement));
+    text += asked_text(asked, verdict);
+    const bool forced = verdict.chosen() == verdict.asked_for;
     std::size_t width = 0;
     for (const plan::Candidate& candidate : verdict.candidates) {
         width = std::max(width, candidate.algorithm->name.size());
@@ -45,7 +78,7 @@ std::string text(const Question& question, const topo::Placement& placement,
         const auto& [algorithm, cost_ns] = verdict.candidates[i];
         text += fmt::format("  {:<{}}  {:>12.3f} us", algorithm->name, width, cost_ns / 1000);
         if (i == 0) {
-            text += "  chosen";
+            text += forced ? "  cheapest" : "  chosen";
         } else {
             text += i == 1 ? "  runner-up" : "           ";
             text += best_ns > 0 ? fmt::format(", {:.2f} times the cost", cost_ns / best_ns) : "";
@@ -59,7 +92,7 @@ std::string text(const Question& question, const topo::Placement& placement,
 }
 
 std::string json(const Question& question, const topo::Placement& placement,
-                 const Verdict& verdict) {
+                 const plan::AlgorithmsBySize& asked, const Verdict& verdict) {
     Json candidates = Json::array();
     for (const plan::Candidate& candidate : verdict.candidates) {
         candidates.push_back({{"algorithm", candidate.algorithm->name},
@@ -77,7 +110,10 @@ std::string json(const Question& question, const topo::Placement& placement,
                          {"root", question.root},
                          {"in_place", question.in_place},
                          {"commutative", question.commutative},
-                         {"chosen", verdict.candidates.front().algorithm->name},
+                         {"chosen", verdict.chosen()},
+                         {"asked_for", to_text(asked)},
+                         {"asked_for_this_size", verdict.asked_for},
+                         {"refusal", verdict.refusal},
                          {"candidates", std::move(candidates)},
                          {"not_eligible", std::move(ineligible)}};
     return object.dump(2) + "\n";
@@ -91,11 +127,17 @@ class ExplainCommand final : public Command {
                          "predicted to cost")) {
         options_.add_options(app_, QuestionOptions::Needs::collective);
         profile_.add_option(app_);
+        app_.add_option("--algorithm", wanted_,
+                        "What is asked for, NAME or NAME:ARGUMENT, maybe by size: "
+                        "\"0-4k:NAME;4k-inf:NAME\" (default: the environment's UCG_<COLLECTIVE>)")
+            ->type_name("TEXT");
         add_format_option(app_, format_, {Format::text, Format::json});
         app_.parse_complete_callback([this] { options_.check(); });
         app_.footer(
             "Examples:\n"
             "  ucg_plan explain --collective allreduce --ranks 64 --bytes 1M\n"
+            "  ucg_plan explain --collective allreduce --ranks 32 --bytes 8 \\\n"
+            "    --algorithm '0-4k:recursive_multiplying:a8,a4;4k-inf:ring'\n"
             "  ucg_plan explain --collective bcast --hosts 16 --ranks-per-host 48 --bytes 64k\n"
             "  ucg_topo placement --hosts 4 --ranks-per-host 8 | \\\n"
             "    ucg_plan explain --collective barrier --placement -");
@@ -116,14 +158,35 @@ class ExplainCommand final : public Command {
         if (Status status = graph::validate(request, rank); !status.ok()) {
             return status;
         }
-        const Verdict verdict = judge(profile_.facts(*placement, *profile), request);
-        return write_output("-", format_ == Format::json ? json(question, *placement, verdict)
-                                                         : text(question, *placement, verdict));
+        const Result<plan::AlgorithmsBySize> asked = asked_for(question.collective);
+        if (!asked) {
+            return asked.status();
+        }
+        const Verdict verdict = judge(profile_.facts(*placement, *profile), request, rank,
+                                      asked->algorithm(plan::uniform_bytes(request)));
+        return write_output("-", format_ == Format::json
+                                     ? json(question, *placement, *asked, verdict)
+                                     : text(question, *placement, *asked, verdict));
     }
 
   private:
+    /// By the option, else by the variable that the library would read.
+    Result<plan::AlgorithmsBySize> asked_for(graph::Collective collective) const {
+        if (!wanted_.empty()) {
+            return plan::parse_algorithms_by_size(collective, wanted_);
+        }
+        std::string variable = fmt::format("UCG_{}", graph::name(collective));
+        std::transform(variable.begin(), variable.end(), variable.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+        const char* const value = std::getenv(variable.c_str());
+        Result<plan::AlgorithmsBySize> asked =
+            plan::parse_algorithms_by_size(collective, value == nullptr ? "" : value);
+        return asked ? asked : in_file(variable, asked.status());
+    }
+
     QuestionOptions options_;
     ProfileOption profile_;
+    std::string wanted_;
     Format format_ = Format::text;
 };
 

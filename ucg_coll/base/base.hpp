@@ -6,5 +6,6 @@
 #include "ucg_coll/base/checked.hpp"
 #include "ucg_coll/base/hash.hpp"
 #include "ucg_coll/base/log.hpp"
+#include "ucg_coll/base/size_text.hpp"
 #include "ucg_coll/base/status.hpp"
 #include "ucg_coll/base/types.hpp"

@@ -4,9 +4,8 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <vector>
-
-#include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -97,6 +96,7 @@ std::string upper(std::string_view text) {
     return result;
 }
 
+/// The syntax is that of plan::parse_algorithms_by_size.
 std::string algorithm_help(graph::Collective collective) {
     std::string help = fmt::format("Algorithm of {}; empty: the planner chooses. One of:",
                                    graph::name(collective));
@@ -108,7 +108,10 @@ std::string algorithm_help(graph::Collective collective) {
             }
         }
     }
-    return help;
+    if (plan::sizes_are_uniform(collective)) {
+        help += ". By size: 0-4k:ALGORITHM;4k-inf:ALGORITHM, each range without its end";
+    }
+    return help + '.';
 }
 
 const std::vector<Variable>& variables() {
@@ -164,6 +167,16 @@ const std::vector<Variable>& variables() {
     return table;
 }
 
+/// The collective whose algorithm that variable names.
+std::optional<graph::Collective> collective_of(std::string_view variable) {
+    for (const graph::Collective collective : graph::kCollectives) {
+        if (upper(graph::name(collective)) == variable) {
+            return collective;
+        }
+    }
+    return std::nullopt;
+}
+
 const Variable* find_variable(std::string_view name) {
     for (const Variable& variable : variables()) {
         if (variable.name == name) {
@@ -174,26 +187,6 @@ const Variable* find_variable(std::string_view name) {
 }
 
 } // namespace
-
-Result<std::uint64_t> parse_size(std::string_view text) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-    constexpr std::string_view kUnits = "kMGT";
-    unsigned shift = 0;
-    if (unit.size() == 1) {
-        const std::size_t index =
-            kUnits.find(unit == "K" ? 'k' : unit[0]); // UCX accepts both cases of kilo.
-        if (index == std::string_view::npos) {
-            return expected("a size such as 65536, 64k, 16M or 1G", text);
-        }
-        shift = 10 * static_cast<unsigned>(index + 1);
-    }
-    if (error != std::errc() || unit.size() > 1 || (number << shift) >> shift != number) {
-        return expected("a size such as 65536, 64k, 16M or 1G", text);
-    }
-    return number << shift;
-}
 
 Result<Config> Config::from_environment() {
     Config config;
@@ -215,6 +208,15 @@ Status Config::set(std::string_view name, std::string_view value) {
     }
     if (Status status = variable->check(value); !status.ok()) {
         return failure(Code::invalid_argument, "UCG_{}: {}", name, status.message());
+    }
+    if (const auto collective = collective_of(name)) {
+        Result<plan::AlgorithmsBySize> algorithms =
+            plan::parse_algorithms_by_size(*collective, value);
+        if (!algorithms.ok()) {
+            return failure(Code::invalid_argument, "UCG_{}: {}", name,
+                           algorithms.status().message());
+        }
+        algorithms_.insert_or_assign(*collective, std::move(*algorithms));
     }
     values_.insert_or_assign(std::string(name), std::string(value));
     return {};
@@ -262,14 +264,15 @@ std::chrono::nanoseconds Config::sleep_after() const {
     return parse_sleep_after(value("SLEEP_AFTER")).value();
 }
 
-std::string_view Config::algorithm(graph::Collective collective) const {
-    return value(upper(graph::name(collective)));
+std::string_view Config::algorithm(graph::Collective collective, std::uint64_t bytes) const {
+    const auto found = algorithms_.find(collective);
+    return found == algorithms_.end() ? std::string_view() : found->second.algorithm(bytes);
 }
 
 std::uint64_t Config::plan_hash() const {
     Hash hash;
     for (const graph::Collective collective : graph::kCollectives) {
-        hash.bytes(algorithm(collective)).bytes(";");
+        hash.bytes(value(upper(graph::name(collective)))).bytes("\n");
     }
     return hash.bytes(value("REPRODUCIBLE")).digest();
 }

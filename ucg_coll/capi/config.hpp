@@ -11,6 +11,7 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/graph/graph.hpp"
+#include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {
 
@@ -42,8 +43,9 @@ class Config {
     std::chrono::nanoseconds sleep_after() const;
     /// For load_profile().
     std::string_view profile() const { return value("PROFILE"); }
-    /// The algorithm asked for, empty: the planner chooses.
-    std::string_view algorithm(graph::Collective collective) const;
+    /// The algorithm asked for, for requests of that many bytes (plan::uniform_bytes); empty: the
+    /// planner chooses.
+    std::string_view algorithm(graph::Collective collective, std::uint64_t bytes) const;
 
     /// Equal on ranks whose plans are equal: a hash of every setting that the planner depends on.
     /// The profile has its own.
@@ -54,9 +56,7 @@ class Config {
     bool lists(std::string_view name, std::string_view item) const;
 
     std::map<std::string, std::string, std::less<>> values_; // Only what differs from the default.
+    std::map<graph::Collective, plan::AlgorithmsBySize> algorithms_; // The same, read.
 };
-
-/// "4096", "64k", "16M", "1G" (powers of 1024, as UCX writes sizes) in bytes.
-Result<std::uint64_t> parse_size(std::string_view text);
 
 } // namespace ucg::capi

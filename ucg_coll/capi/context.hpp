@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -130,11 +131,9 @@ class Context {
     bool first(Once message) {
         return !std::exchange(told_[static_cast<std::size_t>(message)], true);
     }
-    /// The same for each collective whose algorithm, asked for by the user, does not serve.
-    bool first_refusal(graph::Collective collective) {
-        const std::uint32_t bit = 1U << static_cast<unsigned>(collective);
-        const std::uint32_t before = std::exchange(refused_, refused_ | bit);
-        return (before & bit) == 0;
+    /// The same for each algorithm, asked for by the user, that does not serve.
+    bool first_refusal(graph::Collective collective, std::string_view algorithm) {
+        return refused_.emplace(collective, algorithm).second;
     }
 
   private:
@@ -150,7 +149,7 @@ class Context {
     CpuLoad host_load_;
     std::uint32_t next_group_id_ = 1;
     std::array<bool, static_cast<std::size_t>(Once::count)> told_ = {};
-    std::uint32_t refused_ = 0; ///< One bit for each collective.
+    std::set<std::pair<graph::Collective, std::string>> refused_; ///< Of those in config_.
     bool shm_failed_ = false;
     std::optional<topo::Place> place_;
     std::shared_ptr<shm::Heap> heap_;

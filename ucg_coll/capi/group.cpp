@@ -96,14 +96,15 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
 
 /// The algorithm that the user asked for where it serves the request, else the planner's choice.
 Result<graph::Schedule> Group::plan_for(const graph::Request& request) const {
-    const std::string_view wanted = context_.config().algorithm(request.collective);
+    const std::string_view wanted =
+        context_.config().algorithm(request.collective, plan::uniform_bytes(request));
     if (!wanted.empty()) {
         Result<graph::Schedule> forced = plan::plan(facts(), request, rank_, wanted);
         if (forced.ok()) {
             return forced;
         }
         // Asked on all ranks: any of them may be rank 0 of another group.
-        const bool first = context_.first_refusal(request.collective);
+        const bool first = context_.first_refusal(request.collective, wanted);
         if (rank_ == 0) {
             log(first ? LogLevel::warn : LogLevel::debug, "{}: {}; the planner chooses instead",
                 name_, forced.status().message());
@@ -160,7 +161,9 @@ Status Group::explain(const ucg_coll_params_t& params, std::FILE* stream) const 
         return request.status();
     }
     const std::string_view wanted =
-        plan::split_algorithm(context_.config().algorithm(key->collective)).name;
+        plan::split_algorithm(
+            context_.config().algorithm(key->collective, plan::uniform_bytes(*request)))
+            .name;
     std::string text =
         fmt::format("{} of {} bytes, {} ranks on {} hosts\n", graph::name(key->collective),
                     plan::uniform_bytes(*request), rank_count_, placement_.host_count());

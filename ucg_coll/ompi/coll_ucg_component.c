@@ -117,8 +117,8 @@ static void register_algorithms(const mca_base_component_t* component) {
         }
         snprintf(name, sizeof name, "%s_algorithm", function_names[i]);
         snprintf(help, sizeof help,
-                 "Algorithm that serves %s wherever it can, instead of the planner's choice; the "
-                 "same as UCG_<COLLECTIVE>",
+                 "Algorithm that serves %s wherever it can, instead of the planner's choice, maybe "
+                 "by size (0-4k:NAME;4k-inf:NAME); the same as UCG_<COLLECTIVE>",
                  function_names[i]);
         (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_STRING, NULL,
                                               0, 0, OPAL_INFO_LVL_6, MCA_BASE_VAR_SCOPE_ALL_EQ,

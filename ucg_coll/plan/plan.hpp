@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ucg_coll/plan/algorithm.hpp"
+#include "ucg_coll/plan/algorithms_by_size.hpp"
 
 namespace ucg::plan {
 

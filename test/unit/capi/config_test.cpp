@@ -37,8 +37,26 @@ TEST_CASE("config: wrong values are refused with the variable's name", "[config]
           "UCG_TIMEOUT: expected a number of seconds above 0, found '0'");
     CHECK(message("SLEEP_AFTER", "-1") ==
           "UCG_SLEEP_AFTER: expected a number of microseconds or never, found '-1'");
+    CHECK(message("ALLREDUCE", "0-4k") ==
+          "UCG_ALLREDUCE: '0-4k', position 4: expected ':' and an algorithm, found the end");
     CHECK(config.shm_enabled());
     CHECK(config.ucx_enabled());
+}
+
+TEST_CASE("config: an algorithm for each range of sizes", "[config]") {
+    Config config;
+    REQUIRE(config.set("ALLREDUCE", "0-4k:recursive_multiplying:a8,a4;1M-inf:ring").ok());
+    const auto algorithm = [&](std::uint64_t bytes) {
+        return config.algorithm(graph::Collective::allreduce, bytes);
+    };
+    CHECK(algorithm(8) == "recursive_multiplying:a8,a4");
+    CHECK(algorithm(4096).empty());
+    CHECK(algorithm(1 << 20) == "ring");
+    CHECK(config.algorithm(graph::Collective::allgather, 8).empty());
+    CHECK(config.to_text().find("UCG_ALLREDUCE=0-4k:recursive_multiplying:a8,a4;1M-inf:ring\n") !=
+          std::string::npos);
+    REQUIRE(config.set("ALLREDUCE", "").ok());
+    CHECK(algorithm(8).empty());
 }
 
 TEST_CASE("config: when to sleep", "[config]") {
@@ -56,7 +74,7 @@ TEST_CASE("config: what the planner depends on is in the hash", "[config]") {
     CHECK(plain.plan_hash() == forced.plan_hash());
     REQUIRE(forced.set("ALLREDUCE", "ring").ok());
     CHECK(plain.plan_hash() != forced.plan_hash());
-    CHECK(forced.algorithm(graph::Collective::allreduce) == "ring");
+    CHECK(forced.algorithm(graph::Collective::allreduce, 8) == "ring");
     Config reproducible;
     CHECK(!reproducible.reproducible());
     REQUIRE(reproducible.set("REPRODUCIBLE", "placement").ok());

@@ -20,6 +20,12 @@ UCG_TLS=shm
 export UCG_TLS
 expect 0 '^  ucx +possible, not used: UCG_TLS' -d
 expect 0 '^UCG_TLS=shm$' -f
+UCG_ALLREDUCE='0-4k:recursive_multiplying:a8,a4;4k-inf:ring'
+export UCG_ALLREDUCE
+expect 0 '^UCG_ALLREDUCE=0-4k:recursive_multiplying:a8,a4;4k-inf:ring$' -f
+UCG_ALLREDUCE='0-4k'
+expect 1 "^ucg_info: UCG_ALLREDUCE: '0-4k', position 4: expected ':' and an algorithm" -f
+unset UCG_ALLREDUCE
 UCG_TLS=tcp
 expect 1 '^ucg_info: UCG_TLS: expected a list of shm and ucx' -d
 unset UCG_TLS

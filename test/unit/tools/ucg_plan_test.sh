@@ -34,6 +34,24 @@ expect 0 ' rank 999999 of 1000000 ' \
 expect 0 'us  chosen$' explain --collective allreduce --ranks 6 --bytes 8
 expect 0 'runner-up, [0-9.]+ times' explain --collective allreduce --ranks 6 --bytes 8
 expect 0 'not eligible: needs ' explain --collective allreduce --ranks 6 --bytes 8
+by_size='0-4k:recursive_multiplying:a3,a2;4k-inf:ring'
+expect 0 "^asked for $by_size: recursive_multiplying:a3,a2 is chosen" \
+    explain --collective allreduce --ranks 6 --bytes 8 --algorithm "$by_size"
+expect 0 ': ring is chosen, whatever it costs$' \
+    explain --collective allreduce --ranks 6 --bytes 4k --algorithm "$by_size"
+expect 0 'argument .a3,a2.*for 6 ranks, not for 7; the planner chooses instead$' \
+    explain --collective allreduce --ranks 7 --bytes 8 --algorithm "$by_size"
+expect 1 "position 5: expected the name of an algorithm, found '7'" \
+    explain --collective allreduce --ranks 6 --bytes 8 --algorithm '0-4k:7'
+UCG_ALLREDUCE='8-9:ring'
+export UCG_ALLREDUCE
+expect 0 '^asked for 8-9:ring: nothing for this size$' \
+    explain --collective allreduce --ranks 6 --bytes 16
+expect 0 '"chosen": "ring"' explain --collective allreduce --ranks 6 --bytes 8 --format json
+UCG_ALLREDUCE='8-'
+expect 1 'UCG_ALLREDUCE: .8-., position 2: expected a size' \
+    explain --collective allreduce --ranks 6
+unset UCG_ALLREDUCE
 expect 0 '"chosen": "' explain --collective barrier --ranks 6 --format json
 expect 0 '4 ranks on 2 hosts' explain --collective barrier --placement - <<END
 rank 0: host 0
