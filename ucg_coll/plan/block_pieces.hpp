@@ -84,6 +84,12 @@ void reduce_scatter_recursive_halving(graph::Builder& builder, const Team& team,
 double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::uint64_t total,
                                            std::uint64_t longest);
 
+/// The allgather's rounds from the last to the first. For commutative operators.
+/// REQUIRES: disseminates(rounds, team.size()).
+void reduce_scatter_n_way_dissemination(graph::Builder& builder, const Team& team,
+                                        const MultiplyingSchedule& rounds, const BlockMap& source,
+                                        graph::Slice target);
+
 /// For commutative operators.
 void reduce_scatter_ring(graph::Builder& builder, const Team& team, const BlockMap& source,
                          graph::Slice target);

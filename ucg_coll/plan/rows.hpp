@@ -70,10 +70,12 @@ extern const Algorithm kScatterPeerRead;
 extern const Algorithm kScattervLinear;
 
 extern const Algorithm kReduceScatterRecursiveHalving;
+extern const Algorithm kReduceScatterNWayDissemination;
 extern const Algorithm kReduceScatterRing;
 extern const Algorithm kReduceScatterPairwise;
 
 extern const Algorithm kReduceScatterBlockRecursiveHalving;
+extern const Algorithm kReduceScatterBlockNWayDissemination;
 extern const Algorithm kReduceScatterBlockRing;
 extern const Algorithm kReduceScatterBlockPairwise;
 extern const Algorithm kReduceScatterBlockPeerRead;

@@ -1,5 +1,6 @@
 #include "test/support/catch.hpp"
 #include "test/unit/plan/blocks.hpp"
+#include "test/unit/plan/proof.hpp"
 
 namespace ucg::plan::test {
 namespace {
@@ -46,12 +47,45 @@ TEST_CASE("plan: reduce_scatter of any blocks is proved", "[plan][proof]") {
     }
 }
 
+TEST_CASE("plan: reduce_scatter by any rounds is proved", "[plan][proof]") {
+    struct Sample {
+        Rank count;
+        std::string_view rounds;
+    };
+    constexpr Sample kSamples[] = {{2, "a2"},     {7, "a7"},        {7, "a2,a2,a2"}, {7, "a3,a3"},
+                                   {8, "a4,a2"},  {8, "a2,a4"},     {12, "a3,a4"},   {12, "a5,a3"},
+                                   {13, "a2,a7"}, {17, "a3,a2,a3"}, {25, "a5,a5"},   {30, "a7,a5"}};
+    for (const Sample& sample : kSamples) {
+        const auto algorithm = fmt::format("n_way_dissemination:{}", sample.rounds);
+        const topo::Placement placement = place(kLayouts[0], sample.count);
+        for (const std::uint32_t seed : {0, 1, 2}) { // Of block lengths, some of them 0.
+            for (const bool in_place : {false, true}) {
+                BlockCase blocks;
+                blocks.collective = Collective::reduce_scatter;
+                blocks.rank_count = sample.count;
+                blocks.element_bytes = 3;
+                blocks.longest = 5;
+                blocks.in_place = in_place;
+                blocks.seed = seed;
+                const Status status =
+                    prove({placement, cost::default_profile()}, algorithm, random_requests(blocks));
+                INFO(algorithm << " " << status.message());
+                REQUIRE(status.ok());
+            }
+        }
+    }
+}
+
 TEST_CASE("plan: reduce_scatter takes the rounds of the literature", "[plan]") {
     const auto block = Collective::reduce_scatter_block;
     CHECK(count_ops(block, "recursive_halving", 16, 5, OpKind::send) == 4);
     CHECK(count_ops(block, "recursive_halving", 17, 5, OpKind::send) == 4);
     CHECK(count_ops(block, "recursive_halving", 17, 0, OpKind::send) == 1);
     CHECK(count_ops(block, "ring", 17, 5, OpKind::reduce) == 16);
+    CHECK(count_ops(block, "n_way_dissemination:a5,a4", 17, 5, OpKind::send) == 7);
+    CHECK(count_ops(block, "n_way_dissemination:a5,a4", 17, 5, OpKind::recv) == 7);
+    CHECK(count_ops(block, "n_way_dissemination:a4,a4", 16, 0, OpKind::reduce) == 2);
+    CHECK(count_ops(block, "n_way_dissemination:a16", 16, 3, OpKind::copy) == 0);
     // Up to 16 contributions in one pass, 8 at a time beyond.
     CHECK(count_ops(block, "pairwise", 17, 5, OpKind::reduce) == 1);
     CHECK(count_ops(block, "pairwise", 65, 0, OpKind::reduce) == 8);
