@@ -72,6 +72,7 @@ AREAS = {
     "test": Area(None, frozenset({"ucx", "catch"})),
     "test/mpi": Area((), frozenset({"mpi"})),
     "test/fault": Area((), frozenset({"mpi"})),
+    "test/cluster": Area(("ucg_coll/include",), frozenset({"mpi"})),
     "tools": Area(None),
 }
 
