@@ -31,6 +31,8 @@ constexpr std::string_view kFooter =
     "Examples:\n"
     "  ucg_plan search --collective allreduce --ranks 24 --bytes 8 --model pipelining-postal \\\n"
     "    --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns --top 5\n"
+    "  ucg_plan search --collective allreduce --ranks 12 --bytes 8 --profile cluster.toml \\\n"
+    "    --model network.median\n"
     "  ucg_plan search --collective allreduce --ranks 97 --bytes 8 --format json";
 
 /// One line on a terminal, written over twice a second.
@@ -125,8 +127,9 @@ class SearchCommand final : public Command {
             return answer.status();
         }
         const std::string title = fmt::format("{} ({})", describe(asked), describe(*placement));
-        return write_output("-",
-                            format_ == Format::json ? json(asked, *answer) : text(title, *answer));
+        const std::string prices = prices_.describe(*profile);
+        return write_output("-", format_ == Format::json ? json(asked, prices, *answer)
+                                                         : text(title, prices, *answer));
     }
 
   private:
@@ -168,10 +171,11 @@ class SearchCommand final : public Command {
         return answer;
     }
 
-    std::string text(const std::string& title, const Answer& answer) const {
+    std::string text(const std::string& title, const std::string& prices,
+                     const Answer& answer) const {
         const SearchResult& result = answer.result;
         std::string text = fmt::format("{}\n{}\n{} schedules, {} of them simulated\n", title,
-                                       prices_.describe(), result.enumerated, result.simulated);
+                                       prices, result.enumerated, result.simulated);
         if (!result.all_enumerated) {
             text += "--limit was reached: there are more schedules\n";
         }
@@ -195,7 +199,8 @@ class SearchCommand final : public Command {
                (answer.chosen ? line(*answer.chosen) : fmt::format("  none: {}\n", answer.planner));
     }
 
-    std::string json(const Question& question, const Answer& answer) const {
+    std::string json(const Question& question, const std::string& prices,
+                     const Answer& answer) const {
         const auto object_of = [](const PricedSchedule& one) {
             return Json{{"schedule", one.text},
                         {"ns", one.ns},
@@ -208,7 +213,7 @@ class SearchCommand final : public Command {
         const Json object = {{"collective", graph::name(question.collective)},
                              {"ranks", question.rank_count},
                              {"bytes", question.bytes},
-                             {"prices", prices_.describe()},
+                             {"prices", prices},
                              {"schedules", answer.result.enumerated},
                              {"simulated", answer.result.simulated},
                              {"complete", answer.result.all_enumerated && answer.result.all_priced},

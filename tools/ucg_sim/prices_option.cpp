@@ -11,9 +11,10 @@ namespace ucg::tools {
 
 namespace {
 
-constexpr std::array kModels = {Model::profile, Model::pipelining_postal,
-                                Model::postal,  Model::logp,
-                                Model::logfp,   Model::loggp};
+constexpr std::array kModels = {Model::profile,        Model::network_minimum,
+                                Model::network_median, Model::pipelining_postal,
+                                Model::postal,         Model::logp,
+                                Model::logfp,          Model::loggp};
 
 struct Parameter {
     std::string_view name;
@@ -44,7 +45,9 @@ struct Signature {
 
 Signature signature_of(Model model) {
     switch (model) {
-    case Model::profile: return {{}, 0};
+    case Model::profile:
+    case Model::network_minimum:
+    case Model::network_median: return {{}, 0};
     case Model::pipelining_postal:
         return {{"alpha-p", "alpha-r", "beta", "gamma", "compute", "copy"}, 2};
     case Model::postal: return {{"alpha", "beta", "gamma", "compute", "copy"}, 1};
@@ -57,6 +60,15 @@ Signature signature_of(Model model) {
     return {{}, 0};
 }
 
+/// The network of the profile that the model is; null for the others.
+const cost::NetworkPostal* network_of(Model model, const cost::Profile& profile) {
+    switch (model) {
+    case Model::network_minimum: return &profile.network.minimum;
+    case Model::network_median: return &profile.network.median;
+    default: return nullptr;
+    }
+}
+
 std::string flags(const std::vector<std::string_view>& parameters) {
     return parameters.empty() ? "none" : fmt::format("--{}", fmt::join(parameters, ", --"));
 }
@@ -64,15 +76,17 @@ std::string flags(const std::vector<std::string_view>& parameters) {
 } // namespace
 
 std::string_view name(Model model) {
-    static constexpr std::array<std::string_view, 6> kNames = {
-        "profile", "pipelining-postal", "postal", "logp", "logfp", "loggp"};
+    static constexpr std::array<std::string_view, 8> kNames = {
+        "profile", "network.minimum", "network.median", "pipelining-postal", "postal",
+        "logp",    "logfp",           "loggp"};
     return kNames[static_cast<std::size_t>(model)];
 }
 
 void PricesOptions::add_options(CLI::App& app) {
     CLI::App& group = *app.add_option_group("Prices", "Times have units: 400ns, 0.4ns, 1.5us");
     add_choice_option(group, "--model", model_, std::vector<Model>(kModels.begin(), kModels.end()),
-                      "What messages cost: the levels of the profile, or equal links by a model");
+                      "What messages cost: the levels of the profile, its network by either of the "
+                      "regressions that ucg_tune network writes, or equal links by a model");
     for (const Parameter& parameter : kParameters) {
         std::string models;
         for (const Model model : kModels) {
@@ -132,6 +146,14 @@ void PricesOptions::apply(const cost::Profile& profile, sim::Options& options) c
         options.network = profile.levels;
         options.compute = sim::compute_of(profile);
         break;
+    case Model::network_minimum:
+    case Model::network_median: {
+        const auto model = cost::pipelining_postal(*network_of(model_, profile), profile);
+        options.network = model;
+        options.compute = sim::compute_of(model);
+        options.compute.copy_ns_per_byte = profile.copy_per_byte_ns;
+        break;
+    }
     case Model::pipelining_postal:
         options.network = cost::PipeliningPostal{.alpha_p_ns = time_ns("alpha-p"),
                                                  .alpha_r_ns = time_ns("alpha-r"),
@@ -158,9 +180,14 @@ void PricesOptions::apply(const cost::Profile& profile, sim::Options& options) c
     }
 }
 
-std::string PricesOptions::describe() const {
+std::string PricesOptions::describe(const cost::Profile& profile) const {
     std::string text(name(model_));
     std::string_view separator = ": ";
+    if (const cost::NetworkPostal* network = network_of(model_, profile)) {
+        text += fmt::format(": alpha-p {}, alpha-r {}, beta {}, {}", time_text(network->alpha_p_ns),
+                            time_text(network->alpha_r_ns), time_text(network->beta_ns_per_byte),
+                            network->measured ? "measured" : "not measured");
+    }
     for (const auto& [parameter, option] : given_) {
         if (option->count() > 0) {
             text += separator;

@@ -12,7 +12,16 @@
 
 namespace ucg::tools {
 
-enum class Model { profile, pipelining_postal, postal, logp, logfp, loggp };
+enum class Model {
+    profile, ///< The profile's levels.
+    network_minimum,
+    network_median, ///< The profile's network, pipelining postal, by either regression.
+    pipelining_postal,
+    postal,
+    logp,
+    logfp,
+    loggp,
+};
 std::string_view name(Model model);
 
 class PricesOptions {
@@ -24,11 +33,11 @@ class PricesOptions {
     /// were those given that it cannot do without? Throws CLI::ParseError.
     void check() const;
 
-    /// Sets the prices. `profile` is for the model of that name.
+    /// Sets the prices. `profile` is for the models that take theirs from it.
     void apply(const cost::Profile& profile, sim::Options& options) const;
 
     /// "pipelining-postal: alpha-p 400 ns, alpha-r 100 ns".
-    std::string describe() const;
+    std::string describe(const cost::Profile& profile) const;
     Model model() const { return model_; }
 
   private:

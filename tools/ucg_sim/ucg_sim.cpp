@@ -30,6 +30,8 @@ constexpr const char* kFooter =
     "\n"
     "Models (--model) and the parameters they need; others are 0 where they are not given:\n"
     "  profile             LogGP for each level of the machine, from --profile or built in\n"
+    "  network.minimum,    the pipelining postal model and the reductions of that profile, as\n"
+    "  network.median      \"ucg_tune network\" measures them\n"
     "  pipelining-postal   --alpha-p --alpha-r [--beta --gamma --compute --copy]: messages of a\n"
     "                      sender leave alpha-r + n beta apart and arrive alpha-p after that\n"
     "  postal              --alpha [--beta --gamma --compute --copy]\n"
@@ -50,6 +52,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  ucg_sim run --collective allreduce --ranks 8 --algorithm recursive_doubling --bytes 8 \\\n"
     "    --model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns\n"
+    "  ucg_sim run --collective allreduce --hosts 12 --ranks-per-host 1 --bytes 8 \\\n"
+    "    --profile cluster.toml --model network.median\n"
     "  ucg_sim run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64k --host-link 0.4ns "
     "\\\n"
     "    --format svg > bcast.svg\n"
@@ -152,7 +156,7 @@ class RunCommand {
     /// Rank by rank, so that memory is needed for one schedule alone.
     Status simulate(const plan::Facts& facts, const sim::Options& options) const {
         sim::Simulator simulator(facts.placement, options);
-        Subject subject = subject_of(facts.placement);
+        Subject subject = subject_of(facts);
         for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
             const Result<graph::Schedule> made = schedule(facts, rank);
             if (!made) {
@@ -180,12 +184,12 @@ class RunCommand {
         return write_output("-", report(subject, runs, trace));
     }
 
-    Subject subject_of(const topo::Placement& placement) const {
-        const Question question = question_.question(placement);
+    Subject subject_of(const plan::Facts& facts) const {
+        const Question question = question_.question(facts.placement);
         Subject subject;
         subject.collective = graph::name(question.collective);
-        subject.title = fmt::format("{} ({})", describe(question), describe(placement));
-        subject.prices = prices_.describe();
+        subject.title = fmt::format("{} ({})", describe(question), describe(facts.placement));
+        subject.prices = prices_.describe(facts.profile);
         subject.seed = seed_;
         return subject;
     }

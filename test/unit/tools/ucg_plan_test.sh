@@ -52,6 +52,10 @@ UCG_ALLREDUCE='8-'
 expect 1 'UCG_ALLREDUCE: .8-., position 2: expected a size' \
     explain --collective allreduce --ranks 6
 unset UCG_ALLREDUCE
+expect 0 '^network.median: alpha-p .*, not measured$' \
+    search --collective allreduce --ranks 12 --bytes 8 --model network.median
+expect 0 '"prices": "network.minimum: alpha-p ' \
+    search --collective allreduce --ranks 12 --bytes 8 --model network.minimum --format json
 expect 0 '"chosen": "' explain --collective barrier --ranks 6 --format json
 expect 0 '4 ranks on 2 hosts' explain --collective barrier --placement - <<END
 rank 0: host 0

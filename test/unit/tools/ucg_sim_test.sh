@@ -38,6 +38,34 @@ rank 2: host 0
 rank 3: host 1
 END
 
+# The network of a profile: pipelining postal, with the profile's reductions.
+profile=$(mktemp)
+trap 'rm -f "$profile"' EXIT
+cat >"$profile" <<END
+version = 1
+[compute]
+copy_per_byte_ns = 0.25
+reduce_per_byte_ns = 0.0
+reduce_fixed_ns = 10.0
+[network.minimum]
+alpha_p_ns = 400.0
+alpha_r_ns = 100.0
+beta_ns_per_byte = 0.4
+measured = true
+[network.median]
+alpha_p_ns = 500.0
+alpha_r_ns = 100.0
+beta_ns_per_byte = 0.4
+measured = true
+END
+expect 0 '^  completion   1539.6 ns$' run $eight --profile "$profile" --model network.minimum
+expect 0 '^  completion   1839.6 ns$' run $eight --profile "$profile" --model network.median
+expect 0 'network.median: alpha-p 500 ns, alpha-r 100 ns, beta 0.4 ns, measured' \
+    run $eight --profile "$profile" --model network.median
+expect 0 'network.median: .*, not measured' run $eight --model network.median
+expect 2 '^--alpha-p: the model network.minimum has no such parameter; it has: none' \
+    run $eight --model network.minimum --alpha-p 1us
+
 expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 4 --algorithm none
 expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
 expect 1 '^ucg_sim: --format svg: draws at most 256 ranks, found 1000' \
@@ -49,6 +77,6 @@ expect 2 '^--alpha-r \(for --model pipelining-postal\) is required' \
 expect 2 '^--gap: the model postal has no such parameter; it has: --alpha, ' \
     run $eight --model postal --alpha 1us --gap 1us
 expect 2 '^--noise: expected none, uniform:LOW,HIGH, ' run $eight --noise gauss:1ns
-expect 2 '^--model: expected one of profile, pipelining-postal' run $eight --model loop
+expect 2 '^--model: expected one of profile, network.minimum, network.median, pipelining-postal' run $eight --model loop
 
 [ "$failures" -eq 0 ]
