@@ -1,5 +1,6 @@
 // ucg_sim: prices the planner's schedules under a model, and draws what happens.
 #include <limits>
+#include <memory>
 
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
@@ -8,6 +9,7 @@
 #include "tools/ucg_sim/report.hpp"
 #include "tools/ucg_sim/units.hpp"
 #include "ucg_coll/plan/plan.hpp"
+#include "ucg_coll/sim/simgrid/simgrid_pricing.hpp"
 
 namespace ucg::tools {
 
@@ -19,6 +21,13 @@ std::string_view name(View view) {
     static constexpr std::array<std::string_view, 6> kNames = {"text", "timeline", "json",
                                                                "svg",  "dot",      "tasks"};
     return kNames[static_cast<std::size_t>(view)];
+}
+
+/// Whose prices messages have on their way.
+enum class PricingKind { own, simgrid };
+
+std::string_view name(PricingKind kind) {
+    return kind == PricingKind::own ? "own" : "simgrid";
 }
 
 /// More do not make a picture that anybody can read; a viewer may not even open it.
@@ -37,6 +46,11 @@ constexpr const char* kFooter =
     "  postal              --alpha [--beta --gamma --compute --copy]\n"
     "  logp, logfp, loggp  --latency --overhead --gap [--gamma --compute --copy], --free,\n"
     "                      --gap-per-byte\n"
+    "\n"
+    "With --pricing simgrid messages are flows over the links of --platform, which share their\n"
+    "bandwidth; of the model remain the processors' parts and the messages within a host. Hosts "
+    "are\n"
+    "the platform's in the order of their names (n2 before n10).\n"
     "\n"
     "Delays (--noise, --compute-noise, --skew): none, uniform:LOW,HIGH, exponential:MEAN,\n"
     "normal:MEAN,DEVIATION (drawn anew until not negative), pareto:SCALE,SHAPE. They are "
@@ -57,6 +71,8 @@ constexpr const char* kFooter =
     "  ucg_sim run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64k --host-link 0.4ns "
     "\\\n"
     "    --format svg > bcast.svg\n"
+    "  ucg_sim run --collective alltoall --hosts 16 --ranks-per-host 4 --bytes 64k \\\n"
+    "    --pricing simgrid --platform cluster.xml\n"
     "  ucg_sim run --collective allreduce --ranks 64 --bytes 8 --noise exponential:100ns \\\n"
     "    --repetitions 100 --seed 7 --format json\n"
     "  ucg_sim run --collective allreduce --ranks 6 --bytes 8 --format dot | dot -Tsvg > graph.svg";
@@ -71,6 +87,12 @@ class RunCommand {
             ->type_name("NAME");
         profile_.add_option(app_);
         prices_.add_options(app_);
+        add_choice_option(app_, "--pricing", pricing_, {PricingKind::own, PricingKind::simgrid},
+                          "What messages cost on their way: by --model, or as flows that share the "
+                          "links of --platform");
+        platform_option_ = app_.add_option("--platform", platform_,
+                                           "Hosts and links, SimGrid's XML (--pricing simgrid)")
+                               ->type_name("FILE");
         add_delays();
         add_choice_option(app_, "--format", view_,
                           std::vector<View>{View::text, View::timeline, View::json, View::svg,
@@ -80,6 +102,7 @@ class RunCommand {
         app_.parse_complete_callback([this] {
             question_.check();
             prices_.check();
+            check_pricing();
         });
         app_.footer(kFooter);
     }
@@ -124,6 +147,19 @@ class RunCommand {
             ->type_name("COUNT");
     }
 
+    void check_pricing() const {
+        const bool needs = pricing_ == PricingKind::simgrid;
+        if (needs && platform_option_->count() == 0) {
+            throw CLI::RequiredError("--platform (for --pricing simgrid)");
+        }
+        if (!needs && platform_option_->count() > 0) {
+            throw CLI::ValidationError("--platform", "is for --pricing simgrid");
+        }
+        if (needs && repetitions_ > 1) {
+            throw CLI::ValidationError("--repetitions", "SimGrid simulates once in a process");
+        }
+    }
+
     Status check(const sim::Options& options, Rank rank_count) const {
         const bool draws = view_ == View::svg || view_ == View::dot;
         if (draws && rank_count > kDrawnRanksMax) {
@@ -155,14 +191,17 @@ class RunCommand {
 
     /// Rank by rank, so that memory is needed for one schedule alone.
     Status simulate(const plan::Facts& facts, const sim::Options& options) const {
-        sim::Simulator simulator(facts.placement, options);
+        const Result<std::unique_ptr<sim::Pricing>> pricing = pricing_of(facts.placement, options);
+        if (!pricing) {
+            return pricing.status();
+        }
         Subject subject = subject_of(facts);
         for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
             const Result<graph::Schedule> made = schedule(facts, rank);
             if (!made) {
                 return made.status();
             }
-            simulator.add(*made);
+            (*pricing)->add(*made);
             subject.algorithm = made->algorithm;
         }
         subject.title += ": " + subject.algorithm;
@@ -171,8 +210,8 @@ class RunCommand {
         sim::Trace trace;
         Runs runs;
         for (int i = 0; i < repetitions_; ++i) {
-            Result<sim::Outcome> outcome = simulator.run(seed_ + static_cast<std::uint64_t>(i),
-                                                         traces && i == 0 ? &trace : nullptr);
+            Result<sim::Outcome> outcome = (*pricing)->run(seed_ + static_cast<std::uint64_t>(i),
+                                                           traces && i == 0 ? &trace : nullptr);
             if (!outcome) {
                 return outcome.status();
             }
@@ -184,12 +223,23 @@ class RunCommand {
         return write_output("-", report(subject, runs, trace));
     }
 
+    Result<std::unique_ptr<sim::Pricing>> pricing_of(const topo::Placement& placement,
+                                                     const sim::Options& options) const {
+        if (pricing_ == PricingKind::simgrid) {
+            return sim::simgrid_pricing(placement, options, platform_);
+        }
+        return std::unique_ptr<sim::Pricing>(std::make_unique<sim::Simulator>(placement, options));
+    }
+
     Subject subject_of(const plan::Facts& facts) const {
         const Question question = question_.question(facts.placement);
         Subject subject;
         subject.collective = graph::name(question.collective);
         subject.title = fmt::format("{} ({})", describe(question), describe(facts.placement));
         subject.prices = prices_.describe(facts.profile);
+        if (pricing_ == PricingKind::simgrid) {
+            subject.prices += fmt::format("; links by SimGrid, {}", platform_);
+        }
         subject.seed = seed_;
         return subject;
     }
@@ -212,6 +262,9 @@ class RunCommand {
     ProfileOption profile_;
     PricesOptions prices_;
     sim::Options options_; ///< Delays; the prices come from `prices_`.
+    PricingKind pricing_ = PricingKind::own;
+    std::string platform_;
+    const CLI::Option* platform_option_ = nullptr;
     std::string algorithm_;
     std::uint64_t seed_ = 1;
     int repetitions_ = 1;

@@ -42,4 +42,68 @@ struct Program {
 
 Program compile(const graph::Schedule& schedule);
 
+/// Where a rank is in its program.
+struct Cursor {
+    std::uint64_t iteration = 0;
+    std::uint32_t step = 0;
+    std::uint32_t repeat = 0; ///< The one that `step` is in or before.
+};
+
+/// The repeat that the next step is in; null if none.
+inline const graph::Repeat* repeat_of(const Cursor& cursor, const Program& program) {
+    if (cursor.repeat == program.repeats.size() ||
+        cursor.step < program.repeats[cursor.repeat].first_op) {
+        return nullptr;
+    }
+    return &program.repeats[cursor.repeat];
+}
+
+/// The next step's.
+inline std::uint64_t bytes_of(const Cursor& cursor, const Program& program) {
+    const graph::Repeat* repeat = repeat_of(cursor, program);
+    const std::uint64_t bytes = program.steps[cursor.step].bytes;
+    const bool last = repeat != nullptr && bytes == repeat->segment_bytes &&
+                      cursor.iteration + 1 == repeat->iterations;
+    return last ? repeat->last_bytes : bytes;
+}
+
+/// The slot of the next step, a message.
+inline std::uint32_t slot_of(const Cursor& cursor, const Program& program) {
+    const Step& step = program.steps[cursor.step];
+    return step.slot + static_cast<std::uint32_t>(cursor.iteration & step.mask);
+}
+
+inline void next_step(Cursor& cursor, const Program& program) {
+    const graph::Repeat* repeat = repeat_of(cursor, program);
+    ++cursor.step;
+    if (repeat == nullptr || cursor.step < repeat->first_op + repeat->op_count) {
+        return;
+    }
+    if (++cursor.iteration < repeat->iterations) {
+        cursor.step = repeat->first_op;
+    } else {
+        cursor.iteration = 0;
+        ++cursor.repeat;
+    }
+}
+
+/// Calls `visit(slot)` for all that the next step waits for.
+template <typename Visit>
+void for_each_wait(const Cursor& cursor, const Program& program, Visit visit) {
+    const auto begin = program.waits.begin();
+    const auto last = begin + program.steps[cursor.step + 1].first_wait;
+    for (auto it = begin + program.steps[cursor.step].first_wait; it != last; ++it) {
+        if (it->every_slot) {
+            for (std::uint32_t i = 0; i <= it->mask; ++i) {
+                visit(it->slot + i);
+            }
+        } else if (it->mask == 0) {
+            visit(it->slot);
+        } else if (cursor.iteration >= it->distance) {
+            visit(it->slot +
+                  static_cast<std::uint32_t>((cursor.iteration - it->distance) & it->mask));
+        }
+    }
+}
+
 } // namespace ucg::sim

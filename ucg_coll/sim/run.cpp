@@ -75,37 +75,6 @@ void Run::record(Activity::Kind kind, Rank rank, Picoseconds start) {
     }
 }
 
-/// The repeat that the rank's next step is in; null if none.
-const graph::Repeat* Run::repeat_of(const RankState& state, const Program& program) {
-    if (state.repeat == program.repeats.size() ||
-        state.step < program.repeats[state.repeat].first_op) {
-        return nullptr;
-    }
-    return &program.repeats[state.repeat];
-}
-
-std::uint64_t Run::bytes_of(const RankState& state, const Program& program) {
-    const graph::Repeat* repeat = repeat_of(state, program);
-    const std::uint64_t bytes = program.steps[state.step].bytes;
-    const bool last = repeat != nullptr && bytes == repeat->segment_bytes &&
-                      state.iteration + 1 == repeat->iterations;
-    return last ? repeat->last_bytes : bytes;
-}
-
-void Run::next_step(RankState& state, const Program& program) {
-    const graph::Repeat* repeat = repeat_of(state, program);
-    ++state.step;
-    if (repeat == nullptr || state.step < repeat->first_op + repeat->op_count) {
-        return;
-    }
-    if (++state.iteration < repeat->iterations) {
-        state.step = repeat->first_op;
-    } else {
-        state.iteration = 0;
-        ++state.repeat;
-    }
-}
-
 Status Run::advance(Rank rank) {
     const Program& program = programs_[static_cast<std::size_t>(rank)];
     RankState& state = this->state(rank);
@@ -134,20 +103,9 @@ Status Run::advance(Rank rank) {
 
 void Run::collect_waits(const RankState& state, const Program& program) {
     awaited_.clear();
-    const auto begin = program.waits.begin();
-    const auto last = begin + program.steps[state.step + 1].first_wait;
-    for (auto it = begin + program.steps[state.step].first_wait; it != last; ++it) {
-        Slot* const slots = &slots_[state.first_slot + it->slot];
-        if (it->every_slot) {
-            for (std::uint32_t i = 0; i <= it->mask; ++i) {
-                awaited_.push_back(slots + i);
-            }
-        } else if (it->mask == 0) {
-            awaited_.push_back(slots);
-        } else if (state.iteration >= it->distance) {
-            awaited_.push_back(slots + ((state.iteration - it->distance) & it->mask));
-        }
-    }
+    for_each_wait(state, program, [&](std::uint32_t slot) {
+        awaited_.push_back(&slots_[state.first_slot + slot]);
+    });
 }
 
 void Run::collect_all(const RankState& state, const Program& program) {
@@ -217,7 +175,8 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
         compute(rank, state, step);
         return {};
     }
-    Slot& slot = slots_[state.first_slot + step.slot + (state.iteration & step.mask)];
+    Slot& slot =
+        slots_[state.first_slot + slot_of(state, programs_[static_cast<std::size_t>(rank)])];
     return step.kind == OpKind::send || step.kind == OpKind::signal
                ? send(rank, state, step, slot)
                : receive(rank, state, step, slot);

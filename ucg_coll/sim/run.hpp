@@ -33,16 +33,13 @@ class Run {
         Picoseconds done = 0;           ///< Else: when it completed, or will.
     };
 
-    struct RankState {
+    struct RankState : Cursor {
         Picoseconds clock = 0;     ///< The processor is busy until then.
         Picoseconds port_free = 0; ///< The last message has left,
         Picoseconds gap_over = 0;  ///< and the next may follow without being part of a burst.
-        std::uint64_t iteration = 0;
         std::uint64_t message_count = 0; ///< What noise is drawn by.
         std::uint64_t compute_count = 0;
         std::size_t first_slot = 0;
-        std::uint32_t step = 0;
-        std::uint32_t repeat = 0; ///< The one that `step` is in or before.
         std::uint32_t burst = 0;  ///< Messages since the port was last idle.
     };
 
@@ -66,9 +63,6 @@ class Run {
     };
 
     RankState& state(Rank rank) { return states_[static_cast<std::size_t>(rank)]; }
-    /// The repeat that the rank's next step is in; null if none.
-    static const graph::Repeat* repeat_of(const RankState& state, const Program& program);
-    static std::uint64_t bytes_of(const RankState& state, const Program& program);
 
     void push(EventKind kind, Picoseconds time, std::uint32_t subject);
     void pass_link(const Event& event);
@@ -85,7 +79,6 @@ class Run {
     Status send(Rank rank, RankState& state, const Step& step, Slot& slot);
     Status receive(Rank rank, RankState& state, const Step& step, Slot& slot);
     void compute(Rank rank, RankState& state, const Step& step);
-    static void next_step(RankState& state, const Program& program);
     static Picoseconds pass_port(RankState& state, const cost::MessageTerms& terms);
     void depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left);
     void deliver(MessageId id, const Transit& transit);

@@ -49,21 +49,38 @@ struct Outcome {
     Picoseconds completion() const;
 };
 
+/// Who tells when each rank is done: this folder's own prices, or SimGrid's (simgrid/).
+class Pricing {
+  public:
+    virtual ~Pricing() = default;
+    Pricing(const Pricing&) = delete;
+    Pricing& operator=(const Pricing&) = delete;
+
+    /// The schedule of the next rank, from 0 on. REQUIRES: schedule.rank is that rank, and it is
+    /// one of the placement's.
+    virtual void add(const graph::Schedule& schedule) = 0;
+    /// `trace`, if not null, is filled. REQUIRES: every rank has been added.
+    virtual Result<Outcome> run(std::uint64_t seed, Trace* trace) const = 0;
+
+  protected:
+    Pricing() = default;
+};
+
 /// The ranks' programs, to be run under as many seeds as wanted. Not thread-safe.
-class Simulator {
+class Simulator final : public Pricing {
   public:
     /// Both are borrowed. REQUIRES: check(options, placement.rank_count()).ok().
     Simulator(const topo::Placement& placement, const Options& options);
 
-    /// The schedule of the next rank, from 0 on; a compact copy is kept. Takes time and memory in
-    /// its ops. REQUIRES: schedule.rank is that rank, and it is one of the placement's.
-    void add(const graph::Schedule& schedule);
+    /// A compact copy is kept. Takes time and memory in its ops.
+    void add(const graph::Schedule& schedule) override;
 
     /// Deterministic for a seed. Fails with invalid_argument where the programs do not fit together
     /// (a message that nobody receives, receives or of another length, ranks that wait for one
-    /// another) or run beyond kTimeEnd. `trace`, if not null, is filled; it takes about 100 bytes
-    /// for each op. REQUIRES: every rank has been added.
-    Result<Outcome> run(std::uint64_t seed, Trace* trace = nullptr) const;
+    /// another) or run beyond kTimeEnd. A trace takes about 100 bytes for each op.
+    Result<Outcome> run(std::uint64_t seed, Trace* trace = nullptr) const override;
+
+    const std::vector<Program>& programs() const { return programs_; }
 
   private:
     const topo::Placement& placement_;

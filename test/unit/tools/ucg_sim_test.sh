@@ -66,6 +66,50 @@ expect 0 'network.median: .*, not measured' run $eight --model network.median
 expect 2 '^--alpha-p: the model network.minimum has no such parameter; it has: none' \
     run $eight --model network.minimum --alpha-p 1us
 
+# Flows of SimGrid: as the model where links are not shared; a link of three senders' carries one
+# after another.
+platform=$(mktemp)
+trap 'rm -f "$profile" "$platform"' EXIT
+cat >"$platform" <<END
+<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="c" prefix="n" suffix="" radical="0-11" speed="1Gf" bw="1GBps" lat="500ns"/>
+</platform>
+END
+gather="--collective gather --hosts 4 --ranks-per-host 1 --bytes 1000 --algorithm linear"
+flows="--model pipelining-postal --alpha-p 1us --alpha-r 0ns --beta 1ns"
+simgrid="--pricing simgrid --platform $platform"
+if "$tool" run $eight $simgrid 2>&1 | grep -q 'this build has no SimGrid'; then
+    expect 1 'install libsimgrid-dev' run $eight $simgrid
+else
+    expect 0 '^  completion   3024 ns$' run --hosts 8 --ranks-per-host 1 --collective allreduce \
+        --bytes 8 --algorithm recursive_doubling $flows $simgrid
+    expect 0 '^  completion   2000 ns$' run $gather $flows
+    expect 0 '^  completion   4000 ns$' run $gather $flows $simgrid
+    expect 0 '^</svg>$' run $gather $simgrid --format svg
+    expect 0 '; links by SimGrid, ' run $gather $simgrid
+    expect 0 '^  completion ' run --collective bcast --hosts 3 --ranks-per-host 4 --bytes 1M \
+        --algorithm chain $simgrid
+    expect 1 '12 hosts, but the ranks are on 14$' run --collective barrier --hosts 14 \
+        --ranks-per-host 1 $simgrid
+    expect 1 'no-such.xml: cannot be read$' run $eight --pricing simgrid --platform no-such.xml
+    expect 1 'Parse error at .*:1: ' run $eight --pricing simgrid --platform "$profile"
+    expect 1 'have no noise$' run $eight $simgrid --noise exponential:50ns
+    cat >"$platform" <<END
+<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/></zone>
+</platform>
+END
+    expect 1 ': no route from host a to b$' run --collective barrier --hosts 2 \
+        --ranks-per-host 1 $simgrid
+fi
+expect 2 '^--platform \(for --pricing simgrid\) is required' run $eight --pricing simgrid
+expect 2 '^--platform: is for --pricing simgrid' run $eight --platform x.xml
+expect 2 '^--repetitions: SimGrid simulates once' run $eight $simgrid --repetitions 2
+
 expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 4 --algorithm none
 expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
 expect 1 '^ucg_sim: --format svg: draws at most 256 ranks, found 1000' \
@@ -77,6 +121,7 @@ expect 2 '^--alpha-r \(for --model pipelining-postal\) is required' \
 expect 2 '^--gap: the model postal has no such parameter; it has: --alpha, ' \
     run $eight --model postal --alpha 1us --gap 1us
 expect 2 '^--noise: expected none, uniform:LOW,HIGH, ' run $eight --noise gauss:1ns
-expect 2 '^--model: expected one of profile, network.minimum, network.median, pipelining-postal' run $eight --model loop
+expect 2 '^--model: expected one of profile, network.minimum, network.median, pipelining-postal' \
+    run $eight --model loop
 
 [ "$failures" -eq 0 ]
