@@ -48,11 +48,12 @@ Rank MultiplyingBound::base_for(std::size_t step) const {
     return std::max<Rank>(2, static_cast<Rank>(threshold_[step - 1]) + 1);
 }
 
-double MultiplyingBound::least_ns(double x) const {
+MultiplyingBound::Stretch MultiplyingBound::least_from(double x) const {
     const auto end = threshold_.begin() + static_cast<std::ptrdiff_t>(count_);
     const auto above = std::upper_bound(threshold_.begin(), end, x);
     const auto step = static_cast<std::size_t>(above - threshold_.begin()) - 1;
-    return std::max(any_ns_, least_ns_[step]);
+    return {std::max(any_ns_, least_ns_[step]),
+            above == end ? std::numeric_limits<double>::infinity() : *above};
 }
 
 } // namespace ucg::plan

@@ -33,8 +33,13 @@ class MultiplyingBound {
     /// For x up to `count`.
     MultiplyingBound(const MultiplyingLines& lines, Rank count);
 
-    /// REQUIRES: 1 < x <= count.
-    double least_ns(double x) const;
+    /// The bound for x, which is that of all from `x` up to `end`, without it.
+    struct Stretch {
+        double ns = 0;
+        double end = 0;
+    };
+    /// REQUIRES: 1 <= x <= count; for x = 1 the bound is that of numbers just above.
+    Stretch least_from(double x) const;
 
   private:
     static constexpr std::size_t kStepsOfOctave = 16;

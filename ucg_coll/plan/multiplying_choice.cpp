@@ -134,6 +134,18 @@ class Search {
         now_ = {};
     }
 
+    /// Small bases come again and again.
+    double factor_ns(Rank base) {
+        if (static_cast<std::size_t>(base) >= kept_ns_.size()) {
+            return prices_.factor_ns(base);
+        }
+        double& ns = kept_ns_[static_cast<std::size_t>(base)];
+        if (ns == 0) {
+            ns = prices_.factor_ns(base);
+        }
+        return ns;
+    }
+
     void push(Rank base) {
         now_.factors[now_.count++] = base;
         now_.product *= base;
@@ -141,27 +153,46 @@ class Search {
 
     void pop() { now_.product /= now_.factors[--now_.count]; }
 
-    /// Tries all products that begin with the factors so far, which cost `ns`.
+    /// Tries all products that begin with the factors so far, which cost `ns`. Bases go down in
+    /// stretches for which the bound of what is left is one number: most are not worth a look at
+    /// each of their bases.
     void extend(Rank largest, double ns) {
         consider(ns);
-        for (Rank base = std::min(largest, count_ / now_.product); base >= 2; --base) {
-            const double least_ns = ns + lines_.factor_ns(base);
-            if (!worthwhile(least_ns)) {
-                base = std::min(base, dearest_base(ns) + 1);
-                continue;
+        Rank base = std::min(largest, count_ / now_.product);
+        if (base >= 2 && now_.product * base == count_) {
+            extend_by(base, ns, 0);
+            --base;
+        }
+        while (base >= 2) {
+            if (!worthwhile(ns + lines_.factor_ns(base))) {
+                base = std::min(base, dearest_base(ns));
             }
-            const Rank product = now_.product * base;
-            const double left_ns =
-                product == count_ ? 0 : bound_.least_ns(static_cast<double>(count_) / product);
-            if (!worthwhile(least_ns + left_ns)) {
-                continue;
+            if (base < 2) {
+                return;
             }
-            const double with_ns = ns + prices_.factor_ns(base);
-            if (worthwhile(with_ns + left_ns)) {
-                push(base);
-                extend(base, with_ns);
-                pop();
+            const auto rest = bound_.least_from(static_cast<double>(count_) / now_.product / base);
+            const Rank last = std::clamp(
+                static_cast<Rank>(static_cast<double>(count_) / now_.product / rest.end) + 1, 2,
+                base);
+            if (worthwhile(ns + lines_.factor_ns(last) + rest.ns)) {
+                for (Rank one = base; one >= last; --one) {
+                    extend_by(one, ns, rest.ns);
+                }
             }
+            base = last - 1;
+        }
+    }
+
+    /// The same with `base` next, after which no less than `left_ns` remains.
+    void extend_by(Rank base, double ns, double left_ns) {
+        if (!worthwhile(ns + lines_.factor_ns(base) + left_ns)) {
+            return;
+        }
+        const double with_ns = ns + factor_ns(base);
+        if (worthwhile(with_ns + left_ns)) {
+            push(base);
+            extend(base, with_ns);
+            pop();
         }
     }
 
@@ -207,9 +238,9 @@ class Search {
                 return;
             }
             ns += prices_.later_ns(merge_phase(merged, now_.product / first, first)) -
-                  prices_.factor_ns(first) +
+                  factor_ns(first) +
                   prices_.later_ns(inverse_merge_phase(merged, now_.product / last, last)) -
-                  prices_.factor_ns(last);
+                  factor_ns(last);
         }
         if (ns < best_.ns) {
             best_ = now_;
@@ -226,6 +257,7 @@ class Search {
     double first_ns_; ///< What the first phase costs more, whichever it is.
     Choice now_;
     Choice best_;
+    std::array<double, 256> kept_ns_{}; ///< Prices of factors; 0: not known yet.
 };
 
 MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {

@@ -17,7 +17,7 @@ double allreduce_recursive_multiplying_ns(const Link& link, Rank count, std::uin
 /// A schedule that costs at most 1.02 times as much as any for `count` members: of all products,
 /// merges, collapses and merges inside collapses, with bases of any size, found by branch and
 /// bound. Of equals, the one with the larger factors first. Takes some microseconds for a hundred
-/// members and some milliseconds for a million, tens of them where latency is a thousand gaps.
+/// members and some milliseconds for a million, up to 30 of them where latency is a thousand gaps.
 MultiplyingSchedule allreduce_recursive_multiplying_schedule(const Link& link, Rank count,
                                                              std::uint64_t bytes);
 
