@@ -56,19 +56,31 @@ class alignas(2 * kCacheLine) JointCopy {
         claims_.store(opened(turn), std::memory_order_release);
     }
 
-    /// Lets nobody claim any more. Returns how many bytes the sender had claimed.
-    std::uint64_t close(std::uint64_t message_bytes) {
-        const std::uint64_t units =
-            claims_.exchange(0, std::memory_order_acq_rel) >> kCountBits & kCountMask;
+    /// Lets nobody claim of message `turn` any more; nothing of it may be left open, or a later
+    /// turn of the same number would be taken for it. Returns how many bytes the sender had
+    /// claimed; 0 if the words are another's by now.
+    std::uint64_t close(std::uint64_t turn, std::uint64_t message_bytes) {
+        std::uint64_t claims = claims_.load(std::memory_order_acquire);
+        do {
+            if ((claims & ~kBothCounts) != opened(turn)) {
+                return 0;
+            }
+        } while (!claims_.compare_exchange_weak(claims, 0, std::memory_order_acq_rel,
+                                                std::memory_order_acquire));
+        const std::uint64_t units = claims >> kCountBits & kCountMask;
         const std::uint64_t past_end = round_up(message_bytes, kPieceUnit) - message_bytes;
         return units == 0 ? 0 : units * kPieceUnit - past_end;
     }
 
-    /// Bytes that the sender has copied.
-    std::uint64_t pushed_bytes() const {
-        return pushed_.load(std::memory_order_acquire) & ~kFailed;
+    /// What the sender has done with the pieces that it claimed.
+    struct Pushed {
+        std::uint64_t bytes = 0; ///< Of all pieces that it is done with.
+        bool failed = false;     ///< Some of them are not there.
+    };
+    Pushed pushed() const {
+        const std::uint64_t word = pushed_.load(std::memory_order_acquire);
+        return {word & ~kFailed, (word & kFailed) != 0};
     }
-    bool push_failed() const { return (pushed_.load(std::memory_order_acquire) & kFailed) != 0; }
 
     // Either end's.
 
@@ -108,9 +120,8 @@ class alignas(2 * kCacheLine) JointCopy {
     static constexpr std::uint64_t kBothCounts = (std::uint64_t{1} << 2 * kCountBits) - 1;
     static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
 
-    /// The turn modulo 2^15, and a bit that tells it from zeros. Who looks at the word waits for
-    /// its message or has the next ones announced, at most a ring's depth, so no two turns are
-    /// mixed up.
+    /// The turn modulo 2^15, and a bit that tells it from zeros: enough, since the receiver closes
+    /// each message that it opened before the sender learns that it is over.
     static std::uint64_t opened(std::uint64_t turn) { return (turn << 1 | 1) << 2 * kCountBits; }
 
     std::atomic<std::uint64_t> claims_; ///< The turn; units claimed by the sender; the receiver.

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <random>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -50,12 +51,19 @@ Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& pe
 } // namespace
 
 AccessTicket own_access_ticket() {
-    static std::uint64_t word = random_word(); // Not const: peers try to write it, as it is.
+    static std::mutex mutex;
+    static std::uint64_t word = 0; // Not const: peers try to write it, as it is.
+    static pid_t owner = 0;        // A forked child is another process.
+    const std::lock_guard lock(mutex);
+    if (owner != ::getpid()) {
+        owner = ::getpid();
+        word = random_word();
+    }
     if (ptrace_is_restricted()) {
         // If this fails, peers find out by trying.
         ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     }
-    return {::getpid(), reinterpret_cast<std::uintptr_t>(&word), word};
+    return {owner, reinterpret_cast<std::uintptr_t>(&word), word};
 }
 
 bool can_read(const AccessTicket& peer) {

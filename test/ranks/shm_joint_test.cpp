@@ -126,8 +126,7 @@ TEST_CASE("transport/shm: what is worked on next is brought by the receiver alon
     recv.worked_on = true;
     pair.sender().post({&send, 1});
     pair.receiver().post({&recv, 1});
-    CHECK(pair.sender().progress() == 0);
-    exhaust(pair.receiver());
+    CHECK(recv.state == MessageState::done); // It was not opened for the sender.
     CHECK(target == source);
 }
 
@@ -159,8 +158,7 @@ TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {
     CHECK(recv.state == MessageState::done);
 }
 
-TEST_CASE("transport/shm: a target that cannot be written fails the receiver, and ends the copy",
-          "[ranks][shm]") {
+TEST_CASE("transport/shm: a target that nobody can write fails the receiver", "[ranks][shm]") {
     Pair pair;
     if (!pair.kernel_copies()) {
         WARN("this kernel refuses process_vm_readv");
@@ -180,6 +178,57 @@ TEST_CASE("transport/shm: a target that cannot be written fails the receiver, an
     CHECK(pair.receiver().status().code() == Code::io_error);
     CHECK(pair.sender().progress() == 0); // Nothing more is to be had.
     ::munmap(hole, kBytes);
+}
+
+TEST_CASE("transport/shm: what its sender could not write the receiver copies itself",
+          "[ranks][shm]") {
+    Pair pair;
+    if (!pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    auto source = numbered(kBytes);
+    constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
+    void* memory = ::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, source, 0);
+    recv.data = static_cast<std::byte*>(memory);
+    pair.sender().post({&send, 1});
+    pair.receiver().post({&recv, 1});
+    CHECK(pair.sender().progress() == 1); // In vain.
+    REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
+    CHECK(pair.sender().progress() == 0); // It does not try again.
+    exhaust(pair.receiver());
+    exhaust(pair.sender());
+    CHECK(recv.state == MessageState::done);
+    CHECK(send.state == MessageState::done);
+    CHECK(std::memcmp(memory, source.data(), kBytes) == 0);
+    ::munmap(memory, kMapped);
+}
+
+TEST_CASE("transport/shm: after another transport's failure no sender writes to the caller",
+          "[ranks][shm]") {
+    Pair pair;
+    if (!pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    auto source = numbered(kBytes);
+    auto target = test::filled(kBytes, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    pair.sender().post({&send, 1});
+    pair.receiver().post({&recv, 1});
+    pair.sender().progress();
+    pair.receiver().abandon();
+    CHECK(recv.state == MessageState::failed);
+    const auto left = target;
+    CHECK(pair.sender().progress() == 0);
+    CHECK(target == left);
+    Message late = message(kRecv, 0, target, 1);
+    pair.receiver().post({&late, 1});
+    CHECK(late.state == MessageState::failed);
 }
 
 TEST_CASE("transport/shm: a receiver that fails for another reason takes its memory back",

@@ -75,14 +75,18 @@ std::int64_t lowest_displacement(const std::uint64_t* counts, const std::int64_t
     return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
 }
 
-/// Are these the blocks that blocks_of() makes?
+/// Are these the blocks that blocks_of() makes? Products that wrap are of no known call's.
 bool blocks_equal(const graph::Blocks& blocks, const std::uint64_t* counts,
                   const std::int64_t* displs, std::uint64_t element_bytes, std::int64_t lowest) {
     for (std::size_t i = 0; i < blocks.bytes.size(); ++i) {
-        const std::int64_t displacement =
-            displs == nullptr || counts[i] == 0 ? 0 : displs[i] - lowest;
-        if (blocks.bytes[i] != counts[i] * element_bytes ||
-            blocks.offsets[i] != static_cast<std::uint64_t>(displacement) * element_bytes) {
+        std::int64_t displacement = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t offset = 0;
+        const bool placed = displs != nullptr && counts[i] != 0;
+        if ((placed && __builtin_sub_overflow(displs[i], lowest, &displacement)) ||
+            __builtin_mul_overflow(counts[i], element_bytes, &bytes) ||
+            __builtin_mul_overflow(displacement, element_bytes, &offset) ||
+            blocks.bytes[i] != bytes || blocks.offsets[i] != offset) {
             return false;
         }
     }

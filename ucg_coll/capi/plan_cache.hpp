@@ -80,7 +80,7 @@ class PlanCache {
     /// `make` plans and lowers a request.
     explicit PlanCache(Make make) : make_(std::move(make)) {}
 
-    /// The call that `params` repeats, if it is the latest of its shape; else null. Until the next
+    /// The call that `params` repeats, if it is the latest at its place; else null. Until the next
     /// call of understand().
     const KnownCall* recall(const ucg_coll_params_t& params) const {
         const CallShape shape = shape_of(params);

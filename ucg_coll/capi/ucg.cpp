@@ -258,6 +258,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
         Group& group = *coll->collective.group;
         ContextLock lock = group.context().lock();
         group.start(coll->collective);
+        if (coll->collective.run->execution.in_progress()) {
+            group.context().progress(group); // What is there already may have to be passed on.
+        }
         return ucg::capi::state_of(group, coll->collective);
     });
 }

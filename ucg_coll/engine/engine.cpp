@@ -39,9 +39,19 @@ void Engine::begin(Execution& execution) {
         exposed_ = &execution;
         execution.expose();
     }
-    execution.advance();
+    advance(execution);
     if (!execution.in_progress() && exposed_ == &execution) {
         exposed_ = nullptr;
+    }
+}
+
+/// A failed collective's caller gets its buffers back: no transport may hold on to them.
+void Engine::advance(Execution& execution) {
+    execution.advance();
+    if (__builtin_expect(execution.state_ == ExecutionState::failed, 0)) {
+        for (transport::Transport* transport : transports_) {
+            transport->abandon();
+        }
     }
 }
 
@@ -59,7 +69,7 @@ unsigned Engine::advance_all() {
     for (Execution* execution = first_; execution != nullptr;) {
         Execution* next = execution->next_;
         if (execution->state_ == ExecutionState::running) {
-            execution->advance();
+            advance(*execution);
         } else if (may_begin(*execution)) {
             begin(*execution);
         }

@@ -46,6 +46,7 @@ class Engine {
   private:
     bool may_begin(const Execution& execution) const;
     void begin(Execution& execution);
+    void advance(Execution& execution);
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
 

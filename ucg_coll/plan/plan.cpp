@@ -1,7 +1,7 @@
 #include "ucg_coll/plan/plan.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "ucg_coll/plan/rows.hpp"
 
@@ -78,12 +78,10 @@ Result<graph::Schedule> build_wanted(const Facts& facts, const graph::Request& r
     return schedule;
 }
 
-} // namespace
-
 /// Copied on first use, since the rows live in other files; they are constants, so that no order of
 /// initialisation matters.
-std::span<const Algorithm> algorithms() {
-    static const std::array kTable = {
+std::vector<Algorithm> moving_rows() {
+    return {
         kBarrierDissemination,
         kBarrierNWayDissemination,
         kBarrierKaryTree,
@@ -94,24 +92,6 @@ std::span<const Algorithm> algorithms() {
         kBcastTwoLevel,
         kBcastOneStage,
         kBcastTwoStage,
-        kReduceKnomial,
-        kReduceChain,
-        kReduceRabenseifner,
-        kReduceTwoLevel,
-        kReduceNumaTree,
-        kReduceTiled,
-        kAllreduceRecursiveDoubling,
-        kAllreduceRecursiveMultiplying,
-        kAllreduceElimination,
-        kAllreduceRing,
-        kAllreduceRabenseifner,
-        kAllreduceTwoLevel,
-        kAllreduceAllRead,
-        kAllreduceTiledNaive,
-        kAllreduceTiledCyclic,
-        kAllreduceTiledHierarchical,
-        kAllreduceNumaTree,
-        kAllreduceNumaDissemination,
         kAllgatherRecursiveDoubling,
         kAllgatherBruck,
         kAllgatherNWayDissemination,
@@ -137,6 +117,29 @@ std::span<const Algorithm> algorithms() {
         kScatterTwoLevel,
         kScatterPeerRead,
         kScattervLinear,
+    };
+}
+
+std::vector<Algorithm> reducing_rows() {
+    return {
+        kReduceKnomial,
+        kReduceChain,
+        kReduceRabenseifner,
+        kReduceTwoLevel,
+        kReduceNumaTree,
+        kReduceTiled,
+        kAllreduceRecursiveDoubling,
+        kAllreduceRecursiveMultiplying,
+        kAllreduceElimination,
+        kAllreduceRing,
+        kAllreduceRabenseifner,
+        kAllreduceTwoLevel,
+        kAllreduceAllRead,
+        kAllreduceTiledNaive,
+        kAllreduceTiledCyclic,
+        kAllreduceTiledHierarchical,
+        kAllreduceNumaTree,
+        kAllreduceNumaDissemination,
         kReduceScatterRecursiveHalving,
         kReduceScatterNWayDissemination,
         kReduceScatterRing,
@@ -151,7 +154,18 @@ std::span<const Algorithm> algorithms() {
         kExscanRecursiveDoubling,
         kExscanChain,
     };
-    return kTable;
+}
+
+} // namespace
+
+std::span<const Algorithm> algorithms() {
+    static const std::vector<Algorithm> table = [] {
+        std::vector<Algorithm> rows = moving_rows();
+        const std::vector<Algorithm> reducing = reducing_rows();
+        rows.insert(rows.end(), reducing.begin(), reducing.end());
+        return rows;
+    }();
+    return table;
 }
 
 AlgorithmText split_algorithm(std::string_view text) {

@@ -34,13 +34,13 @@ class Run {
     };
 
     struct RankState : Cursor {
-        Picoseconds clock = 0;     ///< The processor is busy until then.
-        Picoseconds port_free = 0; ///< The last message has left,
-        Picoseconds gap_over = 0;  ///< and the next may follow without being part of a burst.
+        Picoseconds clock = 0;           ///< The processor is busy until then.
+        Picoseconds port_free = 0;       ///< The last message has left,
+        Picoseconds gap_over = 0;        ///< and the next may follow without being part of a burst.
         std::uint64_t message_count = 0; ///< What noise is drawn by.
         std::uint64_t compute_count = 0;
         std::size_t first_slot = 0;
-        std::uint32_t burst = 0;  ///< Messages since the port was last idle.
+        std::uint32_t burst = 0; ///< Messages since the port was last idle.
     };
 
     enum class EventKind : std::uint8_t { resume, link_out, link_in };

@@ -104,14 +104,19 @@ class Transport {
     virtual std::string_view name() const = 0;
 
     /// Starts the messages: what is sent in order, what is received in order. One that can finish
-    /// at once (a short send that fits, a recv whose data is there) is `done` on return; the others
-    /// are `posted`. Never blocks, never allocates after a peer's first use except to hold early
-    /// arrivals.
+    /// at once (a short send that fits, a short recv whose data is there) is `done` on return; the
+    /// others are `posted`. Never blocks, never allocates after a peer's first use except to hold
+    /// early arrivals.
     virtual void post(std::span<Message> messages) = 0;
 
     /// Moves what can be moved; returns how many things happened: a message completed or failed, or
     /// a part of it moved. 0: this transport waits for a peer. Never blocks.
     virtual unsigned progress() = 0;
+
+    /// The group is lost, by another transport's failure: messages in flight and to come fail, and
+    /// peers no longer reach the callers' buffers. Those that reach nothing by themselves need not
+    /// do anything.
+    virtual void abandon() {}
 
     /// Why messages failed; ok while none has.
     virtual Status status() const = 0;

@@ -34,7 +34,7 @@ TEST_CASE("shm/joint_copy: pieces cover a message once, whatever its length", "[
     CHECK(front == back);
     CHECK_FALSE(joint.claim(End::sender, 3, bytes));
     CHECK_FALSE(joint.claim(End::receiver, 3, bytes));
-    CHECK(joint.close(bytes) == bytes - back);
+    CHECK(joint.close(3, bytes) == bytes - back);
 }
 
 TEST_CASE("shm/joint_copy: nobody claims of another turn, nor of a closed message", "[shm]") {
@@ -45,11 +45,23 @@ TEST_CASE("shm/joint_copy: nobody claims of another turn, nor of a closed messag
     CHECK_FALSE(joint.claim(End::receiver, 2, kBytes));
     REQUIRE(joint.claim(End::sender, 1, kBytes));
     CHECK(joint.target().at(8).address == 108);
-    CHECK(joint.close(kBytes) == kBytes / 2);
+    CHECK(joint.close(1, kBytes) == kBytes / 2);
     CHECK_FALSE(joint.claim(End::sender, 1, kBytes));
     joint.open(2, {});
     CHECK_FALSE(joint.claim(End::sender, 1, kBytes));
     CHECK(joint.claim(End::receiver, 2, kBytes)->offset == 0);
+}
+
+TEST_CASE("shm/joint_copy: a message that is over is nobody's, whatever its turn's number",
+          "[shm]") {
+    JointCopy joint{};
+    constexpr std::uint64_t kTurn = 5;
+    joint.open(kTurn, {});
+    REQUIRE(joint.claim(End::receiver, kTurn, kPieceMin));
+    CHECK(joint.close(kTurn + 1, kPieceMin) == 0); // Another's: left alone.
+    CHECK(joint.close(kTurn, kPieceMin) == 0);
+    CHECK_FALSE(joint.claim(End::sender, kTurn, 1 << 20));
+    CHECK_FALSE(joint.claim(End::sender, kTurn + (1 << 15), 1 << 20));
 }
 
 TEST_CASE("shm/joint_copy: a piece that could not be pushed is told, and forgotten by the next",
@@ -57,14 +69,14 @@ TEST_CASE("shm/joint_copy: a piece that could not be pushed is told, and forgott
     JointCopy joint{};
     joint.open(1, {});
     joint.piece_pushed(100, true);
-    CHECK(joint.pushed_bytes() == 100);
-    CHECK_FALSE(joint.push_failed());
+    CHECK(joint.pushed().bytes == 100);
+    CHECK_FALSE(joint.pushed().failed);
     joint.piece_pushed(50, false);
-    CHECK(joint.pushed_bytes() == 150);
-    CHECK(joint.push_failed());
+    CHECK(joint.pushed().bytes == 150);
+    CHECK(joint.pushed().failed);
     joint.open(2, {});
-    CHECK(joint.pushed_bytes() == 0);
-    CHECK_FALSE(joint.push_failed());
+    CHECK(joint.pushed().bytes == 0);
+    CHECK_FALSE(joint.pushed().failed);
 }
 
 TEST_CASE("shm/joint_copy: two threads share many messages, and each byte comes once", "[shm]") {
@@ -101,12 +113,13 @@ TEST_CASE("shm/joint_copy: two threads share many messages, and each byte comes 
             copy(*piece);
             own += piece->length;
         }
-        while (own + joint.pushed_bytes() < kBytes) {
+        while (own + joint.pushed().bytes < kBytes) {
             std::this_thread::yield();
         }
         for (const std::uint8_t byte : target) {
             wrong += byte == static_cast<std::uint8_t>(turn) ? 0 : 1;
         }
+        joint.close(turn, kBytes);
         taken.store(turn, std::memory_order_release);
     }
     sender.join();

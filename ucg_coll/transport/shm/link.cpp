@@ -84,6 +84,9 @@ unsigned Outbox::flush() {
 
 /// Helps the receiver of the message that it is copying now, if it is copying one.
 bool Outbox::copy_piece() {
+    if (!help_.mapped) {
+        return false;
+    }
     const Message& message = announced_.front();
     shm::JointCopy& joint = ring_.joint();
     const auto piece = joint.claim(shm::End::sender, message.moved, message.bytes);
@@ -93,8 +96,9 @@ bool Outbox::copy_piece() {
     const Status status = shm::push(receiver_, joint.target().at(piece->offset),
                                     message.data + piece->offset, piece->length);
     if (!status.ok()) {
-        log(LogLevel::error, "shared memory: {}",
-            status.message()); // The receiver fails the group.
+        help_ = {}; // The receiver copies alone, what was tried here as well.
+        log(LogLevel::info, "shared memory: {}; receivers of this process copy alone",
+            status.message());
     }
     joint.piece_pushed(piece->length, status.ok());
     bell_->ring(shm::Awaits::message);
@@ -129,7 +133,7 @@ unsigned Inbox::take_fragments(Pull pull) {
         if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
             break;
         }
-        if ((pull == Pull::later && ring_.elsewhere()) || !move_fragment()) {
+        if ((pull == Pull::later && joint_) || !move_fragment()) {
             break;
         }
         bell_->ring(shm::Awaits::room);
@@ -181,6 +185,7 @@ void Inbox::begin_elsewhere(std::uint64_t bytes) {
     const shm::RemoteBytes target = remote(*heap_, current_->data, bytes);
     if (ring_.sender_helps(target)) {
         joint_ = true;
+        sender_claims_ = 0;
         ring_.joint().open(ring_.turn(), target);
     }
 }
@@ -219,26 +224,56 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data) {
         }
         current_->moved += piece->length;
     }
-    if (joint.push_failed()) {
-        broken_ = Code::io_error;
-        return false;
+    const shm::JointCopy::Pushed pushed = joint.pushed();
+    if (pushed.failed) {
+        return copy_alone();
     }
-    if (current_->moved + joint.pushed_bytes() < current_->bytes) {
-        return piece.has_value();
+    if (current_->moved + pushed.bytes < current_->bytes) {
+        return piece || await_sender();
     }
+    joint.close(ring_.turn(), current_->bytes);
     current_->moved = current_->bytes;
     joint_ = false;
     ring_.take();
     return true;
 }
 
+/// Where the sender cannot write after all: the rest is pulled as soon as it tries no more. What
+/// this end has copied is the message's start.
+bool Inbox::copy_alone() {
+    sender_claims_ += ring_.joint().close(ring_.turn(), current_->bytes);
+    if (ring_.joint().pushed().bytes < sender_claims_) {
+        return await_sender();
+    }
+    joint_ = false;
+    return true;
+}
+
+/// Always false: nothing moved. Now and then it looks whether the sender still exists, since a dead
+/// one finishes nothing.
+bool Inbox::await_sender() {
+    constexpr unsigned kLooks = 1024;
+    if (++fruitless_looks_ % kLooks == 0 && sender_.process.process != 0 &&
+        !shm::can_read(sender_.process)) {
+        log(LogLevel::error, "shared memory: process {} is gone, with a message half sent",
+            sender_.process.process);
+        broken_ = Code::io_error;
+    }
+    return false;
+}
+
 /// Before the caller gets its memory back: nothing may be written there any more. The sender is
-/// inside a system call or a copy at most, unless it is gone or stopped: hence the bound.
+/// inside one copy at most, unless it is gone; where that cannot be asked, it gets its time.
 void Inbox::stop_joint_copy() {
-    constexpr int kYieldsMax = 1 << 20;
+    constexpr unsigned kYieldsMax = 1 << 20;
     shm::JointCopy& joint = ring_.joint();
-    const std::uint64_t claimed = joint.close(current_->bytes);
-    for (int i = 0; joint.pushed_bytes() < claimed && i < kYieldsMax; ++i) {
+    sender_claims_ += joint.close(ring_.turn(), current_->bytes);
+    const bool askable = sender_.process.process != 0;
+    for (unsigned i = 0; joint.pushed().bytes < sender_claims_; ++i) {
+        const bool gone = askable && i % 1024 == 0 && !shm::can_read(sender_.process);
+        if (gone || (!askable && i == kYieldsMax)) {
+            break;
+        }
         ::sched_yield();
     }
     joint_ = false;

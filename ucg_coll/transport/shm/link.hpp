@@ -147,6 +147,8 @@ class Inbox {
     void begin_elsewhere(std::uint64_t bytes);
     bool read_elsewhere(const shm::RemoteBytes& data);
     bool read_jointly(const shm::RemoteBytes& data);
+    bool copy_alone();
+    bool await_sender();
     bool pull(const shm::RemoteBytes& data, const shm::Piece& piece);
     void stop_joint_copy();
     void end_message();
@@ -160,7 +162,9 @@ class Inbox {
     Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
     Code broken_ = Code::ok;
-    bool joint_ = false; ///< The sender may be copying to current_ as well.
+    bool joint_ = false;              ///< The sender may be copying to current_ as well.
+    std::uint64_t sender_claims_ = 0; ///< Bytes; of a joint copy that was closed before its end.
+    unsigned fruitless_looks_ = 0;
     const shm::Heap* heap_ = nullptr;
     const Outbox* outbox_ = nullptr;
     std::uint32_t depth_ = 0;

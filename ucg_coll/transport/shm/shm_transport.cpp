@@ -179,7 +179,7 @@ std::uint32_t ShmTransport::search(Rank rank) const {
 /// What is sent goes first: a look for what is awaited may miss the cache, and the stores after it
 /// would leave the processor that much later.
 void ShmTransport::post(std::span<Message> messages) {
-    if (!status_.ok()) [[unlikely]] {
+    if (abandoned_) [[unlikely]] {
         for (Message& message : messages) {
             message.state = MessageState::failed;
             ++unreported_;
@@ -227,6 +227,17 @@ void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     status_ = failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index],
                       ranks_[self_], what_is_wrong(code));
     log(LogLevel::error, "{}", status_.message());
+    fail_all();
+}
+
+void ShmTransport::abandon() {
+    if (!abandoned_) {
+        fail_all();
+    }
+}
+
+void ShmTransport::fail_all() {
+    abandoned_ = true;
     for (Peer& peer : peers_) {
         unreported_ += peer.outbox.fail_all() + peer.inbox.fail_all();
     }

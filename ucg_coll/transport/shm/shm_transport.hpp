@@ -81,6 +81,7 @@ class ShmTransport final : public Transport, public PeerMemory {
     void post(std::span<Message> messages) override;
     unsigned progress() override;
     Status status() const override { return status_; }
+    void abandon() override;
 
     PeerMemory* peer_memory() override { return this; }
     /// As long as the least of all ranks of the host could lease; empty before connect().
@@ -143,6 +144,7 @@ class ShmTransport final : public Transport, public PeerMemory {
     }
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     void fail(Code code, std::uint32_t peer_index);
+    void fail_all();
 
     shm::Heap& heap_;
     const shm::Doorbell& bell_; ///< The own one, which peers ring.
@@ -161,6 +163,7 @@ class ShmTransport final : public Transport, public PeerMemory {
     std::size_t single_copy_peers_ = 0;
     unsigned unreported_ = 0; ///< Messages that failed outside progress().
     Status status_;
+    bool abandoned_ = false; ///< Nothing moves any more.
 };
 
 } // namespace ucg::transport
