@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "topo/machine.hpp"
@@ -105,6 +106,28 @@ std::span<const Rank> Placement::ranks_on(std::uint32_t host) const {
     UCG_DEBUG_ASSERT(host < host_count());
     return std::span(by_host_).subspan(host_begin_[host],
                                        host_begin_[host + 1] - host_begin_[host]);
+}
+
+std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement,
+                                                  std::span<const Rank> ranks, Distance limit) {
+    std::map<std::array<std::uint32_t, 5>, std::size_t> known; // By what a group has in common.
+    std::vector<std::vector<Rank>> groups;
+    for (const Rank rank : ranks) {
+        std::size_t group = groups.size();
+        // Who is not known that closely shares nothing with anybody.
+        if (placement.place(rank).known < limit) {
+            const auto inside = static_cast<Distance>(static_cast<unsigned>(limit) - 1);
+            const Place place = forget_inside(placement.place(rank), inside);
+            const std::array common = {place.host, place.package, place.numa, place.cache,
+                                       place.core};
+            group = known.try_emplace(common, group).first->second;
+        }
+        if (group == groups.size()) {
+            groups.emplace_back();
+        }
+        groups[group].push_back(rank);
+    }
+    return groups;
 }
 
 Placement Placement::one_host(Rank rank_count) {

@@ -88,6 +88,11 @@ class Placement {
     bool contiguous_ = true;
 };
 
+/// The ranks in groups of those that lie closer than `limit` to one another, in order of first
+/// appearance. Distances are an ultrametric, so no rank is in two.
+std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement,
+                                                  std::span<const Rank> ranks, Distance limit);
+
 /// One line per rank: "rank 3: host 0 package 0 numa 0 cache 0 core 1", cut off after the innermost
 /// known level ("rank 3: host 0"). Parsing gives an equal value.
 std::string to_text(const Placement& placement);

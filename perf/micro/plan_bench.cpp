@@ -47,12 +47,17 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
     }
 }
 
-/// Rows whose steps grow with the number of ranks would take long and prove nothing.
+/// Rows whose steps or blocks grow with the number of ranks would take long and prove nothing.
 bool is_logarithmic(const plan::Algorithm& row) {
+    if (graph::has_block_vectors(row.collective) ||
+        row.collective == graph::Collective::allgather ||
+        row.collective == graph::Collective::reduce_scatter_block) {
+        return false;
+    }
     for (const std::string_view name :
          {"dissemination", "n_way_dissemination", "kary_tree", "knomial", "binomial",
           "recursive_doubling", "recursive_multiplying", "elimination", "rabenseifner", "chain"}) {
-        if (row.name == name && row.collective != graph::Collective::allgather) {
+        if (row.name == name) {
             return true;
         }
     }

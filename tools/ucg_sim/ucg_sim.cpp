@@ -171,15 +171,22 @@ class RunCommand {
         return sim::check(options, rank_count);
     }
 
-    Result<graph::Schedule> schedule(const plan::Facts& facts, Rank rank) const {
-        return plan::plan(facts, request_of(question_.question(facts.placement), rank), rank,
-                          algorithm_);
+    /// `algorithm`: all that the planner has to choose, once it has chosen for one rank.
+    Result<graph::Schedule> schedule(const plan::Facts& facts, Rank rank,
+                                     std::string& algorithm) const {
+        Result<graph::Schedule> made = plan::plan(
+            facts, request_of(question_.question(facts.placement), rank), rank, algorithm);
+        if (made) {
+            algorithm = made->algorithm;
+        }
+        return made;
     }
 
     Status print_tasks(const plan::Facts& facts, const sim::Options& options) const {
         std::vector<graph::Schedule> schedules;
+        std::string algorithm = algorithm_;
         for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
-            Result<graph::Schedule> made = schedule(facts, rank);
+            Result<graph::Schedule> made = schedule(facts, rank, algorithm);
             if (!made) {
                 return made.status();
             }
@@ -196,13 +203,13 @@ class RunCommand {
             return pricing.status();
         }
         Subject subject = subject_of(facts);
+        subject.algorithm = algorithm_;
         for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
-            const Result<graph::Schedule> made = schedule(facts, rank);
+            const Result<graph::Schedule> made = schedule(facts, rank, subject.algorithm);
             if (!made) {
                 return made.status();
             }
             (*pricing)->add(*made);
-            subject.algorithm = made->algorithm;
         }
         subject.title += ": " + subject.algorithm;
         const bool traces =

@@ -36,33 +36,6 @@ double disseminate(const NodeModel& node, unsigned cores, double bytes) {
            contended(node.between, cores, bytes) * ceil_log(2, node.sockets);
 }
 
-/// Ranks that lie closer to one another than to all others.
-struct Socket {
-    topo::Place first;
-    unsigned cores = 1;
-    topo::Distance widest = topo::Distance::core; ///< Between any two of them.
-};
-
-/// Distances are an ultrametric: who is closer than `limit` to one of a socket is so to all of it,
-/// and the farthest of one is as far as any two.
-std::vector<Socket> sockets_of(const topo::Placement& placement, std::span<const Rank> ranks,
-                               topo::Distance limit) {
-    std::vector<Socket> sockets;
-    for (const Rank rank : ranks) {
-        const topo::Place& place = placement.place(rank);
-        const auto own = std::find_if(sockets.begin(), sockets.end(), [&](const Socket& socket) {
-            return topo::distance(socket.first, place) < limit;
-        });
-        if (own == sockets.end()) {
-            sockets.push_back({.first = place});
-        } else {
-            ++own->cores;
-            own->widest = std::max(own->widest, topo::distance(own->first, place));
-        }
-    }
-    return sockets;
-}
-
 } // namespace
 
 NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
@@ -76,10 +49,12 @@ NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
     node.between = model.level(widest);
     unsigned largest = 1;
     topo::Distance within = topo::Distance::core;
-    const std::vector<Socket> sockets = sockets_of(placement, ranks, widest);
-    for (const Socket& socket : sockets) {
-        largest = std::max(largest, socket.cores);
-        within = std::max(within, socket.widest);
+    const auto sockets = topo::groups_closer_than(placement, ranks, widest);
+    for (const std::vector<Rank>& socket : sockets) {
+        largest = std::max(largest, static_cast<unsigned>(socket.size()));
+        for (const Rank rank : socket) { // The farthest from one is as far as any two.
+            within = std::max(within, placement.distance(socket.front(), rank));
+        }
     }
     const bool flat = largest == 1;
     node.sockets = flat ? 1 : static_cast<unsigned>(sockets.size());

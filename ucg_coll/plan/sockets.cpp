@@ -1,25 +1,16 @@
 #include "ucg_coll/plan/sockets.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace ucg::plan {
 namespace {
 
-/// Distances are an ultrametric: who is closer than the widest to one of a socket is so to all.
 std::vector<std::vector<Rank>> group(const topo::Placement& placement) {
-    const topo::Distance widest = placement.widest_on_host();
-    std::vector<std::vector<Rank>> sockets;
-    for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
-        const auto own = std::find_if(sockets.begin(), sockets.end(), [&](const auto& socket) {
-            return placement.distance(socket.front(), rank) < widest;
-        });
-        if (own == sockets.end()) {
-            sockets.push_back({rank});
-        } else {
-            own->push_back(rank);
-        }
-    }
+    std::vector<Rank> ranks(static_cast<std::size_t>(placement.rank_count()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    auto sockets = topo::groups_closer_than(placement, ranks, placement.widest_on_host());
     const auto single = [](const auto& socket) { return socket.size() == 1; };
     if (std::all_of(sockets.begin(), sockets.end(), single)) {
         std::vector<Rank> all(sockets.size());
