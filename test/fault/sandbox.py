@@ -69,11 +69,14 @@ def temporary():
 
 
 def has_ended(pid):
-    """Zombies have nothing left but their exit status, which process 1 never asks orphans for."""
+    """Zombies have nothing left but their exit status, which process 1 never asks orphans for. A
+    process holds its memory until the last of its threads is one."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
-    except OSError:
-        return True
+        states = [stat.read_text().rsplit(")", 1)[1].split()[0]
+                  for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # the process, or one of its threads, has just gone
+        return not pathlib.Path(f"/proc/{pid}").exists()
+    return all(state in "ZX" for state in states)
 
 
 def processes():
