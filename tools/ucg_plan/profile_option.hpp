@@ -32,8 +32,7 @@ class ProfileOption {
     /// `placement` and `profile` must outlive the result.
     plan::Facts facts(const topo::Placement& placement, const cost::Profile& profile) const {
         return {placement, profile,
-                plan::shared_memory(placement, profile, staging_bytes_, in_place_, ranks_per_cpu_),
-                ranks_per_cpu_};
+                plan::shared_memory(placement, profile, staging_bytes_, in_place_), ranks_per_cpu_};
     }
 
     Result<cost::Profile> load() const {

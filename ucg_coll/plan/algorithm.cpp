@@ -8,7 +8,7 @@
 namespace ucg::plan {
 
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place, double ranks_per_cpu) {
+                           std::uint64_t staging_bytes, bool in_place) {
     if (placement.host_count() != 1 || placement.rank_count() < 2) {
         return {};
     }
@@ -17,8 +17,8 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
     const cost::CmaModel& kernel = profile.memory.cma;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.
-        level->latency_ns += cost::message_ns(profile.level(placement.widest_on_host()), 0) +
-                             turn_ns(profile, ranks_per_cpu);
+        // Waiting for a turn is priced where ranks meet.
+        level->latency_ns += cost::message_ns(profile.level(placement.widest_on_host()), 0);
         // What a rank has had for some time, as most callers' vectors, is read faster than what it
         // has just copied to a window.
         if (in_place) {
@@ -29,7 +29,7 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
 }
 
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
-    return ranks_per_cpu > 1 ? profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
+    return ranks_per_cpu > 1 ? 2 * profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
 }
 
 topo::Placement reproducible_placement(Rank rank_count) {

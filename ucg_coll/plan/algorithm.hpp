@@ -24,7 +24,7 @@ struct SharedMemory {
 /// For a group whose ranks share `staging_bytes` each. Nothing is shared between hosts: then, as
 /// for a group of one rank, everything is as without. Takes time in the ranks times the sockets.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place, double ranks_per_cpu = 1);
+                           std::uint64_t staging_bytes, bool in_place);
 
 /// The uniform facts that a plan is a pure function of, beside the request. Placements and profile
 /// are borrowed.
@@ -40,8 +40,8 @@ struct Facts {
     const topo::Placement* reproducible = nullptr;
 };
 
-/// Until a rank runs that has something to do: its turn among those of its CPU, each of which
-/// yields; 0 if each has one.
+/// Until a rank has run that has something to do, and then the one that waits for it: each has its
+/// turn among those of its CPU, all of which yield; 0 if each has one.
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
 
 /// For Facts::reproducible: each rank on a host of its own. Takes memory in the ranks.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -16,9 +17,11 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::dense);
-    return allgather_bruck_ns(link, request.rank_count, all_blocks(request),
-                              longest_block(request));
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request),
+                      [&](const Link& link) {
+                          return allgather_bruck_ns(link, request.rank_count, all_blocks(request),
+                                                    longest_block(request));
+                      });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

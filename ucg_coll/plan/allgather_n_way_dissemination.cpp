@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/dissemination.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -116,8 +117,11 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return rounds_ns(flat_link(facts, Traffic::dense), request.rank_count, Lengths(request),
-                     cheapest(facts, request));
+    const Lengths lengths(request);
+    const DisseminationRounds rounds = cheapest(facts, request);
+    return crowded_ns(
+        facts, flat_link(facts, Traffic::dense), 2 * all_blocks(request),
+        [&](const Link& link) { return rounds_ns(link, request.rank_count, lengths, rounds); });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

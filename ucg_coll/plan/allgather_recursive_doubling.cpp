@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -18,8 +19,10 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allgather_recursive_doubling_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                           request.bytes);
+    return crowded_ns(
+        facts, flat_link(facts, Traffic::dense), 2 * all_blocks(request), [&](const Link& link) {
+            return allgather_recursive_doubling_ns(link, request.rank_count, request.bytes);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -3,6 +3,7 @@
 // Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005,
 // section 3.1.
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -11,7 +12,9 @@ namespace {
 using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allgather_ring_ns(unshared_link(facts), request.rank_count, longest_block(request));
+    return crowded_ns(facts, unshared_link(facts), 2 * all_blocks(request), [&](const Link& link) {
+        return allgather_ring_ns(link, request.rank_count, longest_block(request));
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

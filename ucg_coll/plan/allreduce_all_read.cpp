@@ -1,5 +1,6 @@
 // Flat allreduce: every rank reads all vectors and combines them for itself, so that nothing is
 // written which another rank reads. For two ranks it moves no more bytes than any other algorithm.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_pieces.hpp"
 
 namespace ucg::plan {
@@ -24,10 +25,15 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
     const cost::MemoryLevel& level = widest_level(facts);
-    return publish_ns(facts, request.bytes) + meet_ns(facts) +
-           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
-           });
+    const Strips strips = strips_of(facts, request);
+    const double span_ns =
+        publish_ns(facts, request.bytes) + meet_ns(facts) +
+        for_strips_ns(strips, [&](std::uint64_t bytes) {
+            return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
+        });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -2,6 +2,7 @@
 // upper), so that all ranks evaluate one and the same expression, in rank order.
 #include <array>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/elimination.hpp"
 #include "ucg_coll/plan/fold.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -13,8 +14,10 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allreduce_elimination_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                    request.bytes);
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 6 * request.bytes,
+                      [&](const Link& link) {
+                          return allreduce_elimination_ns(link, request.rank_count, request.bytes);
+                      });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

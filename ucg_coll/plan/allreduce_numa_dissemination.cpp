@@ -6,6 +6,7 @@
 // and come to the same bits.
 #include <bit>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_pieces.hpp"
 #include "ucg_coll/plan/sockets.hpp"
 
@@ -40,10 +41,17 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return publish_ns(facts, request.bytes) + meet_ns(facts) +
-           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return cost::dissemination_ns(facts.shared.node, bytes);
-           });
+    const Strips strips = strips_of(facts, request);
+    const unsigned rounds = tree_depth(request.rank_count, 2);
+    const double turns_ns = rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
+    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) +
+               rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));
+    });
 }
 
 /// `count` in a row, cut into a power of two of `blocks` as even as can be. The first of each block

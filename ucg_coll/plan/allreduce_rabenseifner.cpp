@@ -1,6 +1,7 @@
 // Rabenseifner's allreduce ("Optimization of collective reduction operations", 2004):
 // reduce-scatter by recursive halving, then allgather by recursive doubling, with the fold to a
 // power of two.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/halving.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -11,8 +12,10 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allreduce_rabenseifner_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                     request.bytes);
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 5 * request.bytes,
+                      [&](const Link& link) {
+                          return allreduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+                      });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -2,6 +2,7 @@
 // so that all ranks evaluate one and the same expression, in rank order.
 #include <array>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/fold.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -12,8 +13,10 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allreduce_recursive_doubling_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                           request.bytes);
+    return crowded_ns(
+        facts, flat_link(facts, Traffic::dense), 6 * request.bytes, [&](const Link& link) {
+            return allreduce_recursive_doubling_ns(link, request.rank_count, request.bytes);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -3,6 +3,7 @@
 // phase combines stands for neighbouring ranks, the lower first: all ranks evaluate one expression.
 #include <algorithm>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/multiplying_seats.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -174,8 +175,14 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allreduce_recursive_multiplying_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                              request.bytes);
+    const Link link = flat_link(facts, Traffic::dense);
+    const Rank count = request.rank_count;
+    const std::uint64_t bytes = request.bytes;
+    const double span_ns = allreduce_recursive_multiplying_ns(link, count, bytes);
+    return crowded_ns(facts, link, 6 * bytes, span_ns, [&](const Work& work) {
+        return allreduce_recursive_multiplying_ns(
+            work.link(), allreduce_recursive_multiplying_schedule(link, count, bytes), bytes);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

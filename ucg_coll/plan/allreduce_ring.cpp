@@ -3,6 +3,7 @@
 // all-reduce algorithms for clusters of workstations", 2009). A block is combined in the order of
 // the ring from where it starts, which is not rank order.
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -18,7 +19,9 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return allreduce_ring_ns(unshared_link(facts), request.rank_count, request.bytes);
+    return crowded_ns(facts, unshared_link(facts), 5 * request.bytes, [&](const Link& link) {
+        return allreduce_ring_ns(link, request.rank_count, request.bytes);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

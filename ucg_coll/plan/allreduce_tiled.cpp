@@ -1,7 +1,8 @@
 // Tiled allreduce: each rank combines one tile of all vectors, then reads the others' tiles. Li,
 // Hoefler and Snir (HPDC 2013), section 2.4: the naive order, in which all start with the same
 // vector, the cyclic one of Mamidala et al., in which each starts with its own.
-#include "ucg_coll/plan/shared_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
+#include "ucg_coll/plan/shared_stages.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -28,12 +29,17 @@ template <bool cyclic>
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const auto count = static_cast<std::uint64_t>(request.rank_count);
-    return publish_ns(facts, request.bytes + request.bytes / count) + meet_ns(facts) +
-           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return 2 * meet_ns(facts) + cost::broadcast_ns(node, bytes) +
-                      (cyclic ? cost::tiled_reduce_cyclic_ns(node, bytes)
-                              : cost::tiled_reduce_naive_ns(node, bytes));
-           });
+    const Strips strips = strips_of(facts, request);
+    const std::uint64_t published = request.bytes + request.bytes / count;
+    const double span_ns = publish_ns(facts, published) + meet_ns(facts) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return 2 * meet_ns(facts) + cost::broadcast_ns(node, bytes) +
+                                      (cyclic ? cost::tiled_reduce_cyclic_ns(node, bytes)
+                                              : cost::tiled_reduce_naive_ns(node, bytes));
+                           });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        return tiled_work_ns(work, request.rank_count, request.bytes);
+    });
 }
 
 /// One rank's view of one strip.

@@ -2,8 +2,9 @@
 // vectors; trees over the sockets, one for each tile, combine these; the results come down the same
 // trees and are read within sockets. Each tile crosses between two sockets once up and once down.
 // Li, Hoefler and Snir (HPDC 2013), section 2.4.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/knomial.hpp"
-#include "ucg_coll/plan/shared_pieces.hpp"
+#include "ucg_coll/plan/shared_stages.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -34,10 +35,18 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
-    return publish_ns(facts, 2 * request.bytes) + meet_ns(facts) +
-           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return meet_ns(facts) + cost::tiled_allreduce_ns(node, bytes);
-           });
+    const Strips strips = strips_of(facts, request);
+    const double span_ns = publish_ns(facts, 2 * request.bytes) + meet_ns(facts) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return meet_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
+                                      cost::tiled_allreduce_ns(node, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        // Partial tiles go up and down trees over the sockets.
+        const std::uint64_t tile = request.bytes / node.cores_per_socket;
+        return tiled_work_ns(work, request.rank_count, request.bytes) +
+               2 * (work.read_ns(tile) + work.publish_ns(tile));
+    });
 }
 
 /// One rank's part in one strip after the other. Where sockets differ in size, as many ranks of

@@ -11,6 +11,7 @@
 #include <bit>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -20,7 +21,11 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return alltoall_bruck_ns(flat_link(facts, Traffic::dense), request.rank_count, request.bytes);
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * request.bytes;
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 4 * all_bytes,
+                      [&](const Link& link) {
+                          return alltoall_bruck_ns(link, request.rank_count, request.bytes);
+                      });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -17,8 +18,12 @@ constexpr Rank kPairwise = 1;
 
 template <Rank window>
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return alltoall_rotated_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                               uniform_bytes(request), window);
+    const std::uint64_t block = uniform_bytes(request);
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 3 * all_bytes,
+                      [&](const Link& link) {
+                          return alltoall_rotated_ns(link, request.rank_count, block, window);
+                      });
 }
 
 template <Rank window>

@@ -1,5 +1,6 @@
 // Pipelined chain broadcast: each rank passes segments on to the next. Asymptotically every link
 // carries the vector once, however many ranks there are.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -12,7 +13,13 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
     const std::uint64_t segment = bcast_chain_segment(link, request.rank_count, request.bytes);
-    return bcast_chain_ns(link, request.rank_count, request.bytes, segment);
+    const double span_ns = bcast_chain_ns(link, request.rank_count, request.bytes, segment);
+    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
+        const auto segments = static_cast<double>(divide_up(request.bytes, segment));
+        return all_but_one(request.rank_count) * segments *
+               (work.link().message_ns(segment) +
+                facts.profile.memory.wake.yield_switch_ns); // Each segment, ranks take turns.
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -1,5 +1,6 @@
 // K-nomial tree broadcast: the root sends to the largest subtrees first. Radix 2 is the binomial
 // tree.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/knomial.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -13,7 +14,10 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
     const unsigned radix = bcast_knomial_radix(link, request.rank_count, request.bytes);
-    return bcast_knomial_ns(link, request.rank_count, request.bytes, radix);
+    const double span_ns = bcast_knomial_ns(link, request.rank_count, request.bytes, radix);
+    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
+        return all_but_one(request.rank_count) * work.link().message_ns(request.bytes);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

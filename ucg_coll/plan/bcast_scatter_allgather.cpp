@@ -3,6 +3,7 @@
 // block; the ring does not send them again.
 #include <algorithm>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/knomial.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -14,8 +15,10 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return bcast_scatter_allgather_ns(flat_link(facts, Traffic::sparse), request.rank_count,
-                                      request.bytes);
+    return crowded_ns(
+        facts, flat_link(facts, Traffic::sparse), request.bytes, [&](const Link& link) {
+            return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -3,6 +3,7 @@
 // and the others of its socket read the copy that it made.
 #include <algorithm>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_stages.hpp"
 
 namespace ucg::plan {
@@ -39,13 +40,28 @@ double cost_ns(const Facts& facts, const graph::Request& request, double read_ns
            static_cast<double>(strips.count()) * link.busy_ns(0);
 }
 
+/// `publishers` ranks are read by the others.
+double crowded_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
+                         unsigned publishers) {
+    const double strips = static_cast<double>(strips_of(facts, request).count());
+    const Rank count = request.rank_count;
+    return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) * publishers / count +
+               all_but_one(count) *
+                   (work.read_ns(request.bytes) + 2 * strips * work.link().message_ns(0));
+    });
+}
+
 double one_stage_ns(const Facts& facts, const graph::Request& request) {
-    return cost_ns(facts, request, cost::one_stage_broadcast_ns(facts.shared.node, request.bytes));
+    const double read_ns = cost::one_stage_broadcast_ns(facts.shared.node, request.bytes);
+    return crowded_stages_ns(facts, request, cost_ns(facts, request, read_ns), 1);
 }
 
 double two_stage_ns(const Facts& facts, const graph::Request& request) {
-    return cost_ns(facts, request, cost::two_stage_broadcast_ns(facts.shared.node, request.bytes)) +
-           publish_ns(facts, request.bytes);
+    const cost::NodeModel& node = facts.shared.node;
+    const double read_ns = cost::two_stage_broadcast_ns(node, request.bytes);
+    const double span_ns = cost_ns(facts, request, read_ns) + publish_ns(facts, request.bytes);
+    return crowded_stages_ns(facts, request, span_ns, node.sockets);
 }
 
 graph::Schedule run(Builder& builder, const Facts& facts, const graph::Request& request,

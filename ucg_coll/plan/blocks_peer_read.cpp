@@ -21,6 +21,10 @@ std::uint64_t others(const graph::Request& request) {
     return static_cast<std::uint64_t>(request.rank_count - 1);
 }
 
+std::uint64_t all_bytes(const graph::Request& request) {
+    return request.bytes * (others(request) + 1);
+}
+
 // Allgather and gather: each rank's block in strips. In place, a block stands elsewhere in each
 // rank's output, where windows of strips do not fit; it is copied to scratch instead.
 
@@ -32,23 +36,27 @@ bool strips_eligible(const Facts& facts, const graph::Request& request) {
     return strips_fit(facts, request, kRotation);
 }
 
-/// All ranks of a processor read and write all blocks in turn, which its cache holds or does not.
+/// A rank reads and writes all blocks, which its cache holds or does not.
 double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
-    const double blocks_bytes =
-        2.0 * request.rank_count * static_cast<double>(request.bytes) * sharers(facts);
-    return facts.profile.memory.cache_for(static_cast<std::uint64_t>(blocks_bytes))
-        .copy_per_byte_ns;
+    return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
 }
 
 double allgather_ns(const Facts& facts, const graph::Request& request) {
-    return publish_ns(facts, request.bytes) + meet_ns(facts) +
-           cost::copy_ns(facts.profile.memory, request.bytes) +
-           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               const std::uint64_t all = others(request) * bytes;
-               return meet_ns(facts) +
-                      std::max(cost::contended_read_ns(widest_level(facts), others(request), all),
-                               static_cast<double>(all) * landing_per_byte_ns(facts, request));
-           });
+    const Strips strips = strips_of(facts, request);
+    const double span_ns =
+        publish_ns(facts, request.bytes) + meet_ns(facts) +
+        cost::copy_ns(facts.profile.memory, request.bytes) +
+        for_strips_ns(strips, [&](std::uint64_t bytes) {
+            const std::uint64_t all = others(request) * bytes;
+            return meet_ns(facts) +
+                   std::max(cost::contended_read_ns(widest_level(facts), others(request), all),
+                            static_cast<double>(all) * landing_per_byte_ns(facts, request));
+        });
+    const std::uint64_t touched = all_bytes(request) + request.bytes;
+    return crowded_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) + work.link().copy_ns(request.bytes) +
+               work.read_ns(others(request) * request.bytes);
+    });
 }
 
 graph::Schedule build_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -136,10 +144,6 @@ bool whole_not_in_place(const Facts& facts, const graph::Request& request) {
     return !request.in_place && whole_eligible(facts, request);
 }
 
-std::uint64_t all_bytes(const graph::Request& request) {
-    return request.bytes * (others(request) + 1);
-}
-
 double scatter_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, all_bytes(request)) + 2 * host_link(facts).message_ns(0) +
            cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
@@ -167,9 +171,15 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 }
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
-    return publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
-           cost::copy_ns(facts.profile.memory, request.bytes) +
-           cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    const double span_ns =
+        publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
+        cost::copy_ns(facts.profile.memory, request.bytes) +
+        cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    return crowded_ns(
+        facts, host_link(facts), 3 * all_bytes(request), span_ns, [&](const Work& work) {
+            return work.publish_ns(all_bytes(request)) + work.link().copy_ns(request.bytes) +
+                   work.read_ns(others(request) * request.bytes);
+        });
 }
 
 graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -193,8 +203,13 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
 }
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
-    return publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
-           cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    const double span_ns =
+        publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
+        cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    return crowded_ns(
+        facts, host_link(facts), 2 * all_bytes(request), span_ns, [&](const Work& work) {
+            return work.publish_ns(all_bytes(request)) + work.read_ns(all_bytes(request));
+        });
 }
 
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -33,9 +33,26 @@ Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
     model_.gap_per_byte_ns *= sharers;
 }
 
+Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
+    const double all_bytes = static_cast<double>(touched_bytes) * facts.ranks_per_cpu;
+    Link link = *this;
+    link.crowded_ = &memory_.cache_for(static_cast<std::uint64_t>(all_bytes));
+    return link;
+}
+
+/// By a single copy there is an announcement and a receipt.
+double Link::both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const {
+    const double ends_ns = 2 * std::max(model_.overhead_ns, model_.gap_ns);
+    if (single_copy(bytes)) {
+        return 2 * ends_ns + single_copy_ns(bytes, cma_per_byte_ns);
+    }
+    const double per_byte_ns = std::max(model_.gap_per_byte_ns, 2 * crowded_->copy_per_byte_ns);
+    return ends_ns + static_cast<double>(bytes) * per_byte_ns;
+}
+
 /// What does not fit the caches comes no faster than any copy there.
 double Link::single_copy_ns(std::uint64_t bytes, double per_byte_ns) const {
-    const double copied_ns = memory_.cache_for(2 * bytes).copy_per_byte_ns;
+    const double copied_ns = rates(2 * bytes).copy_per_byte_ns;
     return cma_.fixed_ns + static_cast<double>(bytes) * std::max(per_byte_ns, copied_ns);
 }
 
@@ -47,19 +64,28 @@ double Link::announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender
 }
 
 double Link::message_ns(std::uint64_t bytes, Sender sender) const {
+    if (crowded_ != nullptr) {
+        return both_ends_ns(bytes, cma_.per_byte_ns);
+    }
     return single_copy(bytes) ? announced_ns(bytes, cma_.per_byte_ns, sender)
                               : cost::message_ns(model_, bytes);
 }
 
 double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
+    if (crowded_ != nullptr) {
+        return both_ends_ns(bytes, cma_.written_per_byte_ns);
+    }
     return single_copy(bytes) ? announced_ns(bytes, cma_.written_per_byte_ns, sender)
                               : cost::message_ns(model_, bytes);
 }
 
 /// By single copies every rank copies its own block while the root, with its own copied, helps.
-double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes) const {
+double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
     if (!single_copy(block_bytes) || !senders_help_) {
-        return copy_ns(block_bytes) + message_ns(block_bytes) + (count - 2) * busy_ns(block_bytes);
+        // Who receives a single copy makes it: a root that scatters has only announced it.
+        const bool announces = single_copy(block_bytes) && root == Root::sends;
+        return copy_ns(block_bytes) + message_ns(block_bytes) +
+               (count - 2) * busy_ns(announces ? 0 : block_bytes);
     }
     const double each_ns = single_copy_ns(block_bytes, cma_.per_byte_ns);
     const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
@@ -69,6 +95,9 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes) const {
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
+    if (crowded_ != nullptr) {
+        return both_ends_ns(bytes, cma_.per_byte_ns);
+    }
     if (single_copy(bytes)) {
         return single_copy_ns(bytes, cma_.per_byte_ns);
     }
@@ -77,6 +106,9 @@ double Link::busy_ns(std::uint64_t bytes) const {
 }
 
 double Link::relay_ns(std::uint64_t bytes) const {
+    if (crowded_ != nullptr) {
+        return both_ends_ns(bytes, cma_.written_per_byte_ns);
+    }
     if (single_copy(bytes)) {
         return single_copy_ns(bytes, cma_.written_per_byte_ns);
     }
@@ -85,16 +117,16 @@ double Link::relay_ns(std::uint64_t bytes) const {
 }
 
 double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const {
-    const cost::CacheRates& rates = memory_.cache_for((std::uint64_t{operands} + 1) * vector_bytes);
+    const cost::CacheRates& there = rates((std::uint64_t{operands} + 1) * vector_bytes);
     const double there_ns =
-        operands * rates.reduce_operand_per_byte_ns + rates.reduce_target_per_byte_ns;
+        operands * there.reduce_operand_per_byte_ns + there.reduce_target_per_byte_ns;
     return reduce_fixed_ns_ +
            static_cast<double>(bytes) * std::max(operands * reduce_per_byte_ns_, there_ns);
 }
 
 double Link::copy_ns(std::uint64_t bytes) const {
     return static_cast<double>(bytes) *
-           std::max(copy_per_byte_ns_, memory_.cache_for(2 * bytes).copy_per_byte_ns);
+           std::max(copy_per_byte_ns_, rates(2 * bytes).copy_per_byte_ns);
 }
 
 Link flat_link(const Facts& facts, Traffic traffic) {

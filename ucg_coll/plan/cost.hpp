@@ -17,6 +17,9 @@ enum class Sender : std::uint8_t {
     waits, ///< Nothing else: it copies a part, where each rank has a processor.
 };
 
+/// What a root does with blocks.
+enum class Root : std::uint8_t { receives, sends };
+
 /// The links of one team: the profile's level of its widest distance.
 class Link {
   public:
@@ -24,13 +27,19 @@ class Link {
     /// The facts' profile must outlive it.
     Link(const Facts& facts, topo::Distance distance, Rank sharers = 1);
 
+    /// Prices in processor time, without waiting: a message, passed on or not, costs what keeps
+    /// both of its ends busy. For ranks that take turns on their processors, whose caches then
+    /// serve only if they hold the buffers of all of them, of which each rank touches so many
+    /// bytes.
+    Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
+
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.
     double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
     /// The same of bytes that the sender has only just received or computed, and its cache holds.
     double passing_on_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
     /// A root has a message to or from each of `count` - 1 others, and copies a block of its own.
-    double root_blocks_ns(Rank count, std::uint64_t block_bytes) const;
+    double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between two messages that a rank receives and passes on.
@@ -50,6 +59,11 @@ class Link {
     bool single_copy(std::uint64_t bytes) const {
         return cma_.permitted && bytes >= cma_.bytes_min;
     }
+    /// The rates for a working set.
+    const cost::CacheRates& rates(std::uint64_t bytes) const {
+        return crowded_ != nullptr ? *crowded_ : memory_.cache_for(bytes);
+    }
+    double both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const;
     double announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const;
     double single_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
 
@@ -57,6 +71,7 @@ class Link {
     cost::LogGp model_;
     cost::CmaModel cma_; ///< Not permitted across hosts; no system call where buffers are mapped.
     bool senders_help_;
+    const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
     double copy_per_byte_ns_;
     double reduce_per_byte_ns_;
     double reduce_fixed_ns_;

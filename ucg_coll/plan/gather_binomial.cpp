@@ -5,6 +5,7 @@
 
 #include "ucg_coll/plan/binomial.hpp"
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -14,7 +15,14 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return gather_binomial_ns(unshared_link(facts), request.rank_count, request.bytes);
+    const Link link = unshared_link(facts);
+    const Rank count = request.rank_count;
+    const double span_ns = gather_binomial_ns(link, count, request.bytes);
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
+    return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
+        // At each level half of all blocks move.
+        return tree_depth(count, 2) * work.link().message_ns(all_bytes / 2) / count;
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -1,5 +1,6 @@
 // Linear gather: the root receives every block from its owner, a window of messages at a time.
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -8,7 +9,14 @@ namespace {
 using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return gather_linear_ns(unshared_link(facts), request.rank_count, uniform_bytes(request));
+    const Link link = unshared_link(facts);
+    const Rank count = request.rank_count;
+    const std::uint64_t block = uniform_bytes(request);
+    const double span_ns = gather_linear_ns(link, count, block);
+    return crowded_ns(facts, link, 3 * block, span_ns, [&](const Work& work) {
+        return work.link().copy_ns(block) / count +
+               all_but_one(count) * work.link().message_ns(block);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -41,7 +49,7 @@ double gather_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes)
     if (count == 1) {
         return link.copy_ns(block_bytes);
     }
-    return link.root_blocks_ns(count, block_bytes);
+    return link.root_blocks_ns(count, block_bytes, Root::receives);
 }
 
 const Algorithm kGatherLinear = {

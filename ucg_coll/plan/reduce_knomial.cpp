@@ -3,6 +3,7 @@
 // not commute is reduced at rank 0, which passes the result to the root.
 #include <algorithm>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/knomial.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -81,8 +82,12 @@ Slice collect(Builder& builder, const Team& team, const KnomialNode& node, Slice
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
     const unsigned radix = reduce_knomial_radix(link, request.rank_count, request.bytes);
-    return reduce_knomial_ns(link, request.rank_count, request.root, request.bytes,
-                             operator_of(request), radix);
+    const double span_ns = reduce_knomial_ns(link, request.rank_count, request.root, request.bytes,
+                                             operator_of(request), radix);
+    return crowded_ns(facts, link, 3 * request.bytes, span_ns, [&](const Work& work) {
+        return all_but_one(request.rank_count) *
+               (work.link().message_ns(request.bytes) + work.link().reduce_ns(2, request.bytes));
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

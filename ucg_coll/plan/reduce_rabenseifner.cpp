@@ -1,5 +1,6 @@
 // Rabenseifner's reduce ("Optimization of collective reduction operations", 2004): reduce-scatter
 // by recursive halving, then a binomial gather to the root, which always acts in the fold.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/halving.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -10,8 +11,10 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return reduce_rabenseifner_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                  request.bytes);
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 4 * request.bytes,
+                      [&](const Link& link) {
+                          return reduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+                      });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

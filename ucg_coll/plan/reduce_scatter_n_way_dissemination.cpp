@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/dissemination.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -188,8 +189,12 @@ DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) 
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return rounds_ns(flat_link(facts, Traffic::dense), request.rank_count, all_blocks(request),
-                     longest_block(request), cheapest(facts, request));
+    const DisseminationRounds rounds = cheapest(facts, request);
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request),
+                      [&](const Link& link) {
+                          return rounds_ns(link, request.rank_count, all_blocks(request),
+                                           longest_block(request), rounds);
+                      });
 }
 
 graph::Schedule build_as(const graph::Request& request, Rank rank,

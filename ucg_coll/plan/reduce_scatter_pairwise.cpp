@@ -9,6 +9,7 @@
 #include <array>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -23,8 +24,10 @@ using graph::Slice;
 constexpr Rank kFanIn = 8;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return reduce_scatter_pairwise_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                      longest_block(request));
+    return crowded_ns(
+        facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request), [&](const Link& link) {
+            return reduce_scatter_pairwise_ns(link, request.rank_count, longest_block(request));
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/fold.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -22,8 +23,11 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return reduce_scatter_recursive_halving_ns(flat_link(facts, Traffic::dense), request.rank_count,
-                                               all_blocks(request), longest_block(request));
+    return crowded_ns(
+        facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request), [&](const Link& link) {
+            return reduce_scatter_recursive_halving_ns(link, request.rank_count,
+                                                       all_blocks(request), longest_block(request));
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

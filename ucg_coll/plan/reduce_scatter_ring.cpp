@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -20,7 +21,9 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return reduce_scatter_ring_ns(unshared_link(facts), request.rank_count, longest_block(request));
+    return crowded_ns(facts, unshared_link(facts), 3 * all_blocks(request), [&](const Link& link) {
+        return reduce_scatter_ring_ns(link, request.rank_count, longest_block(request));
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

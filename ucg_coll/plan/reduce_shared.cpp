@@ -1,5 +1,6 @@
 // Reductions in which ranks read one another's memory. Li, Hoefler and Snir (HPDC 2013), sections
 // 2.2 and 2.4: up n-ary trees over the sockets; or by tiles, which the root collects.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_stages.hpp"
 
 namespace ucg::plan {
@@ -30,10 +31,14 @@ double tree_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request, kTreePlaces);
     const unsigned radix = climb_radix(node, strips.strip_bytes);
-    return publish_ns(facts, request.bytes) + host_link(facts).message_ns(0) +
-           for_strips_ns(strips, [&](std::uint64_t bytes) {
-               return cost::tree_reduce_ns(node, radix, bytes);
-           });
+    const double span_ns = publish_ns(facts, request.bytes) + host_link(facts).message_ns(0) +
+                           climb_turns_ns(facts, radix) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return cost::tree_reduce_ns(node, radix, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        return climb_work_ns(work, request, static_cast<double>(strips.count()));
+    });
 }
 
 graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -58,11 +63,16 @@ bool tiled_eligible(const Facts& facts, const graph::Request& request) {
 double tiled_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const cost::MemoryLevel& level = widest_level(facts);
-    return publish_ns(facts, request.bytes) + meet_ns(facts) +
-           for_strips_ns(strips_of(facts, request, kTiledPlaces), [&](std::uint64_t bytes) {
-               return meet_ns(facts) + cost::tiled_reduce_naive_ns(node, bytes) +
-                      cost::read_ns(level, bytes);
-           });
+    const Strips strips = strips_of(facts, request, kTiledPlaces);
+    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return meet_ns(facts) + cost::tiled_reduce_naive_ns(node, bytes) +
+                                      host_link(facts).message_ns(0) + cost::read_ns(level, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
+        const double collect_ns = work.read_ns(request.bytes) / request.rank_count;
+        return work.publish_ns(request.bytes) + work.read_ns(request.bytes) + collect_ns;
+    });
 }
 
 /// One rank's part in one strip after the other.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ucg_coll/plan/crowding.hpp"
+
 namespace ucg::plan {
 
 bool reads_peers(const Facts& facts, const graph::Request& request) {
@@ -23,7 +25,10 @@ void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& 
 double meet_ns(const Facts& facts) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.rank_count();
-    return barrier_dissemination_ns(link, count, barrier_dissemination_radix(link, count));
+    const unsigned radix = barrier_dissemination_radix(link, count);
+    return crowded_ns(facts, link, 0, [&](const Link& prices) {
+        return barrier_dissemination_ns(prices, count, radix);
+    });
 }
 
 double publish_ns(const Facts& facts, std::uint64_t bytes) {

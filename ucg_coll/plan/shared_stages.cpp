@@ -1,5 +1,6 @@
 #include "ucg_coll/plan/shared_stages.hpp"
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/knomial.hpp"
 
 namespace ucg::plan {
@@ -111,6 +112,24 @@ OpIds Climb::confirm(const StripOps& ops) const {
         }
     }
     return parent_ == kNoRank ? OpIds{} : OpIds{builder_.await(parent_)};
+}
+
+double climb_turns_ns(const Facts& facts, unsigned radix) {
+    const cost::NodeModel& node = facts.shared.node;
+    return (cost::ceil_log(radix, node.cores_per_socket) + cost::ceil_log(radix, node.sockets)) *
+           turn_ns(facts.profile, facts.ranks_per_cpu);
+}
+
+double climb_work_ns(const Work& work, const graph::Request& request, double strips) {
+    const std::uint64_t bytes = request.bytes;
+    return all_but_one(request.rank_count) *
+           (work.publish_ns(bytes) + work.read_ns(bytes) + work.link().reduce_ns(1, bytes) +
+            2 * strips * work.link().message_ns(0));
+}
+
+double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {
+    const std::uint64_t tile = bytes / static_cast<std::uint64_t>(count);
+    return work.publish_ns(bytes + tile) + 2 * work.read_ns(bytes);
 }
 
 unsigned climb_radix(const cost::NodeModel& node, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 // 2013), section 2.2.
 #pragma once
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_pieces.hpp"
 
 namespace ucg::plan {
@@ -71,6 +72,17 @@ class Climb {
     std::vector<std::vector<Child>> groups_; ///< Each combined in one pass, in this order.
     Rank parent_ = kNoRank;
 };
+
+/// Where ranks take turns, each level of a tree waits for one; and who was read waits for another.
+double climb_turns_ns(const Facts& facts, unsigned radix);
+
+/// Each rank's work on average: all but those above others publish, and are combined by those
+/// above.
+double climb_work_ns(const Work& work, const graph::Request& request, double strips);
+
+/// Each rank's work in an allreduce by tiles: all vectors are published, each is read once to be
+/// combined and once, as a part of the result, by everyone.
+double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes);
 
 /// The radix of these trees that is cheapest by equation 3.
 unsigned climb_radix(const cost::NodeModel& node, std::uint64_t bytes);
