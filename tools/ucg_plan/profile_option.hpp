@@ -24,7 +24,8 @@ class ProfileOption {
         app.add_flag("--shared-heap", in_place_,
                      "Price buffers as lying in the shared heap, as under libucg_heap.so");
         app.add_option("--ranks-per-cpu", ranks_per_cpu_,
-                       "Price waiting as where so many ranks take turns on each CPU (default: 1)")
+                       "Price waits and work as where so many ranks take turns on each CPU "
+                       "(default: 1)")
             ->check(CLI::Range(1.0, 1e6).description(""))
             ->type_name("NUMBER");
     }
