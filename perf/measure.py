@@ -214,12 +214,14 @@ def end(process):
             return
 
 
-def execute(command, timeout):
-    """(exit status or what was wrong, standard output) of one run."""
+def execute(command, timeout, errors=None):
+    """(exit status or what was wrong, standard output) of one run. Standard error goes to the file
+    `errors`, else to ours."""
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=sys.stderr,
-                                   env=environment, start_new_session=True)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                                   stderr=errors or sys.stderr, env=environment,
+                                   start_new_session=True)
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -241,12 +243,13 @@ def read_rows(text, head):
     return [row for row in reader if row.get("result") in ("ok", "WRONG")]
 
 
-def take_turn(samples, configuration, turn, options, arguments, head):
-    """Runs one configuration once and keeps its rows. `head` begins the CSV."""
+def take_turn(samples, configuration, turn, options, arguments, head, errors=None):
+    """Runs one configuration once and keeps its rows. `head` begins the CSV; `errors` as for
+    execute()."""
     if sys.stderr.isatty():
         print(f"\rturn {turn + 1}: {configuration.name:<12}", end="", file=sys.stderr)
     command = configuration.launch + [configuration.program] + options
-    status, text = execute(command, arguments.timeout)
+    status, text = execute(command, arguments.timeout, errors)
     rows = read_rows(text, head)
     kind, size = head.split(",")
     for row in rows:

@@ -180,6 +180,10 @@ class PlacementCommand {
                           {MapBy::core, MapBy::cache, MapBy::numa, MapBy::package, MapBy::host},
                           "What consecutive ranks go round over");
         app_.add_flag("--this-machine", this_machine_, "The hosts are like this machine");
+        app_.add_flag("--unbound", unbound_,
+                      "Ranks are bound to no core: each may run wherever this process may, as the "
+                      "library finds them under \"mpirun --bind-to none\"; implies --this-machine")
+            ->excludes(file);
         source_.add_options(app_);
         add_format_option(app_, format_,
                           {Format::text, Format::outline, Format::json, Format::dot});
@@ -210,6 +214,10 @@ class PlacementCommand {
                                        "{} times {}",
                                        std::numeric_limits<Rank>::max(), hosts_, ranks_per_host_));
         }
+        if (unbound_ && source_.is_given()) {
+            throw CLI::ValidationError("--unbound",
+                                       "tells of this machine, not of a described one");
+        }
     }
 
     Result<topo::Placement> read() const {
@@ -222,12 +230,25 @@ class PlacementCommand {
     }
 
     Result<topo::Placement> make() const {
-        const bool has_machine = source_.is_given() || this_machine_;
+        const bool has_machine = source_.is_given() || this_machine_ || unbound_;
         const Result<topo::Machine> machine = has_machine ? source_.load() : topo::Machine();
         if (!machine) {
             return machine.status();
         }
-        return topo::map_ranks(*machine, hosts_, ranks_per_host_, map_by_);
+        return unbound_ ? unbound(machine->place_of(topo::usable_cpus()))
+                        : topo::map_ranks(*machine, hosts_, ranks_per_host_, map_by_);
+    }
+
+    // Every rank at `place`, on its host.
+    topo::Placement unbound(topo::Place place) const {
+        std::vector<topo::Place> places;
+        places.reserve(static_cast<std::size_t>(hosts_) *
+                       static_cast<std::size_t>(ranks_per_host_));
+        for (Rank host = 0; host < hosts_; ++host) {
+            place.host = static_cast<std::uint32_t>(host);
+            places.insert(places.end(), static_cast<std::size_t>(ranks_per_host_), place);
+        }
+        return topo::Placement(std::move(places));
     }
 
     std::string print(const topo::Placement& placement) const {
@@ -248,6 +269,7 @@ class PlacementCommand {
     Rank ranks_per_host_ = 1;
     topo::MapBy map_by_ = topo::MapBy::core;
     bool this_machine_ = false;
+    bool unbound_ = false;
     Format format_ = Format::text;
 };
 

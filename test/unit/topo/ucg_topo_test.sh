@@ -37,6 +37,8 @@ expect 0 '^rank 1: host 0 package 1 numa 1 cache 2 core 6$' \
     placement --ranks-per-host 2 --map package --synthetic "$machine"
 expect 0 '^ *Core 6: rank 1$' \
     placement --ranks-per-host 2 --map package --synthetic "$machine" --format outline
+expect 0 '^rank 2: host 0( package 0)?( numa 0)?( cache 0)?( core 0)?$' \
+    placement --ranks-per-host 3 --unbound
 expect 0 '^ *"host": 1,?$' placement --hosts 2 --ranks-per-host 1 --format json
 
 expect 2 'A subcommand is required'
@@ -44,6 +46,7 @@ expect 2 'expected one of text, json, dot; found svg' show --format svg
 expect 2 'at most 1' show --synthetic "$machine" --xml -
 expect 2 'ranks-per-host or --file' placement
 expect 2 'excludes' placement --file - --hosts 2
+expect 2 'this machine' placement --ranks-per-host 2 --unbound --synthetic "$machine"
 expect 2 'not in range' placement --ranks-per-host 0
 expect 2 'at most 2147483647 ranks' placement --hosts 65536 --ranks-per-host 65536
 expect 2 'expected one of core, .*; found shelf' placement --ranks-per-host 2 --map shelf

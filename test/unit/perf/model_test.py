@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""perf/model: what the library refused is no measurement of what was asked for."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+PERF = os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 * [".."], "perf")
+sys.path.insert(0, PERF)
+
+LOADER = importlib.machinery.SourceFileLoader("model", os.path.join(PERF, "model"))
+model = importlib.util.module_from_spec(importlib.util.spec_from_loader("model", LOADER))
+LOADER.exec_module(model)
+
+NEEDS = "it needs one host with several sockets, and staging memory that ranks share"
+
+
+def refusal(level, group, collective, size):
+    return (f"[host:7] ucg {level}: {group}: {collective} algorithm 'two_stage' cannot serve this "
+            f"request ({size} bytes, 4 ranks on 1 hosts, commutative): {NEEDS}; the planner "
+            "chooses instead")
+
+
+class Refusals(unittest.TestCase):
+    def test_those_of_measured_calls_count_and_nothing_else_is_lost(self):
+        said = "\n".join([
+            refusal("warning", "MPI COMMUNICATOR 3 DUP FROM 0", "bcast", 4136),  # Open MPI's own.
+            refusal("warning", "MPI_COMM_WORLD", "reduce", 64),
+            refusal("debug", "MPI_COMM_WORLD", "bcast", 8),
+            "[host:7] ucg debug: MPI_COMM_WORLD: bcast of 8 bytes by knomial",
+            "[host:7] ucg info: coll/ucg: waits slept 0 times",
+            "[host:7] ucg warning: something else",
+            "mpirun: hello"])
+        with contextlib.redirect_stderr(io.StringIO()) as passed_on:
+            found = model.refusals(said, "bcast")
+        self.assertEqual(found, {(8, "two_stage"): NEEDS})
+        self.assertEqual(passed_on.getvalue(),
+                         "[host:7] ucg warning: something else\nmpirun: hello\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
