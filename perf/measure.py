@@ -10,6 +10,7 @@ would share its part of the processors with us.
 import csv
 import io
 import json
+import math
 import os
 import shlex
 import shutil
@@ -59,6 +60,8 @@ class Sample:
 
     us: float
     pings: tuple = ()  # Cache-line ping-pong before and after, in nanoseconds, where it is known.
+    bare_us: float | None = None  # collbench's barrier without the operation (mode cyc) ...
+    alone_us: float | None = None  # ... and the operation without that barrier.
 
 
 @dataclass
@@ -256,8 +259,10 @@ def take_turn(samples, configuration, turn, options, arguments, head, errors=Non
         cell = row[kind], int(row[size])
         pings = tuple(float(row[name]) for name in ("ping_before_ns", "ping_after_ns")
                       if name in row)
+        bare, alone = (float(row[name]) if row.get(name) else None
+                       for name in ("bare_us", "alone_us"))
         microseconds = float(row.get("median_us") or row["mean_us"])
-        samples.add(configuration.name, cell, turn, Sample(microseconds, pings))
+        samples.add(configuration.name, cell, turn, Sample(microseconds, pings, bare, alone))
         if row["result"] != "ok":
             samples.problems.append(f"turn {turn + 1}, {configuration.name}: {cell[0]} of "
                                     f"{cell[1]} bytes: wrong result")
@@ -310,6 +315,19 @@ def neighbours(ours, theirs):
     return ratios
 
 
+def bare_barriers(samples, cell):
+    """What collbench tells of a cell in mode cyc: the bare barrier's median time over all runs,
+    and {name: the median of how many of those, of the same run, the operation alone takes}; (None,
+    {}) in other modes."""
+    bare, times = [], {}
+    for name, cells in samples.by_name.items():
+        known = [s for s in cells.get(cell, {}).values() if s.bare_us and s.alone_us is not None]
+        if known:
+            bare += [sample.bare_us for sample in known]
+            times[name] = statistics.median(s.alone_us / s.bare_us for s in known)
+    return statistics.median(bare) if bare else None, times
+
+
 def spread(values):
     """Median and, relative to it, the half distance of the quartiles; of the extremes where values
     are too few for quartiles, None where there is but one."""
@@ -332,6 +350,8 @@ class Row:
     medians: dict  # {name: us}
     best: str = ""  # The stock configuration with the least median.
     ratios: dict = field(default_factory=dict)  # {name: (median, spread)} of the others to it.
+    bare_us: float | None = None  # The bare barrier, over all turns ...
+    alone_to_bare: dict = field(default_factory=dict)  # ... {name: operations alone in those}.
 
 
 def compare_cell(cell, state, series, configurations):
@@ -364,13 +384,16 @@ def compare_cells(samples, configurations, far_ns=None, turns_min=1):
                  if i == 0 or (row.ratios and row.turns >= turns_min)]
         if not found:
             rows.append(Row(cell, None, 0, {}))
+    for row in rows:
+        row.bare_us, row.alone_to_bare = bare_barriers(samples, row.cell)
     return rows
 
 
 # ---- output
 
 def print_rows(rows, configurations, kind, width=22):
-    """The table; columns for state and best configuration where there is a choice."""
+    """The table; columns for state and best configuration where there is a choice, and for the
+    bare barrier where it was measured."""
     stock = [c.name for c in configurations if c.stock]
     others = [c.name for c in configurations if not c.stock]
     against = stock[0] if len(stock) == 1 else "best"
@@ -378,7 +401,11 @@ def print_rows(rows, configurations, kind, width=22):
     line = f"{kind:<{width}} {'bytes':>9}" + (f" {'state':>8}" if gated else "")
     line += "".join(f" {c.name + ' us':>12}" for c in configurations)
     line += f" {'best':>8}" if len(stock) > 1 else ""
-    print(line + "".join(f" {name + '/' + against:>16}" for name in others))
+    line += "".join(f" {name + '/' + against:>16}" for name in others)
+    cycles = any(row.bare_us for row in rows)
+    if cycles:
+        line += f" {'bare us':>10}" + "".join(f" {c.name + '/bare':>12}" for c in configurations)
+    print(line)
     for row in rows:
         line = f"{row.cell[0]:<{width}} {row.cell[1]:>9}"
         line += f" {row.state + ' ' + str(row.turns) if row.state else '-':>8}" if gated else ""
@@ -390,12 +417,17 @@ def print_rows(rows, configurations, kind, width=22):
             middle, around = row.ratios.get(name, (None, None))
             line += f" {'-':>9}" if middle is None else f" {middle:>9.3f}"
             line += 7 * " " if around is None else f" +-{around * 100:>3.0f}%"
+        if cycles:
+            line += f" {row.bare_us or math.nan:>10.3f}"
+            line += "".join(f" {row.alone_to_bare.get(c.name, math.nan):>12.2f}"
+                            for c in configurations)
         print(line.rstrip())
 
 
 def write_json(path, samples, configurations, loads):
     cells = {name: [{"kind": cell[0], "bytes": cell[1], "turn": turn, "us": sample.us,
-                     "ping_ns": list(sample.pings)}
+                     "ping_ns": list(sample.pings), "bare_us": sample.bare_us,
+                     "alone_us": sample.alone_us}
                     for cell, turns in of_name.items() for turn, sample in turns.items()]
              for name, of_name in samples.by_name.items()}
     commands = {c.name: shlex.join(c.launch + [c.program]) for c in configurations}

@@ -12,8 +12,9 @@
 enum mode {
     MODE_B2B, /* Back to back: rooted operations may run ahead. */
     MODE_SEP, /* A barrier of our own before each operation, not timed. */
-    MODE_CYC  /* The cycle of that barrier and the operation, timed together: the one to compare by
+    MODE_CYC, /* The cycle of that barrier and the operation, timed together: the one to compare by
                  when ranks outnumber processors. */
+    MODE_LATE /* Rank 0 comes late: the processor time that others spend on waiting. */
 };
 
 /* ---- calls.c: the collectives */
@@ -56,5 +57,30 @@ void sync_free(struct sync* s);
 void sync_barrier(struct sync* s, int yield);
 /* One way, in nanoseconds, between ranks 0 and 1: tells how far apart their processors are now. */
 double sync_ping_pong_ns(struct sync* s);
+
+/* ---- timing.c: repetitions of one cell and their statistics */
+
+enum { MAX_REPETITIONS = 1000 };
+
+struct cell {
+    const struct call* call;
+    int bytes;
+    struct buffers* buffers;
+    struct sync* sync;
+    enum mode mode;
+    int yield; /* Ranks outnumber the processors. */
+};
+
+/* In seconds, of one operation; the same on all ranks. */
+struct timing {
+    double median; /* Of the repetitions: the slowest rank's mean over the iterations of each. */
+    double least;
+    double bare;  /* MODE_CYC: the yielding barrier without an operation, median ... */
+    double alone; /* ... and the operation: the median difference of neighbouring repetitions. */
+    double ping_before_ns, ping_after_ns;
+};
+
+/* `seconds`: for all repetitions together. REQUIRES: 1 <= repetitions <= MAX_REPETITIONS. */
+void time_cell(const struct cell* cell, int repetitions, double seconds, struct timing* result);
 
 #endif

@@ -3,7 +3,9 @@
  *
  * One line per cell: collective, bytes, ranks, mode, median and minimum in microseconds over the
  * repetitions (each: the slowest rank's mean over the iterations), the one-way cache-line ping-pong
- * of ranks 0 and 1 in nanoseconds before and after the cell, and "ok" or "WRONG".
+ * of ranks 0 and 1 in nanoseconds before and after the cell, in cycle mode also the median times of
+ * the yielding barrier without an operation and of the operation without the barrier, and "ok" or
+ * "WRONG".
  */
 #include <getopt.h>
 #include <sched.h>
@@ -13,7 +15,7 @@
 
 #include "collbench.h"
 
-enum { MAX_SIZES = 64, MAX_REPETITIONS = 1000 };
+enum { MAX_SIZES = 64 };
 
 struct options {
     const char* collectives; /* NULL: all */
@@ -25,7 +27,8 @@ struct options {
     int csv;
 };
 
-static const char* const mode_names[] = {"b2b", "sep", "cyc"};
+static const char* const mode_names[] = {"b2b", "sep", "cyc", "late"};
+enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 
 static const char usage[] =
     "Usage: mpirun ... collbench [options]\n"
@@ -33,11 +36,18 @@ static const char usage[] =
     "  -s, --sizes LIST         bytes, with k or M; default 8,64,1k,8k,64k,256k,1M\n"
     "                           (whole vector for bcast, reduce, allreduce, scan, exscan; one\n"
     "                           rank's block for the others)\n"
-    "  -m, --mode b2b|sep|cyc   back to back; separated by an untimed barrier; cycle of a "
-    "yielding\n"
-    "                           barrier and the operation (default b2b)\n"
+    "  -m, --mode MODE          b2b: back to back (default); sep: separated by an untimed "
+    "barrier;\n"
+    "                           cyc: cycle of a yielding barrier and the operation, and beside it\n"
+    "                           that barrier alone (bare) and the difference (alone);\n"
+    "                           late: rank 0 comes late, each repetition by its part of --time, "
+    "and\n"
+    "                           the time is the processor time that another rank spends, at most,\n"
+    "                           on waiting for it\n"
     "  -r, --repetitions N      per cell (default 9)\n"
-    "  -t, --time SECONDS       per cell, all repetitions together (default 0.1)\n"
+    "  -t, --time SECONDS       per cell, all repetitions together (default 0.1); with cyc as "
+    "much\n"
+    "                           again for the barrier alone\n"
     "      --csv                comma-separated, for perf/compare\n"
     "      --list               print the collectives and end\n"
     "      --smoke              one small size, two repetitions, almost no time\n"
@@ -79,7 +89,7 @@ static int parse_sizes(struct options* o, const char* list) {
 static int parse_mode(struct options* o, const char* text) {
     int i;
 
-    for (i = 0; i < 3; ++i) {
+    for (i = 0; i < MODES; ++i) {
         if (strcmp(text, mode_names[i]) == 0) {
             o->mode = (enum mode)i;
             return 0;
@@ -158,100 +168,46 @@ static int selected(const struct options* o, const char* name) {
     return o->collectives == NULL;
 }
 
-struct cell {
-    const struct call* call;
-    int bytes;
-    struct buffers* buffers;
-    struct sync* sync;
-    enum mode mode;
-    int yield; /* Ranks outnumber the processors. */
-};
+static void print_row(const struct cell* cell, const struct timing* t, const struct options* o,
+                      int wrong) {
+    const char* format = o->csv ? "%s,%d,%d,%s,%.4f,%.4f,%.0f,%.0f,"
+                                : "%-22s %9d %4d %4s %12.3f %12.3f %7.0f %7.0f ";
 
-/* The mean time of one operation on this rank, in seconds. */
-static double run_iterations(const struct cell* cell, int iterations) {
-    double start, timed = 0;
-    int i;
-
-    sync_barrier(cell->sync, cell->yield);
-    start = MPI_Wtime();
-    for (i = 0; i < iterations; ++i) {
-        if (cell->mode == MODE_SEP) {
-            sync_barrier(cell->sync, cell->yield);
-            start = MPI_Wtime();
-            cell->call->run(cell->buffers, cell->bytes);
-            timed += MPI_Wtime() - start;
-            continue;
-        }
-        if (cell->mode == MODE_CYC) {
-            sync_barrier(cell->sync, 1);
-        }
-        cell->call->run(cell->buffers, cell->bytes);
+    printf(format, cell->call->name, cell->bytes, cell->buffers->size, mode_names[cell->mode],
+           t->median * 1e6, t->least * 1e6, t->ping_before_ns, t->ping_after_ns);
+    if (cell->mode == MODE_CYC) {
+        printf(o->csv ? "%.4f,%.4f," : "%10.3f %12.3f ", t->bare * 1e6, t->alone * 1e6);
+    } else if (o->csv) {
+        printf(",,");
     }
-    if (cell->mode != MODE_SEP) {
-        timed = MPI_Wtime() - start;
-    }
-    return timed / iterations;
-}
-
-static double slowest(double seconds, MPI_Comm comm) {
-    double result;
-
-    MPI_Allreduce(&seconds, &result, 1, MPI_DOUBLE, MPI_MAX, comm);
-    return result;
-}
-
-static int compare_doubles(const void* a, const void* b) {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
-
-    return (x > y) - (x < y);
-}
-
-static int choose_iterations(const struct cell* cell, const struct options* o) {
-    double budget = o->cell_seconds / o->repetitions;
-    double once;
-    int probe = 4;
-
-    run_iterations(cell, 2); /* First calls set things up. */
-    once = slowest(run_iterations(cell, probe), cell->buffers->comm);
-    once = once > 1e-8 ? once : 1e-8;
-    return budget / once < 3 ? 3 : budget / once > 100000 ? 100000 : (int)(budget / once);
+    printf("%s%s\n", o->csv ? "" : " ", wrong ? "WRONG" : "ok");
+    fflush(stdout);
 }
 
 /* Returns 0 if the result is right on all ranks. */
 static int measure(const struct cell* cell, const struct options* o) {
-    static double times[MAX_REPETITIONS];
     struct buffers* b = cell->buffers;
-    double before, after;
-    int i, iterations, wrong;
+    struct timing timing;
+    int wrong;
 
     buffers_fill(b, cell->call, cell->bytes);
-    iterations = choose_iterations(cell, o);
-    before = sync_ping_pong_ns(cell->sync);
-    for (i = 0; i < o->repetitions; ++i) {
-        times[i] = slowest(run_iterations(cell, iterations), b->comm);
-    }
-    after = sync_ping_pong_ns(cell->sync);
+    time_cell(cell, o->repetitions, o->cell_seconds, &timing);
     wrong = cell->call->check(b, cell->bytes);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, b->comm);
-    qsort(times, o->repetitions, sizeof(double), compare_doubles);
     if (b->rank == 0) {
-        const char* format = o->csv ? "%s,%d,%d,%s,%.4f,%.4f,%.0f,%.0f,%s\n"
-                                    : "%-22s %9d %4d %4s %12.3f %12.3f %7.0f %7.0f  %s\n";
-        printf(format, cell->call->name, cell->bytes, b->size, mode_names[cell->mode],
-               times[o->repetitions / 2] * 1e6, times[0] * 1e6, before, after,
-               wrong ? "WRONG" : "ok");
-        fflush(stdout);
+        print_row(cell, &timing, o, wrong);
     }
     return wrong;
 }
 
 static void print_header(const struct options* o, int rank) {
     if (rank == 0 && o->csv) {
-        puts("collective,bytes,ranks,mode,median_us,min_us,ping_before_ns,ping_after_ns,result");
+        puts("collective,bytes,ranks,mode,median_us,min_us,ping_before_ns,ping_after_ns,"
+             "bare_us,alone_us,result");
     } else if (rank == 0) {
-        printf("# %-20s %9s %4s %4s %12s %12s %7s %7s\n", "collective", "bytes", "np", "mode",
+        printf("# %-20s %9s %4s %4s %12s %12s %7s %7s", "collective", "bytes", "np", "mode",
                "median us", "min us", "ping ns", "after");
+        printf(o->mode == MODE_CYC ? " %10s %12s\n" : "\n", "bare us", "alone us");
     }
 }
 

@@ -46,6 +46,17 @@ class Rows(unittest.TestCase):
         self.assertEqual(samples.by_name["x"][("a", 8)][0], Sample(1.5))
         self.assertEqual(len(samples.problems), 2)
 
+    def test_a_cycle_and_its_bare_barrier(self):
+        samples = Samples({"x": {}, "y": {}})
+        for name, alone in (("x", 3), ("y", 5)):
+            shell = ["sh", "-c", "printf 'collective,bytes,median_us,bare_us,alone_us,result\\n"
+                                 f"allreduce,8,9,2,{alone},ok\\n'"]
+            measure.take_turn(samples, Configuration(name, shell, "program"), 0, [],
+                              argparse.Namespace(timeout=20), "collective,bytes")
+        self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"x": 1.5, "y": 2.5}))
+        samples.add("x", CELL, 0, Sample(9))  # Another mode has neither.
+        self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"y": 2.5}))
+
     def test_a_job_that_does_not_end_is_ended(self):
         status, _ = measure.execute(["sleep", "1000"], 0.05)
         self.assertIn("no end", status)

@@ -1,0 +1,125 @@
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "collbench.h"
+
+/* The mean time of one operation on this rank, in seconds. */
+static double run_iterations(const struct cell* cell, int iterations) {
+    double start, timed = 0;
+    int i;
+
+    sync_barrier(cell->sync, cell->yield);
+    start = MPI_Wtime();
+    for (i = 0; i < iterations; ++i) {
+        if (cell->mode == MODE_SEP) {
+            sync_barrier(cell->sync, cell->yield);
+            start = MPI_Wtime();
+            cell->call->run(cell->buffers, cell->bytes);
+            timed += MPI_Wtime() - start;
+            continue;
+        }
+        if (cell->mode == MODE_CYC) {
+            sync_barrier(cell->sync, 1);
+        }
+        cell->call->run(cell->buffers, cell->bytes);
+    }
+    if (cell->mode != MODE_SEP) {
+        timed = MPI_Wtime() - start;
+    }
+    return timed / iterations;
+}
+
+/* The mean time of MODE_CYC's barrier with nothing between. */
+static double run_bare_barriers(const struct cell* cell, int iterations) {
+    double start;
+    int i;
+
+    sync_barrier(cell->sync, cell->yield);
+    start = MPI_Wtime();
+    for (i = 0; i < iterations; ++i) {
+        sync_barrier(cell->sync, 1);
+    }
+    return (MPI_Wtime() - start) / iterations;
+}
+
+/* Of all threads of this process. */
+static double processor_seconds(void) {
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+/* The processor time of one operation for which rank 0 comes late; its own does not count. */
+static double run_late(const struct cell* cell, double seconds) {
+    const struct timespec late = {(time_t)seconds, (long)((seconds - (time_t)seconds) * 1e9)};
+    double before;
+
+    sync_barrier(cell->sync, cell->yield);
+    before = processor_seconds();
+    if (cell->buffers->rank == 0) {
+        nanosleep(&late, NULL);
+    }
+    cell->call->run(cell->buffers, cell->bytes);
+    return cell->buffers->rank == 0 ? 0 : processor_seconds() - before;
+}
+
+static double slowest(double seconds, MPI_Comm comm) {
+    double result;
+
+    MPI_Allreduce(&seconds, &result, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return result;
+}
+
+static int compare_doubles(const void* a, const void* b) {
+    double x = *(const double*)a;
+    double y = *(const double*)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Sorts them. */
+static double median(double* values, int count) {
+    qsort(values, count, sizeof(double), compare_doubles);
+    return values[count / 2];
+}
+
+typedef double (*run_function)(const struct cell* cell, int iterations);
+
+static int choose_iterations(const struct cell* cell, run_function run, double budget) {
+    double once;
+    int probe = 4;
+
+    run(cell, 2); /* First calls set things up. */
+    once = slowest(run(cell, probe), cell->buffers->comm);
+    once = once > 1e-8 ? once : 1e-8;
+    return budget / once < 3 ? 3 : budget / once > 100000 ? 100000 : (int)(budget / once);
+}
+
+void time_cell(const struct cell* cell, int repetitions, double seconds, struct timing* result) {
+    static double times[MAX_REPETITIONS], bare[MAX_REPETITIONS], alone[MAX_REPETITIONS];
+    const double budget = seconds / repetitions;
+    MPI_Comm comm = cell->buffers->comm;
+    int bare_iterations = 0;
+    int i, iterations;
+
+    iterations = choose_iterations(cell, run_iterations, budget);
+    if (cell->mode == MODE_CYC) {
+        bare_iterations = choose_iterations(cell, run_bare_barriers, budget);
+    }
+    result->ping_before_ns = sync_ping_pong_ns(cell->sync);
+    for (i = 0; i < repetitions; ++i) {
+        bare[i] = bare_iterations > 0 ? slowest(run_bare_barriers(cell, bare_iterations), comm) : 0;
+        times[i] = slowest(cell->mode == MODE_LATE ? run_late(cell, budget)
+                                                   : run_iterations(cell, iterations),
+                           comm);
+        alone[i] = times[i] - bare[i];
+    }
+    result->ping_after_ns = sync_ping_pong_ns(cell->sync);
+    result->median = median(times, repetitions);
+    result->least = times[0];
+    result->bare = median(bare, repetitions);
+    result->alone = median(alone, repetitions);
+}
