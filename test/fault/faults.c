@@ -304,6 +304,33 @@ static void children(void) {
     MPI_Comm_free(&comm);
 }
 
+/* ------------------------------------------------------------------ late */
+
+/** Rank 0 comes late to a barrier; the others tell how often they gave their processor away until
+ * then, and what they used of it all the same. */
+static void late(long milliseconds) {
+    struct rusage before, after;
+    use(MPI_COMM_WORLD, 1, 0); /* What is done once is done. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    getrusage(RUSAGE_SELF, &before);
+    if (0 == rank_in(MPI_COMM_WORLD)) {
+        usleep((useconds_t)milliseconds * 1000);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    getrusage(RUSAGE_SELF, &after);
+    if (0 != rank_in(MPI_COMM_WORLD)) {
+        const long used_us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec +
+                              after.ru_stime.tv_sec - before.ru_stime.tv_sec) *
+                                 1000000 +
+                             after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+                             after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+        printf("waited rank %d: %ld naps, %ld us used\n", rank_in(MPI_COMM_WORLD),
+               after.ru_nvcsw - before.ru_nvcsw, used_us);
+        fflush(stdout);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* ------------------------------------------------------------------ parts */
 
 int main(int argc, char** argv) {
@@ -319,6 +346,8 @@ int main(int argc, char** argv) {
         communicators((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
     } else if (0 == strcmp(part, "children")) {
         children();
+    } else if (0 == strcmp(part, "late") && argc > 2) {
+        late(strtol(argv[2], NULL, 10));
     } else {
         require(0, "no such part");
     }

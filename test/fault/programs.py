@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that make libraries leak, hang or break: wrong counts, many communicators, fork.
+"""Programs that make libraries leak, hang or break: wrong counts, many communicators, fork; and
+ranks that are late.
 
 usage: programs.py COMPONENT-FOLDER FAULTS-PROGRAM [COMMUNICATORS]
 """
@@ -14,6 +15,10 @@ COMMUNICATORS = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
 # Resident and mapped kB, where the allocator settles (1.3 MB were seen, with 200 alive, whether
 # 2,000 or 10,000 came and went); mappings; descriptors; leased kB; ids of communicators.
 SLACK = (4 << 10, 4 << 10, 8, 2, 0, 0)
+
+LATE_MS = 500
+NAPS_MIN = 5
+NAPS_MAX = 4 * LATE_MS  # Some 550 are due, the shorter ones before a millisecond included.
 
 
 def different_counts(bench):
@@ -72,4 +77,19 @@ def children(bench):
                             f"{what}: a program that a rank executes inherits the heap")
 
 
-sandbox.run([different_counts, many_communicators, children])
+def late_ranks(bench):
+    """Who waits sleeps, and not for so short that waking is work. Counts, whatever the machine is
+    busy with: naps are a sixteenth of the wait so far and at most a millisecond, or two where two
+    ranks share each processor, so some hundred fit; a rank that polls takes none. On a busy machine
+    they last longer."""
+    for ranks in [2, RANKS]:
+        what = f"rank 0 of {ranks} comes {LATE_MS} ms late"
+        job = bench.launcher.run(ranks, [bench.program, "late", str(LATE_MS)])
+        bench.expect_right(what, job, "late")
+        told = re.findall(r"waited rank \d+: (\d+) naps, (\d+) us used", job.output)
+        print(f"{what}: naps and us used: {told}", flush=True)
+        sleeps = all(NAPS_MIN <= int(naps) <= NAPS_MAX for naps, _ in told)
+        bench.checks.expect(len(told) == ranks - 1 and sleeps, f"{what}: {told}")
+
+
+sandbox.run([different_counts, many_communicators, children, late_ranks])
