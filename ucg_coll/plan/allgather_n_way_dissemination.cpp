@@ -81,30 +81,33 @@ struct Lengths {
     std::uint64_t average;
 };
 
-double rounds_ns(const Link& link, Rank count, const Lengths& lengths,
-                 const DisseminationRounds& rounds) {
-    double ns = link.copy_ns(lengths.longest);
-    std::int64_t distance = 1;
-    for (unsigned round = 0; round < rounds.rounds; ++round) {
-        const std::uint64_t first = lengths.of(blocks_at(distance, distance, count));
-        ns += round == 0 ? link.message_ns(first) : link.passing_on_ns(first);
-        const std::int64_t end = std::min<std::int64_t>(distance * rounds.base_of(round), count);
-        for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
-            const std::uint64_t bytes = lengths.of(blocks_at(hop, distance, count));
-            ns += link.relay_ns(bytes); // One goes and one comes.
-        }
-        distance = end;
-    }
-    return ns;
-}
+class Price {
+  public:
+    Price(const Link& link, const graph::Request& request)
+        : link_(link), count_(request.rank_count), lengths_(request) {}
 
-DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::dense);
-    const Lengths lengths(request);
-    return cheapest_rounds(request.rank_count, [&](const DisseminationRounds& rounds) {
-        return rounds_ns(link, request.rank_count, lengths, rounds);
-    });
-}
+    double operator()(const DisseminationRounds& rounds) const {
+        double ns = link_.copy_ns(lengths_.longest);
+        std::int64_t distance = 1;
+        for (unsigned round = 0; round < rounds.rounds; ++round) {
+            const std::uint64_t first = lengths_.of(blocks_at(distance, distance, count_));
+            ns += round == 0 ? link_.message_ns(first) : link_.passing_on_ns(first);
+            const std::int64_t end =
+                std::min<std::int64_t>(distance * rounds.base_of(round), count_);
+            for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
+                const std::uint64_t bytes = lengths_.of(blocks_at(hop, distance, count_));
+                ns += link_.relay_ns(bytes); // One goes and one comes.
+            }
+            distance = end;
+        }
+        return ns;
+    }
+
+  private:
+    Link link_;
+    Rank count_;
+    Lengths lengths_;
+};
 
 graph::Schedule build_as(const graph::Request& request, Rank rank,
                          const MultiplyingSchedule& rounds) {
@@ -116,26 +119,12 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
     return builder.finish();
 }
 
+using Row = DisseminationRow<Price, build_as>;
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Lengths lengths(request);
-    const DisseminationRounds rounds = cheapest(facts, request);
-    return crowded_ns(
-        facts, flat_link(facts, Traffic::dense), 2 * all_blocks(request),
-        [&](const Link& link) { return rounds_ns(link, request.rank_count, lengths, rounds); });
-}
-
-graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
-    return build_as(request, rank, cheapest(facts, request).schedule());
-}
-
-Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request, Rank rank,
-                                   std::string_view argument) {
-    static_cast<void>(facts);
-    const Result<MultiplyingSchedule> rounds = parse_dissemination(argument, request.rank_count);
-    if (!rounds.ok()) {
-        return rounds.status();
-    }
-    return build_as(request, rank, *rounds);
+    const DisseminationRounds rounds = Row::cheapest(facts, request);
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 2 * all_blocks(request),
+                      [&](const Link& link) { return Price(link, request)(rounds); });
 }
 
 template <graph::Collective collective>
@@ -146,8 +135,8 @@ constexpr Algorithm row() {
         .summary = "growing runs of blocks to several others a round (Bruck et al. 1997)",
         .eligible = serves_all,
         .cost_ns = cost_ns,
-        .build = build,
-        .build_with = build_with,
+        .build = Row::build,
+        .build_with = Row::build_with,
         .argument = "the rounds, such as a4,a3",
     };
 }

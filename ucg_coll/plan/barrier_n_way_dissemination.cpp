@@ -10,19 +10,23 @@ namespace {
 
 using graph::Builder;
 
-double rounds_ns(const Link& link, const DisseminationRounds& rounds) {
-    double ns = 0;
-    for (unsigned round = 0; round < rounds.rounds; ++round) {
-        ns += link.message_ns(0) + (rounds.base_of(round) - 2) * link.busy_ns(0);
+class Price {
+  public:
+    Price(const Link& link, const graph::Request& request) : link_(link) {
+        static_cast<void>(request);
     }
-    return ns;
-}
 
-DisseminationRounds cheapest(const Facts& facts, Rank count) {
-    const Link link = flat_link(facts, Traffic::dense);
-    return cheapest_rounds(
-        count, [&](const DisseminationRounds& rounds) { return rounds_ns(link, rounds); });
-}
+    double operator()(const DisseminationRounds& rounds) const {
+        double ns = 0;
+        for (unsigned round = 0; round < rounds.rounds; ++round) {
+            ns += link_.message_ns(0) + (rounds.base_of(round) - 2) * link_.busy_ns(0);
+        }
+        return ns;
+    }
+
+  private:
+    Link link_;
+};
 
 graph::Schedule build_as(const graph::Request& request, Rank rank,
                          const MultiplyingSchedule& schedule) {
@@ -33,22 +37,10 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
     return builder.finish();
 }
 
+using Row = DisseminationRow<Price, build_as>;
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return rounds_ns(flat_link(facts, Traffic::dense), cheapest(facts, request.rank_count));
-}
-
-graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
-    return build_as(request, rank, cheapest(facts, request.rank_count).schedule());
-}
-
-Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request, Rank rank,
-                                   std::string_view argument) {
-    static_cast<void>(facts);
-    const Result<MultiplyingSchedule> rounds = parse_dissemination(argument, request.rank_count);
-    if (!rounds.ok()) {
-        return rounds.status();
-    }
-    return build_as(request, rank, *rounds);
+    return Price(flat_link(facts, Traffic::dense), request)(Row::cheapest(facts, request));
 }
 
 } // namespace
@@ -79,8 +71,8 @@ const Algorithm kBarrierNWayDissemination = {
     .summary = "dissemination with a number of signals for each round (Hoefler 2006)",
     .eligible = serves_all,
     .cost_ns = cost_ns,
-    .build = build,
-    .build_with = build_with,
+    .build = Row::build,
+    .build_with = Row::build_with,
     .argument = "the rounds, such as a4,a3",
 };
 

@@ -28,7 +28,7 @@ DisseminationRounds balanced_rounds(Rank count, unsigned rounds);
 /// Those of the balanced rounds with the least cost_ns(rounds), bases up to kRadixMax; the fewer
 /// rounds of equals. None for one member. Allocates nothing.
 template <typename CostOfRounds>
-DisseminationRounds cheapest_rounds(Rank count, CostOfRounds cost_ns) {
+DisseminationRounds cheapest_rounds(Rank count, const CostOfRounds& cost_ns) {
     const unsigned most = tree_depth(count, kRadixMin);
     DisseminationRounds best;
     double best_ns = 0;
@@ -48,5 +48,32 @@ Status disseminates(const MultiplyingSchedule& rounds, Rank count);
 
 /// parse_multiplying_schedule and disseminates.
 Result<MultiplyingSchedule> parse_dissemination(std::string_view text, Rank count);
+
+/// What the rows of n-way disseminations have in common. `Price(link, request)` tells by
+/// operator()(rounds) what rounds cost in nanoseconds; `kBuild` writes the schedule of given ones.
+template <typename Price,
+          graph::Schedule (*kBuild)(const graph::Request&, Rank, const MultiplyingSchedule&)>
+struct DisseminationRow {
+    static DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
+        return cheapest_rounds(request.rank_count,
+                               Price(flat_link(facts, Traffic::dense), request));
+    }
+
+    static graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+        return kBuild(request, rank, cheapest(facts, request).schedule());
+    }
+
+    /// Of the rounds that the argument tells.
+    static Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request,
+                                              Rank rank, std::string_view argument) {
+        static_cast<void>(facts);
+        const Result<MultiplyingSchedule> rounds =
+            parse_dissemination(argument, request.rank_count);
+        if (!rounds.ok()) {
+            return rounds.status();
+        }
+        return kBuild(request, rank, *rounds);
+    }
+};
 
 } // namespace ucg::plan

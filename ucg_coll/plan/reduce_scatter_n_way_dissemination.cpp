@@ -148,54 +148,48 @@ class Dissemination {
     bool first_round_ = true;
 };
 
-/// Of members that each have `total` bytes.
-double rounds_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
-                 const DisseminationRounds& rounds) {
-    if (count == 1) {
-        return link.copy_ns(total);
+class Price {
+  public:
+    Price(const Link& link, const graph::Request& request)
+        : link_(link), count_(request.rank_count), total_(all_blocks(request)),
+          longest_(longest_block(request)) {}
+
+    double operator()(const DisseminationRounds& rounds) const {
+        double ns = count_ == 1 ? link_.copy_ns(total_) : 0;
+        std::int64_t distance = 1;
+        for (unsigned i = 0; i < rounds.rounds; ++i) {
+            const std::int64_t end = std::min<std::int64_t>(distance * rounds.base_of(i), count_);
+            // They run from the last to the first.
+            ns += round_ns({distance, end}, i + 1 == rounds.rounds);
+            distance = end;
+        }
+        return ns;
     }
-    const std::uint64_t mean = divide_up(total, static_cast<std::uint64_t>(count));
-    const auto bytes_of = [&](Rank blocks) {
-        return std::max(checked_multiply(mean, static_cast<std::uint64_t>(blocks)), longest);
-    };
-    double ns = 0;
-    std::int64_t distance = 1;
-    for (unsigned i = 0; i < rounds.rounds; ++i) {
-        const std::int64_t end = std::min<std::int64_t>(distance * rounds.base_of(i), count);
-        const Round round{distance, end};
-        const bool first = i + 1 == rounds.rounds; // They run from the last to the first.
-        const std::uint64_t nearest = bytes_of(round.blocks_at(distance));
-        ns += first ? link.message_ns(nearest) : link.passing_on_ns(nearest);
+
+  private:
+    double round_ns(const Round& round, bool first) const {
+        const std::uint64_t nearest = bytes_of(round.blocks_at(round.distance));
+        double ns = first ? link_.message_ns(nearest) : link_.passing_on_ns(nearest);
         // One message of most members goes around the end of their vector and is packed.
-        ns += first && distance > 1 ? link.copy_ns(nearest) : 0;
+        ns += first && round.distance > 1 ? link_.copy_ns(nearest) : 0;
         unsigned operands = 2;
-        for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
-            ns += link.relay_ns(bytes_of(round.blocks_at(hop))); // One goes and one comes.
+        for (std::int64_t hop = 2 * round.distance; hop < round.end; hop += round.distance) {
+            ns += link_.relay_ns(bytes_of(round.blocks_at(hop))); // One goes and one comes.
             ++operands;
         }
-        ns += link.reduce_ns(operands, bytes_of(static_cast<Rank>(distance)), total);
-        distance = end;
+        return ns + link_.reduce_ns(operands, bytes_of(static_cast<Rank>(round.distance)), total_);
     }
-    return ns;
-}
 
-DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::dense);
-    const std::uint64_t total = all_blocks(request);
-    const std::uint64_t longest = longest_block(request);
-    return cheapest_rounds(request.rank_count, [&](const DisseminationRounds& rounds) {
-        return rounds_ns(link, request.rank_count, total, longest, rounds);
-    });
-}
+    std::uint64_t bytes_of(Rank blocks) const {
+        const std::uint64_t mean = divide_up(total_, static_cast<std::uint64_t>(count_));
+        return std::max(checked_multiply(mean, static_cast<std::uint64_t>(blocks)), longest_);
+    }
 
-double cost_ns(const Facts& facts, const graph::Request& request) {
-    const DisseminationRounds rounds = cheapest(facts, request);
-    return crowded_ns(facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request),
-                      [&](const Link& link) {
-                          return rounds_ns(link, request.rank_count, all_blocks(request),
-                                           longest_block(request), rounds);
-                      });
-}
+    Link link_;
+    Rank count_;
+    std::uint64_t total_; ///< Of each member.
+    std::uint64_t longest_;
+};
 
 graph::Schedule build_as(const graph::Request& request, Rank rank,
                          const MultiplyingSchedule& rounds) {
@@ -207,24 +201,26 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
     return builder.finish();
 }
 
-graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
-    return build_as(request, rank, cheapest(facts, request).schedule());
+using Row = DisseminationRow<Price, build_as>;
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const DisseminationRounds rounds = Row::cheapest(facts, request);
+    return crowded_ns(facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request),
+                      [&](const Link& link) { return Price(link, request)(rounds); });
 }
 
 Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request, Rank rank,
                                    std::string_view argument) {
-    static_cast<void>(facts);
     const Result<MultiplyingSchedule> rounds = parse_dissemination(argument, request.rank_count);
-    if (!rounds.ok()) {
-        return rounds.status();
-    }
-    for (const Phase& round : rounds->phases) {
-        if (round.base > kPhaseOperandsMax) {
-            return failure(Code::invalid_argument, "{} combines more than {} operands at once",
-                           to_text(round), kPhaseOperandsMax);
+    if (rounds.ok()) {
+        for (const Phase& round : rounds->phases) {
+            if (round.base > kPhaseOperandsMax) {
+                return failure(Code::invalid_argument, "{} combines more than {} operands at once",
+                               to_text(round), kPhaseOperandsMax);
+            }
         }
     }
-    return build_as(request, rank, *rounds);
+    return Row::build_with(facts, request, rank, argument);
 }
 
 constexpr std::string_view kSummary =
@@ -250,7 +246,7 @@ const Algorithm kReduceScatterNWayDissemination = {
     .summary = kSummary,
     .eligible = eligible,
     .cost_ns = cost_ns,
-    .build = build,
+    .build = Row::build,
     .needs = "a commutative operator",
     .build_with = build_with,
     .argument = kArgument,
@@ -262,7 +258,7 @@ const Algorithm kReduceScatterBlockNWayDissemination = {
     .summary = kSummary,
     .eligible = eligible,
     .cost_ns = cost_ns,
-    .build = build,
+    .build = Row::build,
     .needs = "a commutative operator",
     .build_with = build_with,
     .argument = kArgument,
