@@ -29,7 +29,7 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
 }
 
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
-    return ranks_per_cpu > 1 ? 2 * profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
+    return ranks_per_cpu > 1 ? profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
 }
 
 topo::Placement reproducible_placement(Rank rank_count) {

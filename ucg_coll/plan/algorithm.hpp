@@ -40,8 +40,8 @@ struct Facts {
     const topo::Placement* reproducible = nullptr;
 };
 
-/// Until a rank has run that has something to do, and then the one that waits for it: each has its
-/// turn among those of its CPU, all of which yield; 0 if each has one.
+/// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;
+/// 0 if each has one.
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
 
 /// For Facts::reproducible: each rank on a host of its own. Takes memory in the ranks.

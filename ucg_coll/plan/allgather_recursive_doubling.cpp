@@ -19,7 +19,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_ns(
+    return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 2 * all_blocks(request), [&](const Link& link) {
             return allgather_recursive_doubling_ns(link, request.rank_count, request.bytes);
         });

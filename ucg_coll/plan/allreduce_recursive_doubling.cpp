@@ -13,7 +13,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_ns(
+    return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 6 * request.bytes, [&](const Link& link) {
             return allreduce_recursive_doubling_ns(link, request.rank_count, request.bytes);
         });

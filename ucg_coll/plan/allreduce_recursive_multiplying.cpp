@@ -178,10 +178,13 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
     const Rank count = request.rank_count;
     const std::uint64_t bytes = request.bytes;
-    const double span_ns = allreduce_recursive_multiplying_ns(link, count, bytes);
-    return crowded_ns(facts, link, 6 * bytes, span_ns, [&](const Work& work) {
-        return allreduce_recursive_multiplying_ns(
-            work.link(), allreduce_recursive_multiplying_schedule(link, count, bytes), bytes);
+    if (facts.ranks_per_cpu <= 1) {
+        return allreduce_recursive_multiplying_ns(link, count, bytes);
+    }
+    const MultiplyingSchedule schedule =
+        allreduce_recursive_multiplying_schedule(link, count, bytes);
+    return crowded_exchange_ns(facts, link, 6 * bytes, [&](const Link& prices) {
+        return allreduce_recursive_multiplying_ns(prices, schedule, bytes);
     });
 }
 

@@ -19,9 +19,10 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_ns(facts, unshared_link(facts), 5 * request.bytes, [&](const Link& link) {
-        return allreduce_ring_ns(link, request.rank_count, request.bytes);
-    });
+    return crowded_exchange_ns(
+        facts, unshared_link(facts), 5 * request.bytes, [&](const Link& link) {
+            return allreduce_ring_ns(link, request.rank_count, request.bytes);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

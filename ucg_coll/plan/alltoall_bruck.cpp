@@ -22,10 +22,10 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * request.bytes;
-    return crowded_ns(facts, flat_link(facts, Traffic::dense), 4 * all_bytes,
-                      [&](const Link& link) {
-                          return alltoall_bruck_ns(link, request.rank_count, request.bytes);
-                      });
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 4 * all_bytes, [&](const Link& link) {
+            return alltoall_bruck_ns(link, request.rank_count, request.bytes);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -20,10 +20,10 @@ template <Rank window>
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
-    return crowded_ns(facts, flat_link(facts, Traffic::dense), 3 * all_bytes,
-                      [&](const Link& link) {
-                          return alltoall_rotated_ns(link, request.rank_count, block, window);
-                      });
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 3 * all_bytes, [&](const Link& link) {
+            return alltoall_rotated_ns(link, request.rank_count, block, window);
+        });
 }
 
 template <Rank window>

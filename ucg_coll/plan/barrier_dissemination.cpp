@@ -1,6 +1,7 @@
 // Dissemination barrier: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization",
 // 1988; with several signals a round: Hoefler et al., "Fast barrier synchronization for
 // InfiniBand", 2006.
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -11,8 +12,10 @@ using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
-    return barrier_dissemination_ns(link, request.rank_count,
-                                    barrier_dissemination_radix(link, request.rank_count));
+    const unsigned radix = barrier_dissemination_radix(link, request.rank_count);
+    return crowded_exchange_ns(facts, link, 0, [&](const Link& prices) {
+        return barrier_dissemination_ns(prices, request.rank_count, radix);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -3,6 +3,7 @@
 // collective communication for MPI", 2013, section 2.6.
 #include <algorithm>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
@@ -10,6 +11,9 @@ namespace ucg::plan {
 namespace {
 
 using graph::Builder;
+
+/// Where ranks take turns on processors a level costs a turn, and more signals a fraction of it.
+constexpr unsigned kBarrierRadixMax = 64;
 
 /// The members below `index`: radix * index + 1, ... + radix.
 struct Children {
@@ -28,8 +32,11 @@ Rank parent_of(const Team& team, unsigned radix) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
-    return 2 *
-           barrier_tree_ns(link, request.rank_count, barrier_tree_radix(link, request.rank_count));
+    const Rank count = request.rank_count;
+    const double span_ns = 2 * barrier_tree_ns(link, count, barrier_tree_radix(link, count));
+    return crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
+        return 2 * all_but_one(count) * work.link().message_ns(0);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -80,7 +87,8 @@ double barrier_tree_ns(const Link& link, Rank count, unsigned radix) {
 }
 
 unsigned barrier_tree_radix(const Link& link, Rank count) {
-    return cheapest_radix([&](unsigned radix) { return barrier_tree_ns(link, count, radix); });
+    return cheapest_radix([&](unsigned radix) { return barrier_tree_ns(link, count, radix); },
+                          kBarrierRadixMax);
 }
 
 const Algorithm kBarrierKaryTree = {

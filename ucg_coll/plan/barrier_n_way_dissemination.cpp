@@ -1,6 +1,7 @@
 // N-way dissemination barrier: dissemination.hpp.
 #include <algorithm>
 
+#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/dissemination.hpp"
 #include "ucg_coll/plan/pieces.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -40,7 +41,9 @@ graph::Schedule build_as(const graph::Request& request, Rank rank,
 using Row = DisseminationRow<Price, build_as>;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return Price(flat_link(facts, Traffic::dense), request)(Row::cheapest(facts, request));
+    const DisseminationRounds rounds = Row::cheapest(facts, request);
+    return crowded_exchange_ns(facts, flat_link(facts, Traffic::dense), 0,
+                               [&](const Link& link) { return Price(link, request)(rounds); });
 }
 
 } // namespace

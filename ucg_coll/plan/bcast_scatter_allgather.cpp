@@ -15,7 +15,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_ns(
+    return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::sparse), request.bytes, [&](const Link& link) {
             return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes);
         });

@@ -40,6 +40,12 @@ Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
     return link;
 }
 
+Link Link::in_exchanges(const Facts& facts) const {
+    Link link = *this;
+    link.model_.latency_ns += turn_ns(facts.profile, facts.ranks_per_cpu);
+    return link;
+}
+
 /// By a single copy there is an announcement and a receipt.
 double Link::both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const {
     const double ends_ns = 2 * std::max(model_.overhead_ns, model_.gap_ns);

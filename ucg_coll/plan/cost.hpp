@@ -33,6 +33,9 @@ class Link {
     /// bytes.
     Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
 
+    /// Where partners wait for one another: for the other's turn, and then for one's own.
+    Link in_exchanges(const Facts& facts) const;
+
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.
     double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
@@ -109,10 +112,10 @@ inline constexpr unsigned kRadixMax = 8;
 
 /// The radix with the least cost_ns(radix); the smaller one of equals.
 template <typename CostOfRadix>
-unsigned cheapest_radix(CostOfRadix cost_ns) {
+unsigned cheapest_radix(CostOfRadix cost_ns, unsigned radix_max = kRadixMax) {
     unsigned best = kRadixMin;
     double best_ns = cost_ns(best);
-    for (unsigned radix = kRadixMin + 1; radix <= kRadixMax; ++radix) {
+    for (unsigned radix = kRadixMin + 1; radix <= radix_max; ++radix) {
         if (const double ns = cost_ns(radix); ns < best_ns) {
             best = radix;
             best_ns = ns;

@@ -59,18 +59,17 @@ double crowded_ns(const Facts& facts, const Link& link, std::uint64_t touched_by
                     turn_ns(facts.profile, facts.ranks_per_cpu) + facts.ranks_per_cpu * average_ns);
 }
 
-/// The same where all ranks do alike, one message after the other, so that the path is one rank's
-/// work: price_ns(const Link&) is both. Who waits for a partner finds the others of its processor
-/// at work, so that their work adds to the path (Graham's bound for a list of tasks, 1966).
+/// The same where all ranks exchange messages alike, one after the other, so that the path is one
+/// rank's work: price_ns(const Link&) is both. Who waits for a partner finds the others of its
+/// processor at work, so that their work adds to the path (Graham's bound, 1966).
 template <typename PriceNs>
-double crowded_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
-                  PriceNs&& price_ns) {
-    const double span_ns = price_ns(link);
+double crowded_exchange_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
+                           PriceNs&& price_ns) {
     if (facts.ranks_per_cpu <= 1) {
-        return span_ns;
+        return price_ns(link);
     }
-    const Work work(facts, link, touched_bytes);
-    return span_ns + (facts.ranks_per_cpu - 1) * price_ns(work.link());
+    return price_ns(link.in_exchanges(facts)) +
+           (facts.ranks_per_cpu - 1) * price_ns(link.at_work(facts, touched_bytes));
 }
 
 /// Of `count` ranks all but one have something to do.

@@ -23,7 +23,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_ns(
+    return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request), [&](const Link& link) {
             return reduce_scatter_recursive_halving_ns(link, request.rank_count,
                                                        all_blocks(request), longest_block(request));

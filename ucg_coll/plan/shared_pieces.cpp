@@ -17,18 +17,47 @@ bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t
                    .strip_bytes > 0;
 }
 
+namespace {
+
+/// All signal all, in rounds; or all signal one member, which answers: fewer signals, one more
+/// wait.
+struct Meeting {
+    Meeting(const Facts& facts, Rank count)
+        : link(host_link(facts)), dissemination_radix(barrier_dissemination_radix(link, count)),
+          tree_radix(barrier_tree_radix(link, count)) {
+        dissemination_ns = crowded_exchange_ns(facts, link, 0, [&](const Link& prices) {
+            return barrier_dissemination_ns(prices, count, dissemination_radix);
+        });
+        const double span_ns = 2 * barrier_tree_ns(link, count, tree_radix);
+        tree_ns = crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
+            return 2 * all_but_one(count) * work.link().message_ns(0);
+        });
+    }
+
+    bool by_tree() const { return tree_ns < dissemination_ns; }
+
+    Link link;
+    unsigned dissemination_radix;
+    unsigned tree_radix;
+    double dissemination_ns = 0;
+    double tree_ns = 0;
+};
+
+} // namespace
+
 void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last) {
-    barrier_dissemination(builder, team, barrier_dissemination_radix(host_link(facts), team.size()),
-                          last);
+    const Meeting meeting(facts, team.size());
+    if (meeting.by_tree()) {
+        barrier_arrive(builder, team, meeting.tree_radix, last);
+        barrier_release(builder, team, meeting.tree_radix, last);
+    } else {
+        barrier_dissemination(builder, team, meeting.dissemination_radix, last);
+    }
 }
 
 double meet_ns(const Facts& facts) {
-    const Link link = host_link(facts);
-    const Rank count = facts.placement.rank_count();
-    const unsigned radix = barrier_dissemination_radix(link, count);
-    return crowded_ns(facts, link, 0, [&](const Link& prices) {
-        return barrier_dissemination_ns(prices, count, radix);
-    });
+    const Meeting meeting(facts, facts.placement.rank_count());
+    return std::min(meeting.tree_ns, meeting.dissemination_ns);
 }
 
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
