@@ -28,10 +28,13 @@ inline constexpr std::uint64_t kPieceUnit = 4096;
 inline constexpr std::uint64_t kPieceMin = 32 << 10;
 inline constexpr std::uint64_t kPieceMax = 1 << 20;
 
-inline std::uint64_t piece_units(std::uint64_t units_left) {
-    const std::uint64_t wanted =
-        std::clamp(units_left - units_left / 2, kPieceMin / kPieceUnit, kPieceMax / kPieceUnit);
-    return std::min(wanted, units_left);
+/// How much of what is left an end takes: all of it, where the other end is known to copy
+/// elsewhere.
+enum class Share : std::uint8_t { half, all };
+
+inline std::uint64_t piece_units(std::uint64_t units_left, Share share) {
+    const std::uint64_t units = share == Share::all ? units_left : units_left - units_left / 2;
+    return std::min(std::clamp(units, kPieceMin / kPieceUnit, kPieceMax / kPieceUnit), units_left);
 }
 
 /// Receivers take pieces from the message's start, senders from its end: where messages of one
@@ -86,7 +89,8 @@ class alignas(2 * kCacheLine) JointCopy {
 
     /// The next piece of message `turn`, now the caller's to copy; none when it is not open or all
     /// is claimed.
-    std::optional<Piece> claim(End end, std::uint64_t turn, std::uint64_t message_bytes) {
+    std::optional<Piece> claim(End end, std::uint64_t turn, std::uint64_t message_bytes,
+                               Share share = Share::half) {
         const std::uint64_t units = (message_bytes + kPieceUnit - 1) / kPieceUnit;
         std::uint64_t claims = claims_.load(std::memory_order_acquire);
         for (;;) {
@@ -95,7 +99,7 @@ class alignas(2 * kCacheLine) JointCopy {
             if ((claims & ~kBothCounts) != opened(turn) || front + back >= units) {
                 return std::nullopt;
             }
-            const std::uint64_t more = piece_units(units - front - back);
+            const std::uint64_t more = piece_units(units - front - back, share);
             const std::uint64_t claim = end == End::receiver ? more : more << kCountBits;
             if (claims_.compare_exchange_weak(claims, claims + claim, std::memory_order_acq_rel,
                                               std::memory_order_acquire)) {
@@ -104,6 +108,11 @@ class alignas(2 * kCacheLine) JointCopy {
                 return Piece{offset, std::min(more * kPieceUnit, message_bytes - offset)};
             }
         }
+    }
+
+    /// Has the receiver said where message `turn` goes?
+    bool is_open(std::uint64_t turn) const {
+        return (claims_.load(std::memory_order_acquire) & ~kBothCounts) == opened(turn);
     }
 
     // The sender's, between a claim of it and the end of that piece.

@@ -1,5 +1,6 @@
 // Long messages that both ends copy. The ranks are moved by one thread, so that who copies what is
 // certain.
+#include <array>
 #include <cstring>
 #include <sys/mman.h>
 
@@ -40,6 +41,31 @@ void exhaust(transport::Transport& rank) {
     while (rank.progress() > 0) {
     }
 }
+
+/// Two ranks, each with a message for the other; nothing is posted yet.
+struct Exchange {
+    /// All has come in the end.
+    void finish() {
+        for (int i = 0; i < 200; ++i) {
+            pair.sender().progress();
+            pair.receiver().progress();
+        }
+        for (std::size_t rank = 0; rank < 2; ++rank) {
+            CHECK(sends[rank].state == MessageState::done);
+            CHECK(recvs[rank].state == MessageState::done);
+            CHECK(targets[rank] == sources[1 - rank]);
+        }
+    }
+
+    Pair pair;
+    std::array<std::vector<std::byte>, 2> sources = {numbered(kBytes), test::filled(kBytes, 7)};
+    std::array<std::vector<std::byte>, 2> targets = {test::filled(kBytes, 0),
+                                                     test::filled(kBytes, 0)};
+    std::array<Message, 2> sends = {message(kSend, 1, sources[0], 0),
+                                    message(kSend, 0, sources[1], 0)};
+    std::array<Message, 2> recvs = {message(kRecv, 1, targets[0], 0),
+                                    message(kRecv, 0, targets[1], 0)};
+};
 
 } // namespace
 
@@ -128,6 +154,50 @@ TEST_CASE("transport/shm: what is worked on next is brought by the receiver alon
     pair.receiver().post({&recv, 1});
     CHECK(recv.state == MessageState::done); // It was not opened for the sender.
     CHECK(target == source);
+}
+
+TEST_CASE("transport/shm: what two ranks exchange its senders copy, each in one piece",
+          "[ranks][shm]") {
+    Exchange exchange;
+    if (!exchange.pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    transport::ShmTransport& first = exchange.pair.sender();
+    transport::ShmTransport& second = exchange.pair.receiver();
+    first.post({&exchange.sends[0], 1});
+    first.post({&exchange.recvs[0], 1});
+    second.post({&exchange.sends[1], 1});
+    second.post({&exchange.recvs[1], 1}); // Says where to.
+    first.progress();
+    CHECK(exchange.targets[1] == exchange.sources[0]);
+    CHECK(exchange.targets[0] == test::filled(kBytes, 0));
+    second.progress();
+    CHECK(exchange.targets[0] == exchange.sources[1]);
+    exchange.finish();
+}
+
+TEST_CASE("transport/shm: a rank that sends and does not say where to is not awaited for ever",
+          "[ranks][shm]") {
+    Exchange exchange;
+    if (!exchange.pair.kernel_copies()) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    transport::ShmTransport& first = exchange.pair.sender();
+    transport::ShmTransport& second = exchange.pair.receiver();
+    first.post({&exchange.sends[0], 1});
+    second.post({&exchange.sends[1], 1}); // It will receive when this has left.
+    first.post({&exchange.recvs[0], 1});
+    CHECK(first.progress() == 0);
+    for (int i = 0; i < 2000 && exchange.recvs[0].state != MessageState::done; ++i) {
+        first.progress();
+    }
+    REQUIRE(exchange.recvs[0].state == MessageState::done);
+    second.progress();
+    CHECK(exchange.sends[1].state == MessageState::done);
+    second.post({&exchange.recvs[1], 1});
+    exchange.finish();
 }
 
 TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {

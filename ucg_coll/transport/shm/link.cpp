@@ -61,35 +61,35 @@ Outbox::Pushed Outbox::push(Message& message) {
     return Pushed::part;
 }
 
-unsigned Outbox::flush() {
+Outbox::Flushed Outbox::flush(shm::Share share) {
     unsigned moved = 0;
     while (!announced_.empty() && ring_.taken(announced_.front().moved)) {
         announced_.pop().state = MessageState::done;
         ++moved;
     }
-    if (!announced_.empty() && copy_piece()) {
-        ++moved;
-    }
+    const bool copied = !announced_.empty() && copy_piece(share);
+    moved += copied ? 1 : 0;
     while (!queue_.empty()) {
         Message& message = queue_.pop(); // push() may link it into the other queue.
         const std::uint64_t before = message.moved;
         if (push(message) == Pushed::part) {
             queue_.put_back(message);
-            return moved + (message.moved == before ? 0 : 1);
+            moved += message.moved == before ? 0 : 1;
+            break;
         }
         ++moved;
     }
-    return moved;
+    return {moved, copied};
 }
 
 /// Helps the receiver of the message that it is copying now, if it is copying one.
-bool Outbox::copy_piece() {
+bool Outbox::copy_piece(shm::Share share) {
     if (!help_.mapped) {
         return false;
     }
     const Message& message = announced_.front();
     shm::JointCopy& joint = ring_.joint();
-    const auto piece = joint.claim(shm::End::sender, message.moved, message.bytes);
+    const auto piece = joint.claim(shm::End::sender, message.moved, message.bytes, share);
     if (!piece) {
         return false;
     }
@@ -118,22 +118,18 @@ bool Inbox::post_unmet(Message& message) {
     const bool first = idle();
     posted_.push(message);
     if (first) {
-        take_fragments(Pull::later);
+        drain(Pull::later);
     }
     return message.state == MessageState::done;
 }
 
-unsigned Inbox::drain() {
-    return take_fragments(Pull::now);
-}
-
-unsigned Inbox::take_fragments(Pull pull) {
+unsigned Inbox::drain(Pull pull) {
     unsigned taken = 0;
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
         if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
             break;
         }
-        if ((pull == Pull::later && joint_) || !move_fragment()) {
+        if ((pull == Pull::later && joint_) || !move_fragment(pull)) {
             break;
         }
         bell_->ring(shm::Awaits::room);
@@ -143,6 +139,14 @@ unsigned Inbox::take_fragments(Pull pull) {
         }
     }
     return taken;
+}
+
+unsigned Inbox::drain_jointly(bool may_copy) {
+    // A look takes about as long as copying so much: who waits in vain is done in twice the time,
+    // or, with a long message, before it would fall asleep.
+    constexpr std::uint64_t kBytesPerLook = 1024;
+    const bool waits = may_copy && looks_++ < std::min(current_->bytes, kReadBytes) / kBytesPerLook;
+    return drain(waits ? Pull::end : Pull::now);
 }
 
 /// Finds where the message at the ring's head goes.
@@ -165,32 +169,32 @@ bool Inbox::begin_message() {
     return current_ != nullptr;
 }
 
-bool Inbox::move_fragment() {
+bool Inbox::move_fragment(Pull pull) {
     if (const auto data = ring_.elsewhere()) {
-        return joint_ ? read_jointly(*data) : read_elsewhere(*data);
+        return joint_ ? read_jointly(*data, pull) : read_elsewhere(*data);
     }
     current_->moved += ring_.receive(current_->data, current_->moved);
     return true;
 }
 
 /// Lets the sender copy a part, if it can get at where the message goes, and if that stays: an
-/// early arrival's memory may be exchanged for that of the message that asks for it. One that has a
-/// message of ours to copy meanwhile is left to that. What the sender writes stays in its cache.
+/// early arrival's memory may be exchanged for that of the message that asks for it. What the
+/// sender writes stays in its cache.
 void Inbox::begin_elsewhere(std::uint64_t bytes) {
     joint_ = false;
-    if (current_is_early_ || current_->worked_on || !shm::JointCopy::serves(bytes) ||
-        outbox_->announced()) {
+    if (current_is_early_ || current_->worked_on || !shm::JointCopy::serves(bytes)) {
         return;
     }
     const shm::RemoteBytes target = remote(*heap_, current_->data, bytes);
     if (ring_.sender_helps(target)) {
         joint_ = true;
         sender_claims_ = 0;
+        looks_ = 0;
         ring_.joint().open(ring_.turn(), target);
     }
 }
 
-bool Inbox::pull(const shm::RemoteBytes& data, const shm::Piece& piece) {
+bool Inbox::fetch(const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Status status =
         shm::pull(sender_, data.at(piece.offset), current_->data + piece.offset, piece.length);
     if (!status.ok()) {
@@ -203,7 +207,7 @@ bool Inbox::pull(const shm::RemoteBytes& data, const shm::Piece& piece) {
 bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
     const shm::Piece piece = {current_->moved,
                               std::min(kReadBytes, current_->bytes - current_->moved)};
-    if (!pull(data, piece)) {
+    if (!fetch(data, piece)) {
         return false;
     }
     current_->moved += piece.length;
@@ -215,11 +219,14 @@ bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
 
 /// The next piece that the sender has not claimed; when all are claimed, looks whether the sender
 /// is done with its own.
-bool Inbox::read_jointly(const shm::RemoteBytes& data) {
+bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
     shm::JointCopy& joint = ring_.joint();
-    const auto piece = joint.claim(shm::End::receiver, ring_.turn(), current_->bytes);
+    std::optional<shm::Piece> piece;
+    if (pull == Pull::now) {
+        piece = joint.claim(shm::End::receiver, ring_.turn(), current_->bytes);
+    }
     if (piece) {
-        if (!pull(data, *piece)) {
+        if (!fetch(data, *piece)) {
             return false;
         }
         current_->moved += piece->length;

@@ -58,11 +58,18 @@ class Outbox {
 
     bool idle() const { return queue_.empty() && announced_.empty(); }
 
-    /// The receiver has messages to copy.
-    bool announced() const { return !announced_.empty(); }
+    struct Flushed {
+        unsigned moved = 0;  ///< Messages that left or moved on.
+        bool copied = false; ///< A piece of one that its receiver would have had to copy.
+    };
+    /// Takes a `share` of what is left of such a message.
+    Flushed flush(shm::Share share);
 
-    /// Returns how many messages left or moved on.
-    unsigned flush();
+    /// Is there a message to copy as soon as its receiver says where to?
+    bool awaits_target() {
+        return help_.mapped && !announced_.empty() &&
+               !ring_.joint().is_open(announced_.front().moved);
+    }
 
     /// Fails what is queued; returns how many.
     unsigned fail_all();
@@ -71,7 +78,7 @@ class Outbox {
     enum class Pushed : std::uint8_t { whole, part, announced };
     Pushed push(Message& message);
     bool stays(const Message& message, const shm::RemoteBytes& data);
-    bool copy_piece();
+    bool copy_piece(shm::Share share);
 
     shm::RingSender ring_;
     shm::Doorbell* bell_ = nullptr;
@@ -84,6 +91,13 @@ class Outbox {
     shm::Help help_;
 };
 
+/// What an inbox does about a message that both ends may copy.
+enum class Pull : std::uint8_t {
+    later, ///< It lets the sender begin.
+    end,   ///< It looks whether the sender has copied all.
+    now,   ///< It copies a piece.
+};
+
 /// From one peer. A message that nobody waits for stays in the ring, where it holds the sender
 /// back; only if another message of the peer is awaited, which may be behind it, it is moved out of
 /// the way to the early arrivals. So these are bounded by what the peer sends in the collectives
@@ -91,19 +105,18 @@ class Outbox {
 class Inbox {
   public:
     Inbox() = default;
-    /// `bell`: the peer's. `heap`: the own one; `outbox`: to the same peer; both must outlive the
-    /// inbox.
+    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox.
     Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-          const shm::Heap& heap, const Outbox& outbox, const shm::PeerReach& sender)
-        : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), outbox_(&outbox),
-          depth_(shape.depth), sender_(sender) {
+          const shm::Heap& heap, const shm::PeerReach& sender)
+        : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
+          sender_(sender) {
         if (sender.process.process != 0) {
             ring_.offer_reading();
         }
     }
 
-    /// True when the message has come; otherwise it waits and drain() completes it. What is to be
-    /// copied from the sender's memory is left to drain(): the sender can begin with it while the
+    /// True when the message has come; otherwise it waits and drain() completes it. What both ends
+    /// copy is left to drain_jointly(): the sender can begin with it while the
     /// caller still has other things to do.
     bool post(Message& message) {
         if (idle() && early_.empty() && ring_.holds(tag_of(message), message.bytes)) {
@@ -119,7 +132,13 @@ class Inbox {
     bool idle() const { return current_ == nullptr && posted_.empty(); }
 
     /// Takes fragments out of the ring. Returns how many.
-    unsigned drain();
+    unsigned drain(Pull pull);
+    /// The same where the sender may copy, too: gives it the time that copying alone would take, if
+    /// it `may_copy` once it gets there.
+    unsigned drain_jointly(bool may_copy);
+
+    /// May both ends copy what comes now?
+    bool joint() const { return joint_; }
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
     /// awaited one, or of another plan for the same collective), out_of_memory (for an early
@@ -139,17 +158,15 @@ class Inbox {
         std::unique_ptr<std::byte[]> data;
     };
 
-    enum class Pull : std::uint8_t { now, later };
-    unsigned take_fragments(Pull pull);
     bool post_unmet(Message& message);
     bool begin_message();
-    bool move_fragment();
+    bool move_fragment(Pull pull);
     void begin_elsewhere(std::uint64_t bytes);
     bool read_elsewhere(const shm::RemoteBytes& data);
-    bool read_jointly(const shm::RemoteBytes& data);
+    bool read_jointly(const shm::RemoteBytes& data, Pull pull);
     bool copy_alone();
     bool await_sender();
-    bool pull(const shm::RemoteBytes& data, const shm::Piece& piece);
+    bool fetch(const shm::RemoteBytes& data, const shm::Piece& piece);
     void stop_joint_copy();
     void end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
@@ -163,10 +180,10 @@ class Inbox {
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
     Code broken_ = Code::ok;
     bool joint_ = false;              ///< The sender may be copying to current_ as well.
+    std::uint64_t looks_ = 0;         ///< At a joint message that the sender might copy.
     std::uint64_t sender_claims_ = 0; ///< Bytes; of a joint copy that was closed before its end.
     unsigned fruitless_looks_ = 0;
     const shm::Heap* heap_ = nullptr;
-    const Outbox* outbox_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach sender_;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.

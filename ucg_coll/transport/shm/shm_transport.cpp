@@ -163,7 +163,7 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         std::byte* to = region + ring_offset(i, self_);
         std::byte* from = region_.data() + ring_offset(self_, i);
         peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits, options_.senders_help);
-        peer.inbox = Inbox(from, to, shape_, bell, heap_, peer.outbox, reach);
+        peer.inbox = Inbox(from, to, shape_, bell, heap_, reach);
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);
@@ -198,28 +198,64 @@ void ShmTransport::post(std::span<Message> messages) {
     }
 }
 
+/// What this rank sends to memory that waits for it goes before what it would fetch, for which its
+/// sender can do the same: a processor writes what its own cache has sooner than it reads what
+/// another's has.
 unsigned ShmTransport::progress() {
     unsigned moved = std::exchange(unreported_, 0);
+    bool joint = false;
     for (std::size_t i = receiving_.size(); i-- > 0;) {
-        const std::uint32_t index = receiving_[i];
-        Inbox& inbox = peers_[index].inbox;
-        moved += inbox.drain();
-        if (inbox.broken() != Code::ok) {
-            fail(inbox.broken(), index);
-            return moved + std::exchange(unreported_, 0);
-        }
-        if (inbox.idle()) {
-            receiving_.remove(index);
+        Inbox& inbox = peers_[receiving_[i]].inbox;
+        moved += inbox.drain(Pull::later);
+        joint = joint || inbox.joint();
+        if (!received(receiving_[i], moved)) {
+            return moved;
         }
     }
-    for (std::size_t i = sending_.size(); i-- > 0;) {
-        const std::uint32_t index = sending_[i];
-        moved += peers_[index].outbox.flush();
-        if (peers_[index].outbox.idle()) {
-            sending_.remove(index);
+    const bool copied = flush(moved);
+    for (std::size_t i = joint ? receiving_.size() : 0; i-- > 0;) {
+        Peer& peer = peers_[receiving_[i]];
+        if (peer.inbox.joint()) {
+            moved += copied ? peer.inbox.drain(Pull::end)
+                            : peer.inbox.drain_jointly(peer.outbox.awaits_target());
+            if (!received(receiving_[i], moved)) {
+                return moved;
+            }
         }
     }
     return moved;
+}
+
+/// After a look at that peer's messages: false if they cannot be followed any more.
+bool ShmTransport::received(std::uint32_t peer_index, unsigned& moved) {
+    const Inbox& inbox = peers_[peer_index].inbox;
+    if (inbox.broken() != Code::ok) {
+        fail(inbox.broken(), peer_index);
+        moved += std::exchange(unreported_, 0);
+        return false;
+    }
+    if (inbox.idle()) {
+        receiving_.remove(peer_index);
+    }
+    return true;
+}
+
+/// Returns whether this rank has copied a piece that a receiver would have had to copy. Of messages
+/// that two ranks exchange, each copies its own.
+bool ShmTransport::flush(unsigned& moved) {
+    bool copied = false;
+    for (std::size_t i = sending_.size(); i-- > 0;) {
+        const std::uint32_t index = sending_[i];
+        Peer& peer = peers_[index];
+        const Outbox::Flushed flushed =
+            peer.outbox.flush(peer.inbox.joint() ? shm::Share::all : shm::Share::half);
+        moved += flushed.moved;
+        copied = copied || flushed.copied;
+        if (peer.outbox.idle()) {
+            sending_.remove(index);
+        }
+    }
+    return copied;
 }
 
 /// After a broken message the ring cannot be followed any more; the group is lost.

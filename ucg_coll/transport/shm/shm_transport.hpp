@@ -143,6 +143,8 @@ class ShmTransport final : public Transport, public PeerMemory {
         }
     }
     std::uint64_t place_of(const SharedBuffer& buffer) const;
+    bool received(std::uint32_t peer_index, unsigned& moved);
+    bool flush(unsigned& moved);
     void fail(Code code, std::uint32_t peer_index);
     void fail_all();
 
