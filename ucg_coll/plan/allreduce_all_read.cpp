@@ -27,7 +27,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::MemoryLevel& level = widest_level(facts);
     const Strips strips = strips_of(facts, request);
     const double span_ns =
-        publish_ns(facts, request.bytes) + meet_ns(facts) +
+        publish_vectors_ns(facts, strips) + meet_ns(facts) +
         for_strips_ns(strips, [&](std::uint64_t bytes) {
             return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
         });

@@ -44,7 +44,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Strips strips = strips_of(facts, request);
     const unsigned rounds = tree_depth(request.rank_count, 2);
     const double turns_ns = 2 * rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
-    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) +
+    const double span_ns = publish_vectors_ns(facts, strips) + meet_ns(facts) +
                            for_strips_ns(strips, [&](std::uint64_t bytes) {
                                return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
                            });

@@ -64,7 +64,7 @@ double Link::single_copy_ns(std::uint64_t bytes, double per_byte_ns) const {
 
 /// The sender announces, the receiver copies, alone or both together, and gives a receipt.
 double Link::announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const {
-    const bool both = sender == Sender::waits && senders_help_ && bytes > cost::kJointCopyBytesMin;
+    const bool both = sender == Sender::waits && helps_with(bytes);
     return 2 * cost::message_ns(model_, 0) +
            single_copy_ns(both ? divide_up(bytes, 2) : bytes, per_byte_ns);
 }
@@ -81,8 +81,10 @@ double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
     if (crowded_ != nullptr) {
         return both_ends_ns(bytes, cma_.written_per_byte_ns);
     }
-    return single_copy(bytes) ? announced_ns(bytes, cma_.written_per_byte_ns, sender)
-                              : cost::message_ns(model_, bytes);
+    const bool pushed = sender == Sender::exchanges && helps_with(bytes);
+    return single_copy(bytes)
+               ? announced_ns(bytes, pushed ? cma_.per_byte_ns : cma_.written_per_byte_ns, sender)
+               : cost::message_ns(model_, bytes);
 }
 
 /// By single copies every rank copies its own block while the root, with its own copied, helps.

@@ -15,6 +15,9 @@ namespace ucg::plan {
 enum class Sender : std::uint8_t {
     busy,  ///< Copies a message of its own, as in an exchange, or computes.
     waits, ///< Nothing else: it copies a part, where each rank has a processor.
+    /// Receives one from that same rank and works on neither next: each copies its own out of its
+    /// cache, where each rank has a processor.
+    exchanges,
 };
 
 /// What a root does with blocks.
@@ -67,6 +70,10 @@ class Link {
         return crowded_ != nullptr ? *crowded_ : memory_.cache_for(bytes);
     }
     double both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const;
+    /// May the sender of such a message copy it?
+    bool helps_with(std::uint64_t bytes) const {
+        return senders_help_ && bytes > cost::kJointCopyBytesMin;
+    }
     double announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const;
     double single_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
 

@@ -91,11 +91,11 @@ double halving_ns(const Link& link, Rank size, std::uint64_t bytes) {
     return total_ns;
 }
 
-double doubling_ns(const Link& link, Rank size, std::uint64_t bytes) {
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.passing_on_ns(bytes);
+        total_ns += link.passing_on_ns(bytes, sender);
     }
     return total_ns;
 }

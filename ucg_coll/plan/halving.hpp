@@ -58,7 +58,7 @@ Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root);
 /// An exchange by halving, without the combining.
 double halving_ns(const Link& link, Rank size, std::uint64_t bytes);
 /// The exchange by doubling that puts the results together again.
-double doubling_ns(const Link& link, Rank size, std::uint64_t bytes);
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender);
 /// The combining that goes with the halving.
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes);
 

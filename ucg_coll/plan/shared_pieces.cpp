@@ -71,6 +71,17 @@ double publish_ns(const Facts& facts, std::uint64_t bytes) {
                             cost::overwrite_ns(facts.profile.memory, strip);
 }
 
+double publish_vectors_ns(const Facts& facts, const Strips& strips) {
+    if (facts.shared.in_place) {
+        return 0;
+    }
+    const cost::MemoryModel& memory = facts.profile.memory;
+    const std::uint64_t passing_bytes = 2 * strips.total_bytes + 2 * strips.window_bytes();
+    return std::max(publish_ns(facts, strips.total_bytes),
+                    static_cast<double>(strips.total_bytes) *
+                        memory.cache_for(passing_bytes).copy_per_byte_ns);
+}
+
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {
     const std::uint64_t unit = std::lcm(element_bytes, std::uint64_t{kCacheLine});
     const std::uint64_t units = divide_up(strip.length, unit);

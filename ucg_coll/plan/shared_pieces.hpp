@@ -31,6 +31,9 @@ inline const cost::MemoryLevel& widest_level(const Facts& facts) {
 
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
+/// The same of whole vectors of strips that are combined into others of that length: all these and
+/// the windows pass through the caches, which hold them or do not.
+double publish_vectors_ns(const Facts& facts, const Strips& strips);
 
 /// How ranks of a socket combine: in rank order unless another will do.
 inline MemberOrder member_order(const graph::Request& request) {

@@ -1,5 +1,6 @@
 #include "test/support/catch.hpp"
 #include "ucg_coll/plan/cost.hpp"
+#include "ucg_coll/plan/shared_pieces.hpp"
 
 namespace ucg::plan {
 
@@ -57,6 +58,12 @@ TEST_CASE("plan: long messages on a host cost one copy, and more if they were ju
     CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.015 * (1 << 20)));
     CHECK(link.passing_on_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.02 * (1 << 20)));
     CHECK(link.passing_on_ns(1 << 19) == link.message_ns(1 << 19));
+    // Of an exchange each pushes out of its cache, unless ranks share processors.
+    CHECK(link.passing_on_ns(1 << 20, Sender::exchanges) == link.message_ns(1 << 20));
+    Facts crowded{placement, profile};
+    crowded.ranks_per_cpu = 2;
+    CHECK(host_link(crowded).passing_on_ns(1 << 20, Sender::exchanges) ==
+          host_link(crowded).passing_on_ns(1 << 20));
     profile.memory.cma.permitted = false;
     CHECK(host_link({placement, profile}).message_ns(1 << 20) > both_ways_ns + 1000);
     const topo::Placement hosts = topo::Placement::regular(2, 1);
@@ -71,6 +78,20 @@ TEST_CASE("plan: vectors that do not fit the caches cost more to combine", "[pla
     const double in_cache_ns = link.reduce_ns(2, 1 << 16);
     CHECK(link.reduce_ns(2, 1 << 16, 1 << 16) == in_cache_ns);
     CHECK(link.reduce_ns(2, 1 << 16, 1 << 24) > 2 * in_cache_ns);
+}
+
+TEST_CASE("plan: publishing costs what reading the vector from where it lies does",
+          "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    const cost::Profile& profile = cost::default_profile();
+    Facts facts{placement, profile};
+    const Strips held{1 << 18, 1 << 16, 2};
+    CHECK(publish_vectors_ns(facts, held) == publish_ns(facts, 1 << 18));
+    const Strips spilled{1 << 24, 1 << 16, 2};
+    CHECK(publish_vectors_ns(facts, spilled) ==
+          Approx(profile.memory.cache(cost::Cache::l3).copy_per_byte_ns * (1 << 24)));
+    facts.shared.in_place = true;
+    CHECK(publish_vectors_ns(facts, spilled) == 0);
 }
 
 } // namespace ucg::plan
