@@ -100,8 +100,8 @@ double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender send
     return total_ns;
 }
 
-double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes) {
-    const std::uint64_t vector_bytes = bytes;
+double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
+                         std::uint64_t vector_bytes) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;

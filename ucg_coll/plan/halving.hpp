@@ -60,6 +60,7 @@ double halving_ns(const Link& link, Rank size, std::uint64_t bytes);
 /// The exchange by doubling that puts the results together again.
 double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender);
 /// The combining that goes with the halving.
-double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes);
+double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
+                         std::uint64_t vector_bytes);
 
 } // namespace ucg::plan

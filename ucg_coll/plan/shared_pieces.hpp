@@ -48,13 +48,4 @@ graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t e
 /// al.).
 std::vector<Rank> reading_order(const Team& team, bool cyclic);
 
-/// Prices per strip, for all strips: `strip_ns(bytes)` is that of one.
-template <typename StripNs>
-double for_strips_ns(const Strips& strips, StripNs&& strip_ns) {
-    const std::uint64_t whole = strips.total_bytes / strips.strip_bytes;
-    const std::uint64_t rest = strips.total_bytes % strips.strip_bytes;
-    const double ns = static_cast<double>(whole) * (whole > 0 ? strip_ns(strips.strip_bytes) : 0);
-    return ns + (rest > 0 ? strip_ns(rest) : 0);
-}
-
 } // namespace ucg::plan

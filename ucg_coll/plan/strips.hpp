@@ -29,6 +29,15 @@ inline constexpr std::uint64_t kStripBytesMax = 128 << 10;
 Strips strips_for(const SharedMemory& shared, std::uint64_t total_bytes,
                   std::uint64_t element_bytes, std::uint32_t rotation, std::uint32_t places);
 
+/// Prices per strip, for all strips: `strip_ns(bytes)` is that of one.
+template <typename StripNs>
+double for_strips_ns(const Strips& strips, StripNs&& strip_ns) {
+    const std::uint64_t whole = strips.total_bytes / strips.strip_bytes;
+    const std::uint64_t rest = strips.total_bytes % strips.strip_bytes;
+    const double ns = static_cast<double>(whole) * (whole > 0 ? strip_ns(strips.strip_bytes) : 0);
+    return ns + (rest > 0 ? strip_ns(rest) : 0);
+}
+
 /// One strip of a schedule: slices of vectors and scratch, as the builder wants them.
 class Strip {
   public:

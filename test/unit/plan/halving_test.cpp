@@ -1,5 +1,7 @@
 #include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
 #include "ucg_coll/plan/halving.hpp"
+#include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
 
@@ -13,6 +15,37 @@ TEST_CASE("plan: halving cuts at elements, the lower half has the odd one", "[pl
     CHECK(halving.kept(3, 4).length == 8);
     CHECK(halving.kept(3, 8).length == 8);
     CHECK(halving.kept(7, 8).length == 0);
+}
+
+TEST_CASE("plan: vectors that caches do not hold go in strips that they do", "[plan][halving]") {
+    cost::Profile profile = test::profile_for(test::Prices::short_segments);
+    profile.memory.cma = {
+        .permitted = true, .fixed_ns = 0, .per_byte_ns = 0, .bytes_min = kCacheLine};
+    for (cost::CacheRates& rates : profile.memory.caches) {
+        rates = {.capacity_bytes = 0, .copy_per_byte_ns = 1000};
+    }
+    profile.memory.caches[static_cast<std::size_t>(cost::Cache::l2)] = {.capacity_bytes = 1024};
+    const auto plan_of = [&](const Facts& facts, std::uint64_t bytes) {
+        const test::Case sample{graph::Collective::allreduce, 2, 0, bytes, 8};
+        return kAllreduceRabenseifner.build(facts, test::request_of(sample, 0), 0);
+    };
+    const topo::Placement two = topo::Placement::one_host(2);
+    CHECK(plan_of({two, profile}, 256).repeats.empty());
+    CHECK(plan_of({two, profile}, 4096).repeats.size() == 1);
+    CHECK(plan_of({two, cost::default_profile()}, 4096).repeats.empty());
+    const bool in_place = GENERATE(false, true);
+    for (const Rank count : {1, 2, 3, 5, 8}) {
+        const topo::Placement placement = topo::Placement::one_host(count);
+        for (const std::uint64_t element_bytes : {8, 24}) {
+            for (const std::uint64_t bytes :
+                 {std::uint64_t{0}, 16 * element_bytes, std::uint64_t{3072}, 341 * element_bytes}) {
+                CHECK(test::prove({placement, profile}, "rabenseifner",
+                                  {graph::Collective::allreduce, count, 0, bytes, element_bytes,
+                                   in_place, false})
+                          .message() == "");
+            }
+        }
+    }
 }
 
 TEST_CASE("plan: a fold leaves a power of two, in rank order", "[plan][fold]") {
