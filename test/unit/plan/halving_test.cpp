@@ -38,7 +38,8 @@ TEST_CASE("plan: vectors that caches do not hold go in strips that they do", "[p
         const topo::Placement placement = topo::Placement::one_host(count);
         for (const std::uint64_t element_bytes : {8, 24}) {
             for (const std::uint64_t bytes :
-                 {std::uint64_t{0}, 16 * element_bytes, std::uint64_t{3072}, 341 * element_bytes}) {
+                 {std::uint64_t{0}, 16 * element_bytes, 41 * element_bytes, std::uint64_t{3072},
+                  341 * element_bytes}) {
                 CHECK(test::prove({placement, profile}, "rabenseifner",
                                   {graph::Collective::allreduce, count, 0, bytes, element_bytes,
                                    in_place, false})

@@ -11,6 +11,8 @@ namespace {
 
 /// What is read of a sender's memory in one call, so that other peers need not wait for the whole.
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
+/// As much as a look at a ring of the usual depth moves.
+constexpr unsigned kPiecesPerFlush = 16;
 
 unsigned fail_queue(MessageQueue& queue) {
     unsigned failed = 0;
@@ -67,8 +69,13 @@ Outbox::Flushed Outbox::flush(shm::Share share) {
         announced_.pop().state = MessageState::done;
         ++moved;
     }
-    const bool copied = !announced_.empty() && copy_piece(share);
-    moved += copied ? 1 : 0;
+    // Of what the receiver leaves to this end there may be many pieces, and few calls.
+    const unsigned budget = share == shm::Share::all ? kPiecesPerFlush : 1;
+    unsigned pieces = 0;
+    while (pieces < budget && !announced_.empty() && copy_piece(share)) {
+        ++pieces;
+    }
+    moved += pieces;
     while (!queue_.empty()) {
         Message& message = queue_.pop(); // push() may link it into the other queue.
         const std::uint64_t before = message.moved;
@@ -79,7 +86,7 @@ Outbox::Flushed Outbox::flush(shm::Share share) {
         }
         ++moved;
     }
-    return {moved, copied};
+    return {moved, pieces > 0};
 }
 
 /// Helps the receiver of the message that it is copying now, if it is copying one.
@@ -126,8 +133,14 @@ bool Inbox::post_unmet(Message& message) {
 unsigned Inbox::drain(Pull pull) {
     unsigned taken = 0;
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
-        if (broken_ != Code::ok || (current_ == nullptr && !begin_message())) {
+        if (broken_ != Code::ok) {
             break;
+        }
+        if (current_ == nullptr) {
+            if (!begin_message()) {
+                break;
+            }
+            taken += joint_ ? 1 : 0; // Its sender may begin: no time to fall asleep.
         }
         if ((pull == Pull::later && joint_) || !move_fragment(pull)) {
             break;

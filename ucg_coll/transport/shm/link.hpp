@@ -68,6 +68,7 @@ class Outbox {
     /// Is there a message to copy as soon as its receiver says where to?
     bool awaits_target() {
         return help_.mapped && !announced_.empty() &&
+               shm::JointCopy::serves(announced_.front().bytes) &&
                !ring_.joint().is_open(announced_.front().moved);
     }
 
