@@ -3,9 +3,11 @@
 // barrier before and after. The collectives' own times stand beside these in perf/measured.
 //
 //   pull, push, halves   rank 1 gets rank 0's vector: it copies, rank 0 does, or each one half
-//   exchange             both copy their own block and pull the other's (allgather, alltoall)
+//   exchange, deliver    both copy their own block, and pull the other's or push it to the other
+//                        (allgather, alltoall)
 //   collect              rank 0 copies its own block while rank 1 pushes its block (gather)
-//   sum                  each sums one half of both vectors and copies the other half (allreduce)
+//   sum, share           each sums one half of both vectors, and pulls the other half or pushes
+//                        its own to the other (allreduce)
 //
 // `private`: through the kernel, as between buffers of malloc. `mapped`: by memcpy, as in a shared
 // heap. Options: --smoke (an instant, to see that it runs), --rounds N. Prints the median and the
@@ -72,18 +74,20 @@ std::byte* new_memory(std::uint64_t bytes, int sharing) {
     return static_cast<std::byte*>(memory);
 }
 
-enum class Task : std::uint8_t { pull, push, halves, exchange, collect, sum };
+enum class Task : std::uint8_t { pull, push, halves, exchange, deliver, collect, sum, share };
 
 struct Row {
     Task task;
     const char* name;
 };
-constexpr std::array<Row, 6> kRows = {{{Task::pull, "pull"},
+constexpr std::array<Row, 8> kRows = {{{Task::pull, "pull"},
                                        {Task::push, "push"},
                                        {Task::halves, "halves"},
                                        {Task::exchange, "exchange"},
+                                       {Task::deliver, "deliver"},
                                        {Task::collect, "collect"},
-                                       {Task::sum, "sum"}}};
+                                       {Task::sum, "sum"},
+                                       {Task::share, "share"}}};
 
 /// One of the two processes, with an input and an output, each of two vectors.
 class Process {
@@ -104,17 +108,25 @@ class Process {
         const bool receives = self_ == 1;
         switch (task) {
         case Task::pull: receives ? pull(0, output(), bytes) : idle(); break;
-        case Task::push: receives ? idle() : push(0, bytes); break;
-        case Task::halves: receives ? pull(0, output(), half) : push(half, half); break;
+        case Task::push: receives ? idle() : push(memory_, 0, bytes); break;
+        case Task::halves: receives ? pull(0, output(), half) : push(memory_, half, half); break;
         case Task::exchange:
             pull(0, output(), bytes);
             copy_own(bytes);
             break;
-        case Task::collect: receives ? push(0, bytes) : copy_own(bytes); break;
+        case Task::deliver:
+            push(memory_, 0, bytes);
+            copy_own(bytes);
+            break;
+        case Task::collect: receives ? push(memory_, 0, bytes) : copy_own(bytes); break;
         case Task::sum:
             sum(self_ * half, half);
             meet(board_);
             pull_result(half - self_ * half, half);
+            break;
+        case Task::share:
+            sum(self_ * half, half);
+            push(output(), self_ * half, half);
             break;
         }
     }
@@ -137,8 +149,8 @@ class Process {
     void pull_result(std::uint64_t at, std::uint64_t bytes) const {
         check(shm::pull(reach_, theirs_.at(kOutput + at), output() + at, bytes));
     }
-    void push(std::uint64_t at, std::uint64_t bytes) const {
-        check(shm::push(reach_, theirs_.at(kOutput + at), memory_ + at, bytes));
+    void push(const std::byte* vector, std::uint64_t at, std::uint64_t bytes) const {
+        check(shm::push(reach_, theirs_.at(kOutput + at), vector + at, bytes));
     }
     /// Where the peer's input is mapped it is read in place, else pulled to behind the output.
     void sum(std::uint64_t at, std::uint64_t bytes) const {
