@@ -12,9 +12,6 @@ namespace {
 
 using graph::Builder;
 
-/// Where ranks take turns on processors a level costs a turn, and more signals a fraction of it.
-constexpr unsigned kBarrierRadixMax = 64;
-
 /// The members below `index`: radix * index + 1, ... + radix.
 struct Children {
     std::int64_t first;
@@ -88,7 +85,7 @@ double barrier_tree_ns(const Link& link, Rank count, unsigned radix) {
 
 unsigned barrier_tree_radix(const Link& link, Rank count) {
     return cheapest_radix([&](unsigned radix) { return barrier_tree_ns(link, count, radix); },
-                          kBarrierRadixMax);
+                          link.radix_max());
 }
 
 const Algorithm kBarrierKaryTree = {

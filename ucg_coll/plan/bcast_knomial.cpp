@@ -55,7 +55,8 @@ double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsig
 
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {
     return cheapest_radix(
-        [&](unsigned radix) { return bcast_knomial_ns(link, count, bytes, radix); });
+        [&](unsigned radix) { return bcast_knomial_ns(link, count, bytes, radix); },
+        link.radix_max());
 }
 
 const Algorithm kBcastKnomial = {

@@ -40,6 +40,10 @@ Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
     return link;
 }
 
+unsigned Link::radix_max() const {
+    return senders_help_ ? kRadixMax : kCrowdedRadixMax;
+}
+
 Link Link::in_exchanges(const Facts& facts) const {
     Link link = *this;
     link.model_.latency_ns += turn_ns(facts.profile, facts.ranks_per_cpu);

@@ -50,6 +50,9 @@ class Link {
     double busy_ns(std::uint64_t bytes) const;
     /// Between two messages that a rank receives and passes on.
     double relay_ns(std::uint64_t bytes) const;
+    /// How wide trees may be. Where ranks take turns on processors a level costs a turn of each,
+    /// and one more message a fraction of that.
+    unsigned radix_max() const;
     /// What one more byte of a long message costs.
     double byte_ns() const { return model_.gap_per_byte_ns; }
     /// One reduction of `operands` slices of `bytes` each, parts of vectors of `vector_bytes`. What
@@ -116,6 +119,7 @@ std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, 
 /// Radixes that trees may have.
 inline constexpr unsigned kRadixMin = 2;
 inline constexpr unsigned kRadixMax = 8;
+inline constexpr unsigned kCrowdedRadixMax = 64;
 
 /// The radix with the least cost_ns(radix); the smaller one of equals.
 template <typename CostOfRadix>

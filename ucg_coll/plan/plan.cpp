@@ -131,6 +131,7 @@ std::vector<Algorithm> reducing_rows() {
         kAllreduceRecursiveDoubling,
         kAllreduceRecursiveMultiplying,
         kAllreduceElimination,
+        kAllreduceReduceBcast,
         kAllreduceRing,
         kAllreduceRabenseifner,
         kAllreduceTwoLevel,

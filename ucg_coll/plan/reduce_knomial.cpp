@@ -136,9 +136,9 @@ double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t 
 }
 
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {
-    return cheapest_radix([&](unsigned radix) {
-        return reduce_knomial_ns(link, count, 0, bytes, Operator{}, radix);
-    });
+    return cheapest_radix(
+        [&](unsigned radix) { return reduce_knomial_ns(link, count, 0, bytes, Operator{}, radix); },
+        link.radix_max());
 }
 
 const Algorithm kReduceKnomial = {

@@ -28,6 +28,7 @@ extern const Algorithm kReduceTiled;
 extern const Algorithm kAllreduceRecursiveDoubling;
 extern const Algorithm kAllreduceRecursiveMultiplying;
 extern const Algorithm kAllreduceElimination;
+extern const Algorithm kAllreduceReduceBcast;
 extern const Algorithm kAllreduceRing;
 extern const Algorithm kAllreduceRabenseifner;
 extern const Algorithm kAllreduceTwoLevel;

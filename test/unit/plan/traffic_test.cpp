@@ -168,6 +168,8 @@ const std::map<Key, Flat>& flat() {
         {{Collective::reduce, "chain"}, {borders}},
         {{Collective::allreduce, "recursive_doubling"}, {doubling, true}},
         {{Collective::allreduce, "elimination"}, {doubling, true}},
+        {{Collective::allreduce, "reduce_bcast"},
+         {[=](const Node& n) { return 2 * borders(n); }, true}},
         {{Collective::allreduce, "ring"}, {[=](const Node& n) { return 2 * ring(n) / n.p(); }}},
         // The last rounds exchange m / q, m / 2q, ... at each of p ranks, twice.
         {{Collective::allreduce, "rabenseifner"},
