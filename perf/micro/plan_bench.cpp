@@ -47,6 +47,21 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
     }
 }
 
+/// What a call of a length that is new costs a rank of a host before it begins.
+void plan_on_host(benchmark::State& state, graph::Collective collective, double ranks_per_cpu) {
+    constexpr Rank kRanks = 8;
+    const topo::Placement placement = topo::Placement::one_host(kRanks);
+    const cost::Profile& profile = cost::default_profile();
+    const plan::Facts facts{placement, profile,
+                            plan::shared_memory(placement, profile, 1 << 20, false), ranks_per_cpu};
+    graph::Request request = request_for(collective, 4096);
+    request.rank_count = kRanks;
+    request.root = 0;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(plan::plan(facts, request, 1));
+    }
+}
+
 /// Rows whose steps or blocks grow with the number of ranks would take long and prove nothing.
 bool is_logarithmic(const plan::Algorithm& row) {
     if (graph::has_block_vectors(row.collective) ||
@@ -80,6 +95,12 @@ int main(int argc, char** argv) {
           graph::Collective::allreduce}) {
         const std::string name = "choose/" + std::string(graph::name(collective));
         benchmark::RegisterBenchmark(name.c_str(), choose_row, collective);
+        for (const double ranks_per_cpu : {1.0, 4.0}) {
+            const std::string host =
+                fmt::format("host/{}/{:g}_per_cpu", graph::name(collective), ranks_per_cpu);
+            benchmark::RegisterBenchmark(host.c_str(), plan_on_host, collective, ranks_per_cpu)
+                ->Unit(benchmark::kMicrosecond);
+        }
     }
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
