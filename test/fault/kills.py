@@ -17,7 +17,7 @@ import time
 
 import sandbox
 
-RANKS = 4  # A power of two: every rank calls the operator, whatever the algorithm.
+RANKS = 4  # A power of two: every rank calls the operator in recursive doubling.
 START_WITHIN = 60  # Seconds.
 END_WITHIN = 60  # Open MPI gives ranks time to end themselves.
 SEED = sys.argv[3] if len(sys.argv) > 3 else "1"
@@ -39,6 +39,7 @@ class StoppingJob:
         self.say, self.go = (self.new_pipe(bench.folder / name) for name in ["say", "go"])
         self.output = open(bench.folder / "output", "w+", encoding="utf-8", errors="replace")
         command = ["mpirun", "--oversubscribe", "-n", str(RANKS), "--mca", "coll_ucg_tls", tls,
+                   "--mca", "coll_ucg_allreduce_algorithm", "recursive_doubling",
                    "-x", "POINTS_SAY", "-x", "POINTS_GO", bench.program, point, str(rank)]
         self.mpirun = subprocess.Popen(
             command, stdout=self.output, stderr=subprocess.STDOUT,
