@@ -29,11 +29,7 @@ Rank parent_of(const Team& team, unsigned radix) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
-    const Rank count = request.rank_count;
-    const double span_ns = 2 * barrier_tree_ns(link, count, barrier_tree_radix(link, count));
-    return crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
-        return 2 * all_but_one(count) * work.link().message_ns(0);
-    });
+    return barrier_there_and_back_ns(facts, link, request.rank_count);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -86,6 +82,13 @@ double barrier_tree_ns(const Link& link, Rank count, unsigned radix) {
 unsigned barrier_tree_radix(const Link& link, Rank count) {
     return cheapest_radix([&](unsigned radix) { return barrier_tree_ns(link, count, radix); },
                           link.radix_max());
+}
+
+double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank count) {
+    const double span_ns = 2 * barrier_tree_ns(link, count, barrier_tree_radix(link, count));
+    return crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
+        return 2 * all_but_one(count) * work.link().message_ns(0);
+    });
 }
 
 const Algorithm kBarrierKaryTree = {

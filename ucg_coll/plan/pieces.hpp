@@ -36,6 +36,8 @@ void barrier_release(graph::Builder& builder, const Team& team, unsigned radix, 
 /// Either of them.
 double barrier_tree_ns(const Link& link, Rank count, unsigned radix);
 unsigned barrier_tree_radix(const Link& link, Rank count);
+/// Both of them, one after the other, with the work of all members.
+double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank count);
 
 // Broadcasts of the root's `data` to the others' `data`.
 

@@ -28,10 +28,7 @@ struct Meeting {
         dissemination_ns = crowded_exchange_ns(facts, link, 0, [&](const Link& prices) {
             return barrier_dissemination_ns(prices, count, dissemination_radix);
         });
-        const double span_ns = 2 * barrier_tree_ns(link, count, tree_radix);
-        tree_ns = crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
-            return 2 * all_but_one(count) * work.link().message_ns(0);
-        });
+        tree_ns = barrier_there_and_back_ns(facts, link, count);
     }
 
     bool by_tree() const { return tree_ns < dissemination_ns; }
