@@ -93,6 +93,44 @@ class PeerMemory {
                                      std::uint32_t sequence) const = 0;
 };
 
+/// One turn of the boards: see Board. The engine numbers a group's turns from 0, alike on all
+/// ranks.
+struct BoardTurn {
+    std::uint64_t turn = 0;
+    std::uint32_t sequence = 0; ///< Of the collective that takes the turn.
+    std::uint16_t plan = 0;     ///< As in Message.
+};
+
+/// What ranks share with all their peers at once: each rank writes its own board once, and all
+/// peers read it there. A turn is one collective's use of the boards; turns overlap as collectives
+/// do. Threading: as for Transport.
+class Board {
+  public:
+    virtual ~Board() = default;
+    Board() = default;
+    Board(const Board&) = delete;
+    Board& operator=(const Board&) = delete;
+
+    /// The longest share; the same on all ranks.
+    virtual std::uint64_t bytes_max() const = 0;
+
+    /// Shares a copy of `data`, which may be null where `bytes` is 0. False, and nothing is done,
+    /// while some peer may still read an earlier turn whose place this one takes. Once per turn at
+    /// most; REQUIRES: bytes <= bytes_max().
+    virtual bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) = 0;
+
+    /// What `peer` has shared in that turn, to be read until finish() says otherwise; null while it
+    /// has not, and if broken(). Not null where it shared no bytes.
+    virtual const std::byte* shared(const BoardTurn& turn, Rank peer) = 0;
+
+    /// This rank will not look at turns before `turn` any more; rises. Called for every turn,
+    /// whether or not this rank shares or reads in it.
+    virtual void finish(std::uint64_t turn) = 0;
+
+    /// Nothing is shared any more: Transport::status() tells why.
+    virtual bool broken() const = 0;
+};
+
 class Transport {
   public:
     virtual ~Transport() = default;
@@ -124,6 +162,10 @@ class Transport {
     /// The memory that this rank shares with its peers, for schedules that name peers' slices; null
     /// if the transport only carries messages.
     virtual PeerMemory* peer_memory() { return nullptr; }
+
+    /// The boards of this rank and its peers, all of whom this transport reaches; null if it has
+    /// none.
+    virtual Board* board() { return nullptr; }
 };
 
 /// Which transport carries what to and from each rank of a group: agreed when the group was made,
