@@ -1,5 +1,7 @@
 #include "ucg_coll/engine/engine.hpp"
 
+#include <algorithm>
+
 namespace ucg::engine {
 
 void Engine::start(Execution& execution) {
@@ -9,12 +11,17 @@ void Engine::start(Execution& execution) {
     execution.iteration_ = 0;
     execution.repeat_ = 0;
     execution.next_ = nullptr;
+    if (execution.program_.board != nullptr) {
+        execution.turn_ = next_turn_++;
+        std::fill(execution.boards_.begin(), execution.boards_.end(), nullptr);
+    }
     if (may_begin(execution)) {
         begin(execution);
     } else {
         execution.state_ = ExecutionState::queued;
     }
     if (!execution.in_progress()) {
+        finish_turn(execution);
         return;
     }
     if (last_ != nullptr) {
@@ -93,6 +100,23 @@ void Engine::remove_finished(Execution& execution, Execution* previous) {
     if (exposed_ == &execution) {
         exposed_ = nullptr;
     }
+    finish_turn(execution);
+}
+
+/// Nothing is read any more of turns before the first one that is still in progress. That of a
+/// failed collective ends as well: nothing moves after it.
+void Engine::finish_turn(const Execution& execution) const {
+    if (execution.program_.board == nullptr) {
+        return;
+    }
+    std::uint64_t turn = next_turn_;
+    for (const Execution* other = first_; other != nullptr; other = other->next_) {
+        if (other->program_.board != nullptr && other->in_progress()) {
+            turn = other->turn_;
+            break;
+        }
+    }
+    execution.program_.board->finish(turn);
 }
 
 Status Engine::status() const {

@@ -49,12 +49,14 @@ class Engine {
     void advance(Execution& execution);
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
+    void finish_turn(const Execution& execution) const;
 
     std::vector<transport::Transport*> transports_;
     Execution* first_ = nullptr; // In progress, in order of sequence.
     Execution* last_ = nullptr;
     const Execution* exposed_ = nullptr; // Uses the memory that peers read: one at a time.
     std::uint32_t next_sequence_ = 0;
+    std::uint64_t next_turn_ = 0; // Of the boards.
 };
 
 } // namespace ucg::engine

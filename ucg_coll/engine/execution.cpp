@@ -23,6 +23,7 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
         }
     }
     operands_.resize(operand_count);
+    boards_.resize(program.board_owners.size());
     if (program.memory != nullptr) {
         bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] =
             program.memory->staging().data();
@@ -82,7 +83,35 @@ inline bool Execution::ready(const Instruction& instruction) {
             return false;
         }
     }
-    return state_ != ExecutionState::failed;
+    return state_ != ExecutionState::failed &&
+           (instruction.board_count == 0 || boards_ready(instruction));
+}
+
+bool Execution::boards_ready(const Instruction& instruction) {
+    const std::uint32_t* const waits = program_.board_waits.data() + instruction.first_board;
+    for (std::uint32_t i = 0; i < instruction.board_count; ++i) {
+        const std::byte*& board = boards_[waits[i]];
+        if (board == nullptr) {
+            board = program_.board->shared({turn_, sequence_, program_.plan},
+                                           program_.board_owners[waits[i]]);
+        }
+        if (board == nullptr) {
+            state_ = program_.board->broken() ? ExecutionState::failed : state_;
+            return false;
+        }
+    }
+    return true;
+}
+
+bool Execution::share(const Instruction& instruction) {
+    const Address& source = instruction.source;
+    const bool shared =
+        program_.board->share({turn_, sequence_, program_.plan},
+                              source.length > 0 ? resolve(source) : nullptr, source.length);
+    if (!shared && program_.board->broken()) {
+        state_ = ExecutionState::failed;
+    }
+    return shared;
 }
 
 std::uint64_t Execution::offset(const Address& address) const {
@@ -144,7 +173,7 @@ void Execution::post_in_repeat(const MessagePlan& plan) {
 void Execution::copy(const Instruction& instruction) const {
     const std::uint64_t bytes =
         instruction.in_repeat ? length(instruction.target) : instruction.target.length;
-    std::memcpy(resolve(instruction.target), resolve(instruction.source), bytes);
+    std::memcpy(resolve(instruction.target), resolve_source(instruction.source), bytes);
 }
 
 void Execution::publish(const Instruction& instruction) const {
@@ -160,7 +189,7 @@ void Execution::reduce(const Instruction& instruction) {
     const std::uint64_t bytes =
         instruction.in_repeat ? length(instruction.target) : instruction.target.length;
     for (std::uint32_t i = 0; i < instruction.count; ++i) {
-        operands_[i] = resolve(program_.operands[instruction.first + i]);
+        operands_[i] = resolve_source(program_.operands[instruction.first + i]);
     }
     reduction_.combine(reduction_.context, operands_.data(), instruction.count,
                        resolve(instruction.target), bytes);
@@ -189,6 +218,12 @@ void Execution::advance() {
         case InstructionKind::copy: copy(instruction); break;
         case InstructionKind::reduce: reduce(instruction); break;
         case InstructionKind::publish: publish(instruction); break;
+        case InstructionKind::share:
+            if (!share(instruction)) {
+                return; // No room yet.
+            }
+            break;
+        case InstructionKind::wait: break;
         case InstructionKind::end_iteration:
             if (next_iteration(instruction)) {
                 continue;

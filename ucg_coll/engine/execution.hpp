@@ -66,6 +66,13 @@ class Execution {
         return resolve_moving(address);
     }
     std::byte* resolve_moving(const Address& address) const;
+    const std::byte* resolve_source(const Address& address) const {
+        return address.buffer == graph::BufferKind::board
+                   ? boards_[static_cast<std::size_t>(address.owner)] + address.offset
+                   : resolve(address);
+    }
+    bool boards_ready(const Instruction& instruction);
+    bool share(const Instruction& instruction);
     std::uint64_t length(const Address& address) const;
     void post(const Instruction& instruction);
     void post_in_repeat(const MessagePlan& plan);
@@ -83,6 +90,8 @@ class Execution {
     Reduction reduction_;
     std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind.
     std::byte* windows_[2] = {nullptr, nullptr};        // Of input and output; null: in place.
+    std::vector<const std::byte*> boards_;              // By Program::board_owners; null: not yet.
+    std::uint64_t turn_ = 0;                            // Of the boards, where it takes one.
     std::uint64_t iteration_ = 0;
     std::uint32_t cursor_ = 0;
     std::uint32_t sequence_ = 0;

@@ -17,8 +17,7 @@ using graph::Slice;
 using transport::Direction;
 
 bool is_message(const Op& op) {
-    return op.kind == OpKind::send || op.kind == OpKind::recv || op.kind == OpKind::signal ||
-           op.kind == OpKind::await;
+    return graph::has_peer(op.kind);
 }
 
 bool is_outgoing(const Op& op) {
@@ -47,6 +46,9 @@ class Lowering {
             return status;
         }
         if (Status status = find_memory(); !status.ok()) {
+            return status;
+        }
+        if (Status status = find_board(); !status.ok()) {
             return status;
         }
         find_worked_on();
@@ -86,9 +88,20 @@ class Lowering {
     Address address(const Slice& slice) {
         Address result{slice.offset, slice.length, kNoRank, slice.buffer, slice.stride};
         if (slice.owner != schedule_.rank) {
-            result.owner = slice.owner;
+            result.owner = slice.buffer == graph::BufferKind::board
+                               ? static_cast<Rank>(board_index(slice.owner))
+                               : slice.owner;
         }
         return result;
+    }
+
+    std::uint32_t board_index(Rank owner) {
+        const auto [at, added] = board_index_.try_emplace(
+            owner, static_cast<std::uint32_t>(program_.board_owners.size()));
+        if (added) {
+            program_.board_owners.push_back(owner);
+        }
+        return at->second;
     }
 
     /// Marks the messages that a reduction waits for.
@@ -151,9 +164,12 @@ class Lowering {
         Instruction instruction;
         instruction.in_repeat = repeat_ != nullptr;
         instruction.target = address(op.target);
-        if (op.kind == OpKind::publish) {
-            instruction.kind = InstructionKind::publish;
+        if (op.kind == OpKind::publish || op.kind == OpKind::share) {
+            instruction.kind =
+                op.kind == OpKind::share ? InstructionKind::share : InstructionKind::publish;
             instruction.source = address(op.source);
+        } else if (op.kind == OpKind::copy && op.source.length == 0) {
+            instruction.kind = InstructionKind::wait;
         } else if (op.kind == OpKind::copy) {
             instruction.kind = InstructionKind::copy;
             instruction.source = address(op.source);
@@ -165,7 +181,25 @@ class Lowering {
                 program_.operands.push_back(address(schedule_.operands[op.first_operand + i]));
             }
         }
-        append(instruction, waits);
+        append_local(op, instruction, waits);
+    }
+
+    /// Waits for boards one after the other become one instruction.
+    void append_local(const Op& op, Instruction instruction, const std::vector<Wait>& waits) {
+        instruction.first_board = static_cast<std::uint32_t>(program_.board_waits.size());
+        for (const Rank owner : graph::boards_read(schedule_, op)) {
+            program_.board_waits.push_back(board_index(owner));
+        }
+        instruction.board_count =
+            static_cast<std::uint32_t>(program_.board_waits.size()) - instruction.first_board;
+        const bool joins = instruction.kind == InstructionKind::wait && waits.empty() &&
+                           !program_.instructions.empty() &&
+                           program_.instructions.back().kind == InstructionKind::wait;
+        if (joins) {
+            program_.instructions.back().board_count += instruction.board_count;
+        } else {
+            append(instruction, waits);
+        }
     }
 
     void lower_message(std::uint32_t index, std::vector<Wait>& waits) {
@@ -301,6 +335,35 @@ class Lowering {
         return {};
     }
 
+    /// One transport has the boards of all peers.
+    Status find_board() {
+        program_.plan = plan_;
+        if (!schedule_.boards) {
+            return {};
+        }
+        transport::Transport* common = nullptr;
+        for (Rank peer = 0; peer < schedule_.rank_count; ++peer) {
+            transport::Transport* route = routes_[static_cast<std::size_t>(peer)];
+            if (peer == schedule_.rank) {
+                continue;
+            }
+            if (route == nullptr || (common != nullptr && route != common)) {
+                return failure(Code::unsupported,
+                               "rank {}: {} needs boards, and no one transport reaches all ranks",
+                               schedule_.rank, schedule_.algorithm);
+            }
+            common = route;
+        }
+        program_.board = common == nullptr ? nullptr : common->board();
+        const std::uint64_t there = program_.board == nullptr ? 0 : program_.board->bytes_max();
+        if (program_.board == nullptr || schedule_.board_bytes > there) {
+            return failure(Code::unsupported,
+                           "rank {}: {} shares {} bytes on a board, there is room for {}",
+                           schedule_.rank, schedule_.algorithm, schedule_.board_bytes, there);
+        }
+        return {};
+    }
+
     using StepKey = std::tuple<Rank, bool, std::uint8_t>;
     static StepKey step_key(const Op& op) { return {op.peer, is_outgoing(op), channel_of(op)}; }
 
@@ -309,7 +372,8 @@ class Lowering {
     std::uint16_t plan_;
     Program program_;
     std::vector<std::uint32_t> message_of_op_;
-    std::vector<bool> worked_on_; // Index: op; meaningful for messages.
+    std::map<Rank, std::uint32_t> board_index_; // Into Program::board_owners.
+    std::vector<bool> worked_on_;               // Index: op; meaningful for messages.
     std::map<StepKey, std::uint16_t> steps_;
     std::map<StepKey, std::uint16_t> per_iteration_;
     std::set<std::uint32_t> known_done_; // Slots that an earlier instruction has waited for.

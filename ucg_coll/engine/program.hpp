@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/boards.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/graph/windows.hpp"
 #include "ucg_coll/transport/transport.hpp"
@@ -20,7 +21,7 @@ namespace ucg::engine {
 struct Address {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
-    Rank owner = kNoRank; ///< kNoRank: the own rank.
+    Rank owner = kNoRank; ///< kNoRank: the own rank. Of a board: index into Program::board_owners.
     graph::BufferKind buffer = graph::BufferKind::input;
     graph::Stride stride = graph::Stride::fixed;
 };
@@ -39,6 +40,8 @@ enum class InstructionKind : std::uint8_t {
     copy,          ///< source to target
     publish,       ///< source to its window, unless peers reach it in place
     reduce,        ///< operands [first, first + count) to target
+    share,         ///< source to the own board
+    wait,          ///< Nothing more than the waits.
     end_iteration, ///< Back to instruction `first`, or on after the last iteration of repeat
                    ///< `count`.
     finish,        ///< The collective is complete.
@@ -51,7 +54,9 @@ struct Instruction {
     std::uint32_t first = 0;
     std::uint32_t first_wait = 0;
     std::uint32_t wait_count = 0;
-    Address source; ///< copy, publish
+    std::uint32_t first_board = 0; ///< Into Program::board_waits.
+    std::uint32_t board_count = 0;
+    Address source; ///< copy, publish, share
     Address target; ///< copy, reduce
 };
 
@@ -78,10 +83,15 @@ struct Program {
     std::uint64_t window_bytes = 0;          ///< As in the schedule.
     transport::PeerMemory* memory = nullptr; ///< Of an exposed schedule; not owned.
     graph::StagingLayout staging;            ///< In that memory.
+    transport::Board* board = nullptr;       ///< Of a schedule that takes a turn; not owned.
+    std::vector<Rank> board_owners;          ///< Whose boards are read, each once.
+    std::vector<std::uint32_t> board_waits;  ///< Indices of those that instructions wait for.
+    std::uint16_t plan = 0;
 };
 
 /// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
-/// names a peer without a route, with unsupported if it needs more shared memory than there is.
+/// names a peer without a route, with unsupported if it needs more shared memory than there is, or
+/// boards that do not reach all peers or are shorter.
 /// `plan` marks the messages: equal on all ranks, for different plans mostly different.
 Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes,
                       std::uint16_t plan = 0);

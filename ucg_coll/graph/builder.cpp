@@ -127,6 +127,25 @@ OpId Builder::publish(Slice source, After after) {
     return add(op, {&op.source, 1}, nullptr, after);
 }
 
+OpId Builder::share(Slice source, After after) {
+    UCG_ASSERT(schedule_.boards && !in_repeat_ && source.owner == rank());
+    Op op;
+    op.kind = OpKind::share;
+    op.source = checked(source);
+    op.target = board(rank(), 0, source.length);
+    schedule_.board_bytes = source.length;
+    return add(op, {&op.source, 1}, &op.target, after);
+}
+
+OpId Builder::await_share(Rank peer, After after) {
+    UCG_ASSERT(schedule_.boards && !in_repeat_ && peer != rank());
+    Op op;
+    op.kind = OpKind::copy;
+    op.source = board(peer, 0, 0);
+    op.target = output(0, 0);
+    return add(op, {}, nullptr, after);
+}
+
 void Builder::window(std::uint64_t bytes) {
     UCG_ASSERT(bytes > 0);
     schedule_.exposed = true;

@@ -56,6 +56,18 @@ class Builder {
     /// Lets peers read `source`, own input or output, once they know of it by a signal after this.
     /// REQUIRES: window() was called.
     OpId publish(Slice source, After after = {});
+    /// The collective takes a turn of the boards. REQUIRES: called on all ranks, or on none.
+    void boards() { schedule_.boards = true; }
+    /// Shares `source`, own and maybe empty, with all peers. REQUIRES: boards() was called; the
+    /// only share, outside repeats.
+    OpId share(Slice source, After after = {});
+    /// Part of what a peer shares, for copy and reduce, which wait until it is there. REQUIRES:
+    /// boards() was called, outside repeats.
+    static Slice board(Rank owner, std::uint64_t offset, std::uint64_t length) {
+        return {offset, length, owner, BufferKind::board, Stride::fixed};
+    }
+    /// Waits until a peer has shared. REQUIRES: as board().
+    OpId await_share(Rank peer, After after = {});
     /// How large the windows are that stand in for buffers which peers do not reach in place: no
     /// published slice may go across a multiple of it. Exposes this rank. REQUIRES: bytes > 0.
     void window(std::uint64_t bytes);

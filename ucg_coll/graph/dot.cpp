@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ucg_coll/graph/boards.hpp"
 #include "ucg_coll/graph/print.hpp"
 
 namespace ucg::graph {
@@ -32,6 +33,7 @@ std::string_view colour(OpKind kind) {
     case OpKind::signal:
     case OpKind::await: return "#ead1dc";
     case OpKind::publish: return "#fff2cc";
+    case OpKind::share: return "#d0e0e3";
     }
     return "#ffffff";
 }
@@ -128,6 +130,28 @@ std::string message_arrows(std::span<const Schedule> schedules) {
     return text;
 }
 
+/// From each rank's share to the ops that read it.
+std::string board_arrows(std::span<const Schedule> schedules) {
+    std::map<Rank, std::string> shares;
+    for (const Schedule& schedule : schedules) {
+        for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
+            if (schedule.ops[i].kind == OpKind::share) {
+                shares[schedule.rank] = node_name(schedule.rank, i);
+            }
+        }
+    }
+    std::string text;
+    for (const Schedule& schedule : schedules) {
+        for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
+            for (const Rank owner : boards_read(schedule, schedule.ops[i])) {
+                text += fmt::format("  {} -> {} [color=darkgreen, constraint=false];\n",
+                                    shares[owner], node_name(schedule.rank, i));
+            }
+        }
+    }
+    return text;
+}
+
 } // namespace
 
 std::string to_dot(std::span<const Schedule> schedules) {
@@ -138,7 +162,7 @@ std::string to_dot(std::span<const Schedule> schedules) {
     for (const Schedule& schedule : schedules) {
         text += cluster(schedule);
     }
-    return text + message_arrows(schedules) + "}\n";
+    return text + message_arrows(schedules) + board_arrows(schedules) + "}\n";
 }
 
 } // namespace ucg::graph

@@ -2,6 +2,7 @@
 // include ucg_coll/base only.
 #pragma once
 
+#include "ucg_coll/graph/boards.hpp"
 #include "ucg_coll/graph/builder.hpp"
 #include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/graph/dot.hpp"

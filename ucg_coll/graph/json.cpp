@@ -15,9 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kKinds = {OpKind::send,   OpKind::recv,  OpKind::copy,   OpKind::reduce,
-                               OpKind::signal, OpKind::await, OpKind::publish};
-constexpr std::array kBuffers = {BufferKind::input, BufferKind::output, BufferKind::scratch};
+constexpr std::array kKinds = {OpKind::send,   OpKind::recv,  OpKind::copy,    OpKind::reduce,
+                               OpKind::signal, OpKind::await, OpKind::publish, OpKind::share};
 constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::rotate};
 
 std::string_view name(Stride stride) {
@@ -27,16 +26,6 @@ std::string_view name(Stride stride) {
     case Stride::rotate: return "rotate";
     }
     return "?";
-}
-
-bool has_peer(OpKind kind) {
-    return kind != OpKind::copy && kind != OpKind::reduce && kind != OpKind::publish;
-}
-bool has_source(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::copy || kind == OpKind::publish;
-}
-bool has_target(OpKind kind) {
-    return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce;
 }
 
 Json slice_json(const Slice& slice, Rank self) {
@@ -183,7 +172,7 @@ class Node {
 Slice read_slice(const Node& node, Rank self) {
     node.object({"buffer", "offset", "length", "owner", "stride"});
     Slice slice;
-    slice.buffer = node["buffer"].choice(kBuffers);
+    slice.buffer = node["buffer"].choice(kBufferKinds);
     slice.offset = node["offset"].number();
     slice.length = node["length"].number();
     slice.owner = node["owner"].exists() ? node["owner"].rank() : self;
@@ -252,7 +241,7 @@ Repeat read_repeat(const Node& node) {
 Schedule read_schedule(const Node& node) {
     node.object({"collective", "algorithm", "rank", "rank_count", "in_place", "exposed",
                  "input_bytes", "output_bytes", "scratch_bytes", "element_bytes", "window_bytes",
-                 "ops", "repeats"});
+                 "boards", "board_bytes", "ops", "repeats"});
     Schedule schedule;
     schedule.collective = node["collective"].choice(kCollectives);
     schedule.algorithm = node["algorithm"].string();
@@ -265,6 +254,8 @@ Schedule read_schedule(const Node& node) {
     schedule.scratch_bytes = node["scratch_bytes"].number();
     schedule.element_bytes = node["element_bytes"].number();
     schedule.window_bytes = node["window_bytes"].exists() ? node["window_bytes"].number() : 0;
+    schedule.boards = node["boards"].exists() && node["boards"].boolean();
+    schedule.board_bytes = node["board_bytes"].exists() ? node["board_bytes"].number() : 0;
     const Node ops = node["ops"].array();
     for (std::size_t i = 0; i < ops.size(); ++i) {
         read_op(ops[i], schedule);
@@ -295,6 +286,10 @@ std::string to_json(const Schedule& schedule, int indent) {
                  {"ops", Json::array()}};
     if (schedule.window_bytes > 0) {
         json["window_bytes"] = schedule.window_bytes;
+    }
+    if (schedule.boards) {
+        json["boards"] = true;
+        json["board_bytes"] = schedule.board_bytes;
     }
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         json["ops"].push_back(op_json(schedule, i));

@@ -27,6 +27,7 @@ std::string op_text(const Schedule& schedule, const Op& op) {
     case OpKind::signal: return fmt::format("signal {}", op.peer);
     case OpKind::await: return fmt::format("await {}", op.peer);
     case OpKind::publish: return fmt::format("publish {}", slice(op.source));
+    case OpKind::share: return fmt::format("share {}", slice(op.source));
     case OpKind::reduce: break;
     }
     std::string text = "reduce";

@@ -88,12 +88,8 @@ void Unroller::emit(std::uint32_t index, std::uint64_t iteration) {
         return repeat == kNoRepeat ? slice
                                    : at_iteration(slice, original_.repeats[repeat], iteration);
     };
-    const auto reads =
-        op.kind == OpKind::send || op.kind == OpKind::copy || op.kind == OpKind::publish;
-    const auto writes =
-        op.kind == OpKind::recv || op.kind == OpKind::copy || op.kind == OpKind::reduce;
-    op.source = reads ? moved(op.source) : op.source;
-    op.target = writes ? moved(op.target) : op.target;
+    op.source = has_source(op.kind) ? moved(op.source) : op.source;
+    op.target = has_target(op.kind) ? moved(op.target) : op.target;
     if (op.kind == OpKind::reduce) {
         const std::uint32_t first = op.first_operand;
         op.first_operand = static_cast<std::uint32_t>(result_.operands.size());
@@ -111,9 +107,11 @@ Schedule Unroller::run() {
     result_.rank_count = original_.rank_count;
     result_.in_place = original_.in_place;
     result_.exposed = original_.exposed;
+    result_.boards = original_.boards;
     result_.input_bytes = original_.input_bytes;
     result_.output_bytes = original_.output_bytes;
     result_.scratch_bytes = original_.scratch_bytes;
+    result_.board_bytes = original_.board_bytes;
     result_.element_bytes = original_.element_bytes;
     result_.window_bytes = original_.window_bytes;
     lay_out();
@@ -174,6 +172,7 @@ std::string_view name(OpKind kind) {
     case OpKind::signal: return "signal";
     case OpKind::await: return "await";
     case OpKind::publish: return "publish";
+    case OpKind::share: return "share";
     }
     return "?";
 }
@@ -183,6 +182,7 @@ std::string_view name(BufferKind buffer) {
     case BufferKind::input: return "input";
     case BufferKind::output: return "output";
     case BufferKind::scratch: return "scratch";
+    case BufferKind::board: return "board";
     }
     return "?";
 }

@@ -4,6 +4,8 @@
 // A schedule has no pointers and no handles. It is copyable, comparable, printable, parseable.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,7 +15,14 @@
 
 namespace ucg::graph {
 
-enum class BufferKind : std::uint8_t { input, output, scratch };
+enum class BufferKind : std::uint8_t {
+    input,
+    output,
+    scratch,
+    board, ///< What its rank shares with all others at once: see OpKind::share.
+};
+inline constexpr std::array kBufferKinds = {BufferKind::input, BufferKind::output,
+                                            BufferKind::scratch, BufferKind::board};
 
 /// How a slice moves from one iteration of a Repeat to the next.
 enum class Stride : std::uint8_t {
@@ -24,7 +33,7 @@ enum class Stride : std::uint8_t {
 
 /// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is; other than
 /// the schedule's own rank it is legal only where the two share memory, and for input and output
-/// only after the owner has published the bytes.
+/// only after the owner has published the bytes. A board is named by peers alone.
 struct Slice {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -50,14 +59,32 @@ enum class OpKind : std::uint8_t {
     publish, ///< Peers may read `source`, own input or output, after what depends on this. Where
              ///< they do not reach the buffer in place, its bytes are copied to a window that they
              ///< do reach: see Schedule::window_bytes.
+    share,   ///< `source`, own input, output or scratch, to `target`, the own board from its start.
+             ///< What names a peer's board starts after that peer's share has completed, without
+             ///< more; a copy of no bytes from a board does nothing but wait for that. A rank
+             ///< shares at most once, outside repeats, and may leave while peers still read.
 };
+
+/// Which fields of an op mean something.
+constexpr bool has_source(OpKind kind) {
+    return kind == OpKind::send || kind == OpKind::copy || kind == OpKind::publish ||
+           kind == OpKind::share;
+}
+constexpr bool has_target(OpKind kind) {
+    return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce ||
+           kind == OpKind::share;
+}
+constexpr bool has_peer(OpKind kind) {
+    return kind == OpKind::send || kind == OpKind::recv || kind == OpKind::signal ||
+           kind == OpKind::await;
+}
 
 /// Messages and signals are matched by order: the k-th send from a to b meets the k-th recv at b
 /// from a; the k-th signal from a to b meets the k-th await at b of a. Signals and messages are
 /// counted apart.
 struct Op {
-    Slice source; ///< send, copy, publish
-    Slice target; ///< recv, copy, reduce
+    Slice source; ///< send, copy, publish, share
+    Slice target; ///< recv, copy, reduce, share
     OpKind kind = OpKind::copy;
     std::uint16_t operand_count = 0;    ///< reduce
     Rank peer = kNoRank;                ///< send, recv, signal, await
@@ -109,9 +136,11 @@ struct Schedule {
     Rank rank_count = 1;
     bool in_place = false;
     bool exposed = false; ///< Peers name slices of this rank: it makes its buffers known first.
+    bool boards = false;  ///< Some rank shares. The same on all ranks.
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
+    std::uint64_t board_bytes = 0; ///< What this rank shares, in bytes.
     std::uint64_t element_bytes = 1;
     /// Where a buffer is not reached in place, peers find byte x of what was published of it at
     /// x mod window_bytes of a window; no published slice goes across a multiple of it. 0: nothing

@@ -280,6 +280,10 @@ void Parser::parse_header() {
     if (accept("window")) {
         schedule_.window_bytes = number("a number of bytes");
     }
+    schedule_.boards = accept("board");
+    if (schedule_.boards) {
+        schedule_.board_bytes = number("a number of bytes");
+    }
 }
 
 /// The body of the repeat read last must be there by now.
@@ -325,12 +329,12 @@ void Parser::parse_repeat() {
 
 OpKind Parser::parse_kind() {
     for (const auto kind : {OpKind::send, OpKind::recv, OpKind::copy, OpKind::reduce,
-                            OpKind::signal, OpKind::await, OpKind::publish}) {
+                            OpKind::signal, OpKind::await, OpKind::publish, OpKind::share}) {
         if (accept(name(kind))) {
             return kind;
         }
     }
-    fail("send, recv, copy, reduce, signal, await or publish");
+    fail("send, recv, copy, reduce, signal, await, publish or share");
     return OpKind::copy;
 }
 
@@ -346,14 +350,14 @@ Stride Parser::parse_stride() {
 Slice Parser::parse_slice() {
     Slice slice;
     bool found = false;
-    for (const auto kind : {BufferKind::input, BufferKind::output, BufferKind::scratch}) {
+    for (const BufferKind kind : kBufferKinds) {
         if (!found && accept(name(kind))) {
             slice.buffer = kind;
             found = true;
         }
     }
     if (!found) {
-        fail("input, output or scratch");
+        fail("input, output, scratch or board");
         return slice;
     }
     slice.owner = accept("@") ? rank() : schedule_.rank;
@@ -428,6 +432,10 @@ void Parser::parse_op() {
         break;
     case OpKind::copy:
     case OpKind::publish: op.source = parse_slice(); break;
+    case OpKind::share:
+        op.source = parse_slice();
+        op.target = {0, op.source.length, schedule_.rank, BufferKind::board, Stride::fixed};
+        break;
     case OpKind::reduce: parse_operands(op); break;
     case OpKind::signal:
     case OpKind::await: op.peer = rank(); break;
@@ -472,11 +480,12 @@ Result<Schedule> Parser::run() {
 
 std::string to_text(const Schedule& schedule) {
     std::string text = fmt::format(
-        "schedule {} {} rank {} of {} input {} output {} scratch {} element {}{}{}{}\n",
+        "schedule {} {} rank {} of {} input {} output {} scratch {} element {}{}{}{}{}\n",
         name(schedule.collective), quoted(schedule.algorithm), schedule.rank, schedule.rank_count,
         schedule.input_bytes, schedule.output_bytes, schedule.scratch_bytes, schedule.element_bytes,
         schedule.in_place ? " in_place" : "", schedule.exposed ? " exposed" : "",
-        schedule.window_bytes > 0 ? fmt::format(" window {}", schedule.window_bytes) : "");
+        schedule.window_bytes > 0 ? fmt::format(" window {}", schedule.window_bytes) : "",
+        schedule.boards ? fmt::format(" board {}", schedule.board_bytes) : "");
     std::size_t next_repeat = 0;
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         if (next_repeat < schedule.repeats.size() && schedule.repeats[next_repeat].first_op == i) {

@@ -1,7 +1,9 @@
 #include "ucg_coll/graph/verify.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "ucg_coll/graph/boards.hpp"
 #include "ucg_coll/graph/print.hpp"
 #include "ucg_coll/graph/verify_internal.hpp"
 #include "ucg_coll/graph/windows.hpp"
@@ -50,6 +52,7 @@ std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer) {
     case BufferKind::input: return schedule.input_bytes;
     case BufferKind::output: return schedule.output_bytes;
     case BufferKind::scratch: return schedule.scratch_bytes;
+    case BufferKind::board: return schedule.board_bytes;
     }
     return 0;
 }
@@ -109,30 +112,61 @@ Status lay_out(World& world) {
 }
 
 /// Peers reckon with each other's windows.
-Status check_windows(std::span<const Schedule> schedules) {
-    const std::uint64_t window_bytes = schedules.front().window_bytes;
-    for (const Schedule& schedule : schedules) {
-        if (schedule.window_bytes != window_bytes) {
+Status check_windows(const World& world) {
+    const Schedule& first = world.originals.front();
+    for (const Schedule& schedule : world.originals) {
+        if (schedule.window_bytes != first.window_bytes) {
             return failure(Code::invalid_argument,
                            "rank {}: window_bytes is {}, rank {} has {}: it is the same on all "
                            "ranks",
-                           schedule.rank, schedule.window_bytes, schedules.front().rank,
-                           window_bytes);
+                           schedule.rank, schedule.window_bytes, first.rank, first.window_bytes);
         }
     }
     return Status();
 }
 
-Status prove(World& world) {
+/// What can be said of each rank's schedule by itself, and of the ranks' requests.
+Status check_each(const World& world) {
     Status status = check_agreement(world);
     for (Rank rank = 0; status.ok() && rank < world.rank_count(); ++rank) {
         status = check_structure(world.originals[static_cast<std::size_t>(rank)],
                                  world.request(rank), rank);
     }
+    return status;
+}
+
+Status prove(World world) {
+    Status status;
     for (const auto step : {lay_out, check_ops, match_messages, order_events, check_order,
                             check_lifetime, check_meaning}) {
         if (status.ok()) {
             status = step(world);
+        }
+    }
+    return status;
+}
+
+Status prove_all(World world) {
+    std::span<const Schedule>& schedules = world.originals;
+    Status status;
+    for (const auto step : {check_windows, check_boards, check_each}) {
+        if (status.ok()) {
+            status = step(world);
+        }
+    }
+    std::vector<Schedule> rewritten;
+    if (status.ok() && schedules.front().boards) {
+        rewritten = with_messages(schedules);
+        schedules = rewritten;
+    }
+    if (status.ok()) {
+        status = prove(world);
+    }
+    if (status.ok() && schedules.front().window_bytes > 0) {
+        const std::vector<Schedule> staged = with_windows(schedules);
+        schedules = staged;
+        if (const Status by_window = prove(world); !by_window.ok()) {
+            status = failure(by_window.code(), "by way of windows: {}", by_window.message());
         }
     }
     return status;
@@ -143,28 +177,15 @@ Status prove(World& world) {
 
 Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,
               SharesMemory shares_memory, const void* context) {
-    Status status = proof::check_requests(schedules, requests);
-    if (status.ok()) {
-        status = proof::check_windows(schedules);
+    if (Status status = proof::check_requests(schedules, requests); !status.ok()) {
+        return status;
     }
-    const auto prove = [&](std::span<const Schedule> all) {
-        proof::World world;
-        world.originals = all;
-        world.requests = requests;
-        world.shares_memory = shares_memory;
-        world.context = context;
-        return proof::prove(world);
-    };
-    if (status.ok()) {
-        status = prove(schedules);
-    }
-    if (status.ok() && schedules.front().window_bytes > 0) {
-        const Status staged = prove(with_windows(schedules));
-        if (!staged.ok()) {
-            status = failure(staged.code(), "by way of windows: {}", staged.message());
-        }
-    }
-    return status;
+    proof::World world;
+    world.originals = schedules;
+    world.requests = requests;
+    world.shares_memory = shares_memory;
+    world.context = context;
+    return proof::prove_all(std::move(world));
 }
 
 } // namespace ucg::graph

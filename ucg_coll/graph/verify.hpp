@@ -29,6 +29,9 @@ namespace ucg::graph {
 /// Proves `schedules` (one per rank, in rank order) against `requests` (likewise, or a single one
 /// that holds for every rank). Repeats are written out first, so segments should be few.
 ///
+/// What is shared on boards is proved as the messages that it stands for (boards.hpp), with sends
+/// that wait for their receives, which a share does not.
+///
 /// What is published is proved twice: as reached in place, and by way of windows.
 ///
 /// May two ranks use each other's slices? `shares_memory` says; without it, none may.

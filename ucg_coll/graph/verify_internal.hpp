@@ -73,7 +73,8 @@ struct World {
 
     /// Index of a buffer among all ranks' buffers.
     static std::size_t place(Rank rank, BufferKind buffer) {
-        return static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(buffer);
+        return static_cast<std::size_t>(rank) * kBufferKinds.size() +
+               static_cast<std::size_t>(buffer);
     }
     static std::size_t place(const Slice& slice) { return place(slice.owner, slice.buffer); }
 
@@ -91,12 +92,6 @@ inline bool is_event(OpKind kind) {
 inline bool receives(OpKind kind) {
     return kind == OpKind::recv || kind == OpKind::await;
 }
-inline bool writes(OpKind kind) {
-    return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce;
-}
-inline bool has_source(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::copy || kind == OpKind::publish;
-}
 
 std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer);
 
@@ -104,6 +99,7 @@ std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer);
 Status reject(const World& world, OpRef op, std::string_view reason);
 
 /// The steps, in this order; each relies on those before.
+Status check_boards(const World& world); ///< Before any other but check_windows.
 Status check_structure(const Schedule& schedule, const Request& request, Rank rank);
 Status check_ops(World& world);
 Status match_messages(World& world);

@@ -27,7 +27,7 @@ void for_each_foreign(const World& world, OpRef ref, Visit&& visit) {
             filter(operand);
         }
     }
-    if (writes(op.kind)) {
+    if (has_target(op.kind)) {
         filter(op.target);
     }
 }

@@ -56,7 +56,7 @@ class Execution {
 /// The contributions lie where the request says; all else is undefined.
 void Execution::fill() {
     for (Rank rank = 0; rank < world_.rank_count(); ++rank) {
-        for (const auto kind : {BufferKind::input, BufferKind::output, BufferKind::scratch}) {
+        for (const BufferKind kind : kBufferKinds) {
             memory_.emplace_back(buffer_bytes(world_.program(rank), kind));
         }
         for (const Given& given : proof::given(world_, rank)) {

@@ -75,7 +75,7 @@ class OrderCheck {
     explicit OrderCheck(World& world) : world_(world), before_(world) {
         for (Rank rank = 0; rank < world.rank_count(); ++rank) {
             const Schedule& program = world.program(rank);
-            for (const auto kind : {BufferKind::input, BufferKind::output, BufferKind::scratch}) {
+            for (const BufferKind kind : kBufferKinds) {
                 world.accesses.emplace_back(buffer_bytes(program, kind));
             }
         }
@@ -104,7 +104,7 @@ class OrderCheck {
                 status = status.ok() ? read(ref, operand) : status;
             }
         }
-        return status.ok() && writes(op.kind) ? write(ref, op.target) : status;
+        return status.ok() && has_target(op.kind) ? write(ref, op.target) : status;
     }
 
     bool ordered(OpRef x, OpRef y) { return x == kNone || x == y || before_.ordered(x, y); }

@@ -144,7 +144,7 @@ Status check_op_form(const Schedule& schedule, std::uint32_t index, std::uint32_
     if (has_source(op.kind)) {
         status = check_slice_form(schedule, index, op.source, repeat);
     }
-    if (status.ok() && writes(op.kind)) {
+    if (status.ok() && has_target(op.kind)) {
         status = check_slice_form(schedule, index, op.target, repeat);
     }
     if (op.kind != OpKind::reduce || !status.ok()) {
@@ -268,7 +268,7 @@ Status check_op(const World& world, OpRef ref) {
     if (op.kind == OpKind::publish) {
         return check_publish(world, ref);
     }
-    if (!writes(op.kind)) {
+    if (!has_target(op.kind)) {
         return Status();
     }
     Status status = check_reach(world, ref, op.target);

@@ -9,11 +9,6 @@ namespace {
 
 using graph::OpKind;
 
-bool is_message(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::recv || kind == OpKind::signal ||
-           kind == OpKind::await;
-}
-
 /// More than the rotation, so that no wait looks at a slot that its own iteration uses again, and
 /// at least four, as many as the engine keeps in flight.
 std::uint32_t slots_of(const graph::Repeat& repeat) {
@@ -63,7 +58,7 @@ void add_steps(Program& program, const graph::Schedule& schedule) {
         step.peer = op.peer;
         step.operand_count = op.operand_count;
         step.kind = op.kind;
-        if (is_message(op.kind)) {
+        if (graph::has_peer(op.kind)) {
             const std::uint32_t slots = repeat != nullptr ? slots_of(*repeat) : 1;
             step.slot = program.slot_count;
             step.mask = static_cast<std::uint8_t>(slots - 1);

@@ -42,7 +42,8 @@ TEST_CASE("graph: malformed JSON names the path", "[graph][json]") {
     }
     SECTION("unknown name") {
         CHECK(with("\"copy\"", "\"move\"") ==
-              "ops[0].kind: expected one of send, recv, copy, reduce, signal, await, publish");
+              "ops[0].kind: expected one of send, recv, copy, reduce, signal, await, publish, "
+              "share");
     }
     SECTION("missing") {
         CHECK(with("\"rank\":0,", "") == "rank: expected a non-negative integer");

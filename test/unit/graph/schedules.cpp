@@ -1,5 +1,6 @@
 #include "test/unit/graph/schedules.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "test/support/catch.hpp"
@@ -55,11 +56,13 @@ std::vector<Schedule> programs(const std::vector<Request>& requests, std::string
             const Request& request =
                 requests[requests.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
             const BufferSizes sizes = buffer_sizes(request, rank);
-            const std::string scratch = line.size() > 4 ? line.substr(5) : "scratch 0";
+            const std::size_t board = std::min(line.find(" board"), line.size());
+            const std::string scratch = board > 4 ? line.substr(5, board - 5) : "scratch 0";
             text = fmt::format(
-                "schedule {} by_hand rank {} of {} input {} output {} {} element {}{}\n",
+                "schedule {} by_hand rank {} of {} input {} output {} {} element {}{}{}\n",
                 name(request.collective), rank, request.rank_count, sizes.input, sizes.output,
-                scratch, request.element_bytes, request.in_place ? " in_place" : "");
+                scratch, request.element_bytes, request.in_place ? " in_place" : "",
+                line.substr(board));
             op = 0;
         } else if (line.rfind("repeat", 0) == 0) {
             text += line + '\n';
@@ -96,6 +99,8 @@ Schedule random_schedule(std::uint32_t seed) {
     schedule.in_place = below(2) == 0;
     schedule.exposed = below(2) == 0;
     schedule.window_bytes = below(2) * 4096;
+    schedule.boards = below(2) == 0;
+    schedule.board_bytes = schedule.boards ? below(1000) : 0;
     schedule.input_bytes = below(1000);
     schedule.output_bytes = std::uint64_t{random()} << 20;
     schedule.scratch_bytes = below(1000);
@@ -105,25 +110,28 @@ Schedule random_schedule(std::uint32_t seed) {
         s.offset = std::uint64_t{random()} << below(20);
         s.length = below(100000);
         s.owner = below(3) == 0 ? static_cast<Rank>(below(9)) : schedule.rank;
-        s.buffer = static_cast<BufferKind>(below(3));
+        s.buffer = kBufferKinds[below(kBufferKinds.size())];
         s.stride = static_cast<Stride>(below(3));
         return s;
     };
     const std::uint64_t count = below(20);
     for (std::uint32_t i = 0; i < count; ++i) {
         Op op;
-        op.kind = static_cast<OpKind>(below(7));
+        op.kind = static_cast<OpKind>(below(8));
         op.first_dependency = static_cast<std::uint32_t>(schedule.dependencies.size());
-        if (op.kind == OpKind::copy || op.kind == OpKind::reduce) {
-            op.target = slice();
-        } else if (op.kind != OpKind::publish) {
+        if (has_peer(op.kind)) {
             op.peer = static_cast<Rank>(below(9));
         }
-        if (op.kind == OpKind::send || op.kind == OpKind::copy || op.kind == OpKind::publish) {
+        if (has_source(op.kind)) {
             op.source = slice();
-        } else if (op.kind == OpKind::recv) {
+        }
+        if (has_target(op.kind)) {
             op.target = slice();
-        } else if (op.kind == OpKind::reduce) {
+        }
+        if (op.kind == OpKind::share) {
+            op.target = {0, op.source.length, schedule.rank, BufferKind::board, Stride::fixed};
+        }
+        if (op.kind == OpKind::reduce) {
             op.first_operand = static_cast<std::uint32_t>(schedule.operands.size());
             op.operand_count = static_cast<std::uint16_t>(2 + below(4));
             for (int k = 0; k < op.operand_count; ++k) {

@@ -62,14 +62,14 @@ TEST_CASE("graph: malformed text is located", "[graph][text]") {
         CHECK(op_problem("1: signal 1") == "line 2, column 1: expected op 0, found \"1\"");
     }
     SECTION("op kind") {
-        CHECK(
-            op_problem("0: sent to 1 input[0:8]") ==
-            "line 2, column 4: expected send, recv, copy, reduce, signal, await or publish, found "
-            "\"sent\"");
+        CHECK(op_problem("0: sent to 1 input[0:8]") ==
+              "line 2, column 4: expected send, recv, copy, reduce, signal, await, publish or "
+              "share, found "
+              "\"sent\"");
     }
     SECTION("buffer") {
         CHECK(op_problem("0: send to 1 inptu[0:8]") ==
-              "line 2, column 14: expected input, output or scratch, found \"inptu\"");
+              "line 2, column 14: expected input, output, scratch or board, found \"inptu\"");
     }
     SECTION("slice backwards") {
         CHECK(op_problem("0: send to 1 input[8:0]") ==

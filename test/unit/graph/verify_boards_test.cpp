@@ -1,0 +1,119 @@
+// Boards: what they mean, as messages, and which uses of them are refused.
+#include "test/support/catch.hpp"
+#include "test/unit/graph/schedules.hpp"
+#include "ucg_coll/graph/boards.hpp"
+
+namespace ucg::graph {
+namespace {
+
+using test::programs;
+using test::request;
+using test::verdict;
+
+constexpr std::string_view kBarrier = "rank board 0\n share input[0:0]\n"
+                                      " copy board@1[0:0] -> output[0:0]\n"
+                                      " copy board@2[0:0] -> output[0:0]\n"
+                                      "rank board 0\n share input[0:0]\n"
+                                      " copy board@0[0:0] -> output[0:0]\n"
+                                      " copy board@2[0:0] -> output[0:0]\n"
+                                      "rank board 0\n share input[0:0]\n"
+                                      " copy board@0[0:0] -> output[0:0]\n"
+                                      " copy board@1[0:0] -> output[0:0]\n";
+
+constexpr std::string_view kAllreduce =
+    "rank board 8\n share input[0:8]\n reduce input[0:8] board@1[0:8] -> output[0:8]\n"
+    "rank board 8\n share input[0:8]\n reduce board@0[0:8] input[0:8] -> output[0:8]\n";
+
+/// A broadcast from rank 0 to rank 1, whose schedules are varied.
+std::string bcast(std::string_view root, std::string_view leaf) {
+    return verdict(request(Collective::bcast, 2, 8, 0),
+                   fmt::format("rank board {}\nrank board {}\n", root, leaf), true);
+}
+constexpr std::string_view kRoot = "8\n share input[0:8]";
+constexpr std::string_view kLeaf = "0\n copy board@0[0:8] -> output[0:8]";
+
+TEST_CASE("graph: verify accepts boards", "[graph][verify][boards]") {
+    CHECK(verdict(request(Collective::barrier, 3, 0), kBarrier, true).empty());
+    Request sum = request(Collective::allreduce, 2, 8);
+    CHECK(verdict(sum, kAllreduce, true).empty());
+    sum.commutative = false;
+    CHECK(verdict(sum, kAllreduce, true).empty());
+    CHECK(bcast(kRoot, kLeaf).empty());
+    // What is shared may be changed at once, also where peers read it later.
+    CHECK(verdict(request(Collective::bcast, 2, 8, 0),
+                  "rank scratch 8 board 8\n copy input[0:8] -> scratch[0:8]\n"
+                  " share scratch[0:8] after 0\n copy input[0:8] -> scratch[0:8] after 1\n"
+                  "rank board 0\n copy board@0[0:4] -> output[0:4]\n"
+                  " copy board@0[4:8] -> output[4:8]\n",
+                  true)
+              .empty());
+}
+
+TEST_CASE("graph: verify sees what boards do not do", "[graph][verify][boards]") {
+    // Nobody waits for rank 2.
+    CHECK(verdict(request(Collective::barrier, 2, 0),
+                  "rank board 0\n share input[0:0]\n"
+                  "rank board 0\n share input[0:0]\n copy board@0[0:0] -> output[0:0]\n",
+                  true) == "rank 0: may leave the barrier before rank 1 has entered");
+    CHECK(bcast(kRoot, "0\n copy board@0[4:8] -> output[0:4]\n"
+                       " copy board@0[0:4] -> output[4:8]") != "");
+    // Each waits for the other's share before its own.
+    const std::string cycle =
+        verdict(request(Collective::barrier, 2, 0),
+                "rank board 0\n copy board@1[0:0] -> output[0:0]\n share input[0:0] after 0\n"
+                "rank board 0\n copy board@0[0:0] -> output[0:0]\n share input[0:0] after 0\n",
+                true);
+    CHECK(cycle.find("deadlock") == 0);
+    // The source is written while it may be shared.
+    CHECK(verdict(request(Collective::bcast, 2, 8, 0),
+                  "rank scratch 8 board 8\n copy input[0:8] -> scratch[0:8]\n"
+                  " share scratch[0:8]\nrank board 0\n copy board@0[0:8] -> output[0:8]\n",
+                  true)
+              .find("race") != std::string::npos);
+}
+
+TEST_CASE("graph: verify refuses what is no board", "[graph][verify][boards]") {
+    CHECK(bcast("8\n share input[0:8]\n share input[0:8]", kLeaf) ==
+          "rank 0, op 1 (share): a rank shares at most once");
+    CHECK(bcast("8\n share input[0:4]", kLeaf) ==
+          "rank 0, op 0 (share): its target is the whole board, as long as its source");
+    CHECK(bcast("8", kLeaf) == "rank 0: has a board of 8 bytes and shares nothing");
+    CHECK(bcast("8\n share board@1[0:8]", kLeaf) ==
+          "rank 0, op 0 (share): only own input, output and scratch are shared");
+    CHECK(bcast(kRoot, "0\n copy board@0[0:9] -> output[0:9]") ==
+          "rank 1, op 0 (copy): board@0[0:9] reaches beyond what rank 0 shares, 8 bytes");
+    CHECK(bcast(kRoot, "0\n copy board@2[0:8] -> output[0:8]") ==
+          "rank 1, op 0 (copy): board@2[0:8] is no peer's");
+    CHECK(bcast(kRoot, "0\n copy board[0:8] -> output[0:8]") ==
+          "rank 1, op 0 (copy): board[0:8] is no peer's");
+    CHECK(bcast(kRoot, "8\n share output[0:8]\n copy board@0[0:8] -> board[0:8]")
+              .find("boards are written by share") != std::string::npos);
+    CHECK(bcast("0", "0\n copy board@0[0:0] -> output[0:0]") ==
+          "rank 1, op 0 (copy): rank 0 shares nothing");
+    CHECK(verdict(request(Collective::bcast, 2, 8, 0),
+                  fmt::format("rank board {}\nrank board {}\n", kRoot, kLeaf),
+                  false) == "rank 1, op 0 (copy): board@0[0:8] is out of reach");
+    CHECK(verdict(request(Collective::bcast, 2, 8, 0),
+                  "rank board 8\n share input[0:8]\nrank\n recv from 0 output[0:8]\n", true) ==
+          "rank 1: takes no turn of the boards, rank 0 does otherwise: it is the same on all "
+          "ranks");
+}
+
+TEST_CASE("graph: boards as messages", "[graph][boards]") {
+    const std::vector<Schedule> schedules =
+        programs({request(Collective::allreduce, 2, 8)}, kAllreduce);
+    const std::vector<Schedule> messages = with_messages(schedules);
+    CHECK(to_text(messages[1]) ==
+          "schedule allreduce by_hand rank 1 of 2 input 8 output 8 scratch 64 element 1\n"
+          "0: send to 0 input[0:8]\n"
+          "1: recv from 0 scratch[0:8]\n"
+          "2: reduce scratch[0:8] input[0:8] -> output[0:8] after 1\n");
+    const std::vector<Schedule> barrier =
+        with_messages(programs({request(Collective::barrier, 3, 0)}, kBarrier));
+    CHECK(to_text(barrier[0]) ==
+          "schedule barrier by_hand rank 0 of 3 input 0 output 0 scratch 0 element 1\n"
+          "0: signal 1\n1: signal 2\n2: await 1\n3: await 2\n");
+}
+
+} // namespace
+} // namespace ucg::graph

@@ -1,0 +1,174 @@
+#include "ucg_coll/graph/boards.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::graph {
+namespace {
+
+/// One rank's program, rewritten op by op.
+class Rewriter {
+  public:
+    /// `board_bytes`: of each rank; `readers`: of this rank's board.
+    Rewriter(Schedule original, std::span<const std::uint64_t> board_bytes,
+             std::span<const Rank> readers)
+        : original_(std::move(original)), board_bytes_(board_bytes), readers_(readers),
+          result_(original_), replaced_(original_.ops.size()) {
+        result_.boards = false;
+        result_.board_bytes = 0;
+        result_.ops.clear();
+        result_.dependencies.clear();
+    }
+
+    Schedule run() {
+        for (std::uint32_t i = 0; i < original_.ops.size(); ++i) {
+            if (original_.ops[i].kind == OpKind::share) {
+                share(i);
+            } else {
+                rewrite(i);
+            }
+        }
+        for (Slice& operand : result_.operands) {
+            operand = received(operand);
+        }
+        return std::move(result_);
+    }
+
+  private:
+    using OpIds = std::vector<std::uint32_t>;
+
+    /// Where a peer's share comes to, and by which op.
+    struct Arrival {
+        std::uint32_t op = 0;
+        std::uint64_t offset = 0; // In scratch.
+    };
+
+    /// What the dependencies of op `index` have become.
+    OpIds dependencies(std::uint32_t index) const {
+        OpIds on;
+        const IndexRange range = dependency_range(original_, index);
+        for (std::uint32_t d = range.first; d < range.last; ++d) {
+            const OpIds& ops = replaced_[original_.dependencies[d].op];
+            on.insert(on.end(), ops.begin(), ops.end());
+        }
+        return on;
+    }
+
+    std::uint32_t add(Op op, const OpIds& on) {
+        op.first_dependency = static_cast<std::uint32_t>(result_.dependencies.size());
+        for (const std::uint32_t other : on) {
+            Dependency dependency;
+            dependency.op = other & 0x0fffffffU;
+            result_.dependencies.push_back(dependency);
+        }
+        result_.ops.push_back(op);
+        return static_cast<std::uint32_t>(result_.ops.size() - 1);
+    }
+
+    void share(std::uint32_t index) {
+        const Slice& source = original_.ops[index].source;
+        const OpIds on = dependencies(index);
+        for (const Rank reader : readers_) {
+            Op op;
+            op.kind = source.length > 0 ? OpKind::send : OpKind::signal;
+            op.peer = reader;
+            op.source = source.length > 0 ? source : Slice{};
+            replaced_[index].push_back(add(op, on));
+        }
+    }
+
+    void rewrite(std::uint32_t index) {
+        Op op = original_.ops[index];
+        OpIds on = dependencies(index);
+        for (const Rank owner : boards_read(original_, op)) {
+            on.push_back(arrival(owner).op);
+        }
+        const bool only_waits = op.kind == OpKind::copy && op.source.length == 0;
+        if (only_waits) {
+            replaced_[index] = on;
+            return;
+        }
+        op.source = received(op.source);
+        replaced_[index] = {add(op, on)};
+    }
+
+    const Arrival& arrival(Rank owner) {
+        if (const auto known = arrivals_.find(owner); known != arrivals_.end()) {
+            return known->second;
+        }
+        const std::uint64_t bytes = board_bytes_[static_cast<std::size_t>(owner)];
+        Op op;
+        op.kind = bytes > 0 ? OpKind::recv : OpKind::await;
+        op.peer = owner;
+        const std::uint64_t offset = result_.scratch_bytes;
+        if (bytes > 0) {
+            op.target = {offset, bytes, original_.rank, BufferKind::scratch, Stride::fixed};
+            result_.scratch_bytes = round_up(checked_add(offset, bytes), kCacheLine);
+        }
+        return arrivals_[owner] = {add(op, {}), offset};
+    }
+
+    Slice received(Slice slice) const {
+        if (slice.owner != kNoRank && slice.buffer == BufferKind::board) {
+            slice.offset += arrivals_.at(slice.owner).offset;
+            slice.buffer = BufferKind::scratch;
+            slice.owner = original_.rank;
+        }
+        return slice;
+    }
+
+    Schedule original_;
+    std::span<const std::uint64_t> board_bytes_;
+    std::span<const Rank> readers_;
+    Schedule result_;
+    std::vector<OpIds> replaced_; // By op of the original.
+    std::map<Rank, Arrival> arrivals_;
+};
+
+} // namespace
+
+std::vector<Rank> boards_read(const Schedule& schedule, const Op& op) {
+    std::vector<Rank> owners;
+    const auto note = [&](const Slice& slice) {
+        const bool foreign = slice.buffer == BufferKind::board && slice.owner != schedule.rank;
+        if (foreign && std::find(owners.begin(), owners.end(), slice.owner) == owners.end()) {
+            owners.push_back(slice.owner);
+        }
+    };
+    if (op.kind == OpKind::copy) {
+        note(op.source);
+    }
+    if (op.kind == OpKind::reduce) {
+        for (std::uint32_t i = 0; i < op.operand_count; ++i) {
+            note(schedule.operands[op.first_operand + i]);
+        }
+    }
+    return owners;
+}
+
+std::vector<Schedule> with_messages(std::span<const Schedule> schedules) {
+    std::vector<std::uint64_t> board_bytes;
+    std::vector<std::vector<Rank>> readers(schedules.size());
+    for (const Schedule& schedule : schedules) {
+        board_bytes.push_back(schedule.board_bytes);
+        for (const Op& op : schedule.ops) {
+            for (const Rank owner : boards_read(schedule, op)) {
+                std::vector<Rank>& known = readers[static_cast<std::size_t>(owner)];
+                if (known.empty() || known.back() != schedule.rank) {
+                    known.push_back(schedule.rank);
+                }
+            }
+        }
+    }
+    std::vector<Schedule> result;
+    result.reserve(schedules.size());
+    for (std::size_t i = 0; i < schedules.size(); ++i) {
+        result.push_back(Rewriter(unroll(schedules[i]), board_bytes, readers[i]).run());
+    }
+    return result;
+}
+
+} // namespace ucg::graph

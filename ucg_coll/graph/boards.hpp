@@ -1,0 +1,21 @@
+// Boards (OpKind::share) and the messages that they stand for.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ucg_coll/graph/schedule.hpp"
+
+namespace ucg::graph {
+
+/// The ranks whose boards an op of `schedule` reads, or waits for; each once, in order of use.
+std::vector<Rank> boards_read(const Schedule& schedule, const Op& op);
+
+/// Schedules without boards that do the same by messages: for the proof, for simulation, and as the
+/// meaning of a board. A share becomes a send to each rank that reads it, or a signal where it has
+/// no bytes; a reader receives the whole into scratch of its own before its first op that names it.
+/// Repeats are written out. REQUIRES: all ranks' schedules, in rank order, which verify accepts as
+/// far as their boards go. Time and memory O(ops + ranks * ranks).
+std::vector<Schedule> with_messages(std::span<const Schedule> schedules);
+
+} // namespace ucg::graph
