@@ -3,6 +3,7 @@
 // ring.hpp; PROTOCOL.md says who writes which cache line and why that is right.
 #pragma once
 
+#include "shm/board.hpp"
 #include "shm/copy.hpp"
 #include "shm/doorbell.hpp"
 #include "shm/heap.hpp"

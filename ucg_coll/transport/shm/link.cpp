@@ -350,12 +350,18 @@ bool Inbox::take_early(Message& message) {
     return true;
 }
 
+bool Inbox::contradicts(std::uint64_t tag) const {
+    return (ring_.ready() && contradict(ring_.tag(), tag)) || early_contradicts(tag);
+}
+
+bool Inbox::early_contradicts(std::uint64_t tag) const {
+    return std::any_of(early_.begin(), early_.end(),
+                       [tag](const auto& early) { return contradict(early->tag, tag); });
+}
+
 /// True, and the inbox broken, if an early arrival of the same collective is of another plan.
 bool Inbox::contradicted(Message& message) {
-    const bool found =
-        std::any_of(early_.begin(), early_.end(), [tag = tag_of(message)](const auto& early) {
-            return contradict(early->tag, tag);
-        });
+    const bool found = early_contradicts(tag_of(message));
     if (found) {
         broken_ = Code::disagreement;
         posted_.push(message); // To be failed with the others.

@@ -149,6 +149,12 @@ class Inbox {
     /// Fails what is awaited; returns how many.
     unsigned fail_all();
 
+    /// Has the sender sent a message of that collective, of another plan? As far as it is known
+    /// here: the next one, and those that came early.
+    bool contradicts(std::uint64_t tag) const;
+    /// Is a message awaited that is of that collective, of another plan?
+    bool awaits_other(std::uint64_t tag) const { return posted_.contradicts(tag); }
+
     std::size_t early_count() const { return early_.size(); }
 
   private:
@@ -172,6 +178,7 @@ class Inbox {
     void end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
     bool take_early(Message& message);
+    bool early_contradicts(std::uint64_t tag) const;
     bool contradicted(Message& message);
 
     shm::RingReceiver ring_;

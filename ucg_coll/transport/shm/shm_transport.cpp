@@ -13,9 +13,16 @@ std::uint64_t table_bytes(const ShmOptions& options) {
     return std::uint64_t{options.outstanding_max} * kCacheLine;
 }
 
-std::uint64_t region_bytes_for(std::size_t rank_count, const shm::RingShape& shape,
+/// Behind the table and the rings.
+std::uint64_t board_offset_for(std::size_t rank_count, const shm::RingShape& shape,
                                const ShmOptions& options) {
-    return table_bytes(options) + (rank_count - 1) * shape.ring_bytes();
+    return round_up(table_bytes(options) + (rank_count - 1) * shape.ring_bytes(),
+                    alignof(shm::BoardHead));
+}
+
+std::uint64_t region_bytes_for(std::size_t rank_count, const shm::RingShape& shape,
+                               const shm::BoardShape& board, const ShmOptions& options) {
+    return board_offset_for(rank_count, shape, options) + board.board_bytes();
 }
 
 const char* what_is_wrong(Code code) {
@@ -53,14 +60,28 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     return {depth, static_cast<std::uint32_t>(slot_bytes)};
 }
 
+shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
+    constexpr std::uint64_t kPartOfHost = 8;
+    constexpr std::uint64_t kLineBytes = sizeof(shm::BoardSlot);
+    UCG_ASSERT(std::has_single_bit(options.board_depth));
+    const std::uint64_t board = options.host_bytes_max / kPartOfHost / rank_count;
+    const std::uint64_t per_turn =
+        (board - std::min(board, sizeof(shm::BoardHead))) / options.board_depth;
+    const std::uint64_t room = per_turn - std::min(per_turn, kLineBytes);
+    const std::uint64_t most = std::max(kCacheLine, round_up(options.board_bytes_max, kCacheLine));
+    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
+    return {options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
+}
+
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
                                                            std::span<const Rank> ranks_on_host,
                                                            Rank self_index,
                                                            const ShmOptions& options) {
     UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
     UCG_ASSERT(std::has_single_bit(options.outstanding_max));
-    const auto shape = ring_shape(static_cast<std::uint32_t>(ranks_on_host.size()), options);
-    auto region = heap.lease(region_bytes_for(ranks_on_host.size(), shape, options));
+    const auto rank_count = static_cast<std::uint32_t>(ranks_on_host.size());
+    auto region = heap.lease(region_bytes_for(rank_count, ring_shape(rank_count, options),
+                                              board_shape(rank_count, options), options));
     if (!region) {
         return region.status();
     }
@@ -87,6 +108,7 @@ ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host,
       consecutive_(static_cast<std::size_t>(ranks_.back() - first_rank_) + 1 == ranks_.size()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
+      board_shape_(transport::board_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       staging_(std::move(staging)), region_(std::move(region)), sending_(ranks_.size()),
       receiving_(ranks_.size()) {}
 
@@ -94,10 +116,15 @@ ShmAddress ShmTransport::address() const {
     const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
     const auto bell = heap_.locate(reinterpret_cast<const std::byte*>(&bell_), sizeof(bell_));
     UCG_ASSERT(bell.has_value());
-    return {heap_.address(),  region_.offset(),
-            bell->offset,     shape_,
-            ranks_[self_],    options_.outstanding_max,
-            staging_.bytes(), single_copy ? shm::own_access_ticket() : shm::AccessTicket{}};
+    return {heap_.address(),
+            region_.offset(),
+            bell->offset,
+            shape_,
+            board_shape_,
+            ranks_[self_],
+            options_.outstanding_max,
+            staging_.bytes(),
+            single_copy ? shm::own_access_ticket() : shm::AccessTicket{}};
 }
 
 /// A region has a ring for each rank but its owner.
@@ -105,22 +132,28 @@ std::uint64_t ShmTransport::ring_offset(std::size_t receiver, std::size_t sender
     return table_bytes(options_) + (sender - (sender > receiver ? 1 : 0)) * shape_.ring_bytes();
 }
 
+/// The same on all ranks: each has as many rings.
+std::uint64_t ShmTransport::board_offset() const {
+    return board_offset_for(ranks_.size(), shape_, options_);
+}
+
 Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
     UCG_ASSERT(addresses.size() == ranks_.size());
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         const ShmAddress& peer = addresses[i];
-        const std::uint64_t end = region_bytes_for(ranks_.size(), shape_, options_);
-        if (peer.rank != ranks_[i] || peer.shape != shape_ ||
+        const std::uint64_t end = region_bytes_for(ranks_.size(), shape_, board_shape_, options_);
+        if (peer.rank != ranks_[i] || peer.shape != shape_ || peer.board_shape != board_shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
             peer.region_offset > peer.heap.capacity_bytes ||
             end > peer.heap.capacity_bytes - peer.region_offset ||
             peer.bell_offset > peer.heap.capacity_bytes - sizeof(shm::Doorbell)) {
             return failure(
                 Code::disagreement,
-                "shared memory: rank {} has rings of {} slots of {} bytes, rank {} has {} "
-                "of {}: the settings must be the same on all ranks",
-                ranks_[self_], shape_.depth, shape_.slot_bytes, peer.rank, peer.shape.depth,
-                peer.shape.slot_bytes);
+                "shared memory: rank {} has rings of {} slots of {} bytes and a board of {} of {}, "
+                "rank {} has {} of {} and {} of {}: the settings must be the same on all ranks",
+                ranks_[self_], shape_.depth, shape_.slot_bytes, board_shape_.depth,
+                board_shape_.slot_bytes, peer.rank, peer.shape.depth, peer.shape.slot_bytes,
+                peer.board_shape.depth, peer.board_shape.slot_bytes);
         }
     }
     return Status();
@@ -145,6 +178,7 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
                                      options_.single_copy_bytes_min};
     peers_.resize(ranks_.size());
+    boards_.emplace(ranks_.size(), self_, region_.data() + board_offset(), board_shape_);
     for (std::size_t i = 0; i < peers_.size(); ++i) {
         if (i == self_) {
             continue;
@@ -164,6 +198,7 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         std::byte* from = region_.data() + ring_offset(self_, i);
         peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits, options_.senders_help);
         peer.inbox = Inbox(from, to, shape_, bell, heap_, reach);
+        boards_->connect(static_cast<std::uint32_t>(i), region + board_offset(), bell);
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);
@@ -223,6 +258,10 @@ unsigned ShmTransport::progress() {
             }
         }
     }
+    if (moved == 0 && ++fruitless_ % kLooksInVain == 0) [[unlikely]] {
+        compare_awaited();
+        moved += std::exchange(unreported_, 0);
+    }
     return moved;
 }
 
@@ -256,6 +295,37 @@ bool ShmTransport::flush(unsigned& moved) {
         }
     }
     return copied;
+}
+
+/// A share had no room: the peer that is behind may be at something else.
+bool ShmTransport::refused(const BoardTurn& turn) {
+    if (!abandoned_ && boards_->suspects()) {
+        compare(turn, boards_->last_peer());
+    }
+    return false;
+}
+
+/// A turn waits for that peer, who may run another collective under the same sequence: then it has
+/// sent a message of that, or shared something.
+void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index) {
+    if (!abandoned_ && (boards_->contradicts(turn, peer_index) ||
+                        peers_[peer_index].inbox.contradicts(stamp_of(turn)))) {
+        fail(Code::disagreement, peer_index);
+    }
+}
+
+/// The same for messages, whose senders may have shared something instead.
+void ShmTransport::compare_awaited() {
+    for (std::size_t i = receiving_.size(); i-- > 0 && !abandoned_;) {
+        const std::uint32_t index = receiving_[i];
+        const Inbox& inbox = peers_[index].inbox;
+        bool found = false;
+        boards_->each_stamp(
+            index, [&](std::uint64_t stamp) { found = found || inbox.awaits_other(stamp); });
+        if (found) {
+            fail(Code::disagreement, index);
+        }
+    }
 }
 
 /// After a broken message the ring cannot be followed any more; the group is lost.

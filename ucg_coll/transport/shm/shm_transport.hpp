@@ -1,5 +1,6 @@
-// Messages between the ranks of one group on one host, through rings in the node heap; and the
-// addresses of buffers that lie in that heap, for schedules that read peers' memory in place.
+// Messages between the ranks of one group on one host, through rings in the node heap; boards that
+// each rank writes once for all; and the addresses of buffers that lie in that heap, for schedules
+// that read peers' memory in place.
 #pragma once
 
 #include <array>
@@ -7,14 +8,17 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "shm/board.hpp"
 #include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/active_set.hpp"
+#include "ucg_coll/transport/shm/board_room.hpp"
 #include "ucg_coll/transport/shm/link.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -42,11 +46,19 @@ struct ShmOptions {
     /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
     /// it, there is none.
     std::uint64_t staging_bytes = 0;
+    /// Turns that a rank may be ahead of its peers on its board; a power of two.
+    std::uint32_t board_depth = 16;
+    /// The longest share, where there is room.
+    std::uint32_t board_bytes_max = 8 << 10;
     std::chrono::milliseconds attach_timeout{30000};
 };
 
 /// The rings of a group with so many ranks on the host. REQUIRES: rank_count >= 1.
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options);
+
+/// The boards of such a group: an eighth of the host's bytes, with shorter shares where ranks are
+/// many. REQUIRES: rank_count >= 1.
+shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options);
 
 /// What a rank's peers need to know. Exchanged as bytes by the caller.
 struct ShmAddress {
@@ -54,6 +66,7 @@ struct ShmAddress {
     std::uint64_t region_offset = 0; ///< Of the rank's rings, within its heap's segment.
     std::uint64_t bell_offset = 0;   ///< Of its process's doorbell, likewise.
     shm::RingShape shape;
+    shm::BoardShape board_shape;
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
     std::uint64_t staging_bytes = 0;
@@ -61,11 +74,11 @@ struct ShmAddress {
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 
-class ShmTransport final : public Transport, public PeerMemory {
+class ShmTransport final : public Transport, public PeerMemory, public Board {
   public:
-    /// Leases the rings that receive. `ranks_on_host`: the group's ranks on this host, rising;
-    /// `self_index`: the own position among them. The heap must outlive the transport.
-    /// Fails with out_of_memory when the heap has no room.
+    /// Leases the rings that receive, and the board. `ranks_on_host`: the group's ranks on this
+    /// host, rising; `self_index`: the own position among them. The heap must outlive the
+    /// transport. Fails with out_of_memory when the heap has no room.
     static Result<std::unique_ptr<ShmTransport>> create(shm::Heap& heap,
                                                         std::span<const Rank> ranks_on_host,
                                                         Rank self_index, const ShmOptions& options);
@@ -91,12 +104,33 @@ class ShmTransport final : public Transport, public PeerMemory {
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
 
+    /// Of the ranks on the host.
+    Board* board() override { return this; }
+    std::uint64_t bytes_max() const override { return board_shape_.slot_bytes; }
+    bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override {
+        UCG_DEBUG_ASSERT(bytes <= bytes_max());
+        return (!abandoned_ && boards_->share(turn, data, bytes)) || refused(turn);
+    }
+    const std::byte* shared(const BoardTurn& turn, Rank peer) override {
+        const std::uint32_t index = index_of(peer);
+        const std::byte* data = boards_->look(turn, index);
+        if (data == nullptr && boards_->suspects(turn, index)) [[unlikely]] {
+            compare(turn, index);
+        }
+        return abandoned_ ? nullptr : data;
+    }
+    void finish(std::uint64_t turn) override { boards_->finish(turn); }
+    bool broken() const override { return abandoned_; }
+
     /// From how many of the peers long messages come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
 
-    /// Is a message held up by a full ring, or not yet read by its receiver? Who sleeps then does
-    /// it for the sake of room as well.
-    bool stuck() const { return sending_.size() > 0; }
+    /// Is a message held up by a full ring, or not yet read by its receiver, or a share by a peer
+    /// that may still read what it takes the place of? Who sleeps then does it for the sake of room
+    /// as well.
+    bool stuck() const {
+        return sending_.size() > 0 || (boards_.has_value() && boards_->waits_for_room());
+    }
 
     const shm::RingShape& shape() const { return shape_; }
     std::uint64_t region_bytes() const { return region_.bytes(); }
@@ -120,6 +154,7 @@ class ShmTransport final : public Transport, public PeerMemory {
                  const ShmOptions& options, shm::Lease region, shm::Lease staging,
                  const shm::Doorbell& bell);
     std::uint64_t ring_offset(std::size_t receiver, std::size_t sender) const;
+    std::uint64_t board_offset() const;
     Status check(std::span<const ShmAddress> addresses) const;
     /// The ranks of a host usually follow one another; others are searched.
     std::uint32_t index_of(Rank rank) const {
@@ -145,6 +180,9 @@ class ShmTransport final : public Transport, public PeerMemory {
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
+    bool refused(const BoardTurn& turn);
+    void compare(const BoardTurn& turn, std::uint32_t peer_index);
+    void compare_awaited();
     void fail(Code code, std::uint32_t peer_index);
     void fail_all();
 
@@ -156,14 +194,17 @@ class ShmTransport final : public Transport, public PeerMemory {
     std::uint32_t self_;
     ShmOptions options_;
     shm::RingShape shape_;
+    shm::BoardShape board_shape_;
     shm::Lease staging_;
     std::uint64_t staging_bytes_ = 0;
-    shm::Lease region_;       ///< The table of exposed buffers, then a ring for each peer.
-    std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
+    shm::Lease region_; ///< The table of exposed buffers, a ring for each peer, the own board.
+    std::vector<Peer> peers_;         ///< By index on the host; the own entry is unused.
+    std::optional<BoardRoom> boards_; ///< Empty before connect().
     ActiveSet sending_;
     ActiveSet receiving_;
     std::size_t single_copy_peers_ = 0;
-    unsigned unreported_ = 0; ///< Messages that failed outside progress().
+    std::uint32_t fruitless_ = 0; ///< Looks for messages, while some are awaited.
+    unsigned unreported_ = 0;     ///< Messages that failed outside progress().
     Status status_;
     bool abandoned_ = false; ///< Nothing moves any more.
 };

@@ -1,0 +1,251 @@
+// Boards of the shared-memory transport: what the ranks of a group share by them, and how ranks
+// that run different collectives learn of it. Ranks are this thread, or threads of this process.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test/ranks/shm_group.hpp"
+
+namespace {
+
+using namespace ucg;
+using test::filled;
+using test::first_ranks;
+using test::kRecv;
+using test::kSend;
+using test::message;
+using Group = test::ShmGroup;
+using transport::Board;
+using transport::BoardTurn;
+using transport::Message;
+using transport::MessageState;
+using transport::ShmOptions;
+using transport::ShmTransport;
+
+Board& board(const Group& group, std::size_t rank) {
+    return *group.transports[rank]->board();
+}
+
+BoardTurn turn(std::uint64_t number, std::uint16_t plan = 7) {
+    return {number, static_cast<std::uint32_t>(number + 100), plan};
+}
+
+std::vector<std::byte> bytes_at(const std::byte* data, std::size_t bytes) {
+    return std::vector<std::byte>(data, data + bytes);
+}
+
+/// Often enough that whatever waits in vain has compared what it waits for.
+constexpr int kLooks = 3 * static_cast<int>(transport::kLooksInVain);
+
+bool shared_at_last(const Group& group, std::size_t rank, const BoardTurn& which, Rank peer) {
+    bool found = false;
+    for (int i = 0; i < kLooks && !found; ++i) {
+        found = board(group, rank).shared(which, peer) != nullptr;
+    }
+    return found;
+}
+
+bool has_disagreed(const Group& group, std::size_t rank) {
+    return group.transports[rank]->status().code() == Code::disagreement &&
+           board(group, rank).broken();
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm][board]") {
+    const Group group({3, 4, 9}, {});
+    const std::vector<Rank> ranks = {3, 4, 9};
+    CHECK(board(group, 0).bytes_max() == 8 << 10);
+    const std::uint64_t length = GENERATE(0U, 1U, 8U, 40U, 41U, 8U << 10);
+    const auto data = filled(length, 5);
+    for (std::uint64_t number = 0; number < 40; ++number) {
+        for (std::size_t from = 0; from < ranks.size(); ++from) {
+            CHECK(board(group, (from + 1) % 3).shared(turn(number), ranks[from]) == nullptr);
+            CHECK(board(group, from).share(turn(number), data.data(), length));
+        }
+        for (std::size_t from = 0; from < ranks.size(); ++from) {
+            for (std::size_t to = 0; to < ranks.size(); ++to) {
+                if (from != to) {
+                    const std::byte* seen = board(group, to).shared(turn(number), ranks[from]);
+                    REQUIRE(seen != nullptr);
+                    CHECK(bytes_at(seen, length) == data);
+                }
+            }
+        }
+        for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+            board(group, rank).finish(number + 1);
+        }
+    }
+}
+
+TEST_CASE("transport/shm: who is too far ahead on its board is stuck until the last peer follows",
+          "[ranks][shm][board]") {
+    ShmOptions options;
+    options.board_depth = 4;
+    const Group group(first_ranks(3), options);
+    const auto data = filled(8, 1);
+    for (std::uint64_t number = 0; number < 4; ++number) {
+        CHECK(board(group, 0).share(turn(number), data.data(), 8));
+    }
+    CHECK_FALSE(group.transports[0]->stuck());
+    CHECK_FALSE(board(group, 0).share(turn(4), data.data(), 8));
+    CHECK(group.transports[0]->stuck());
+    board(group, 1).finish(1);
+    CHECK_FALSE(board(group, 0).share(turn(4), data.data(), 8));
+    const std::byte* kept = board(group, 2).shared(turn(0), 0);
+    REQUIRE(kept != nullptr);
+    CHECK(bytes_at(kept, 8) == data);
+    board(group, 2).finish(1);
+    CHECK(board(group, 0).share(turn(4), data.data(), 8));
+    CHECK_FALSE(group.transports[0]->stuck());
+}
+
+TEST_CASE(
+    "transport/shm: boards of a host take an eighth of its bytes, and short shares always fit",
+    "[ranks][shm][board]") {
+    const ShmOptions options;
+    const std::uint32_t ranks = GENERATE(1U, 2U, 64U, 65U, 1024U, 2048U);
+    const shm::BoardShape shape = transport::board_shape(ranks, options);
+    CHECK(shape.depth == options.board_depth);
+    CHECK(shape.slot_bytes >= kCacheLine);
+    CHECK(shape.slot_bytes <= options.board_bytes_max);
+    CHECK(shape.slot_bytes % kCacheLine == 0);
+    CHECK(ranks * shape.board_bytes() <= options.host_bytes_max / 8);
+    if (ranks <= 2) {
+        CHECK(shape.slot_bytes == options.board_bytes_max);
+    }
+}
+
+TEST_CASE("transport/shm: boards of different shapes are a disagreement", "[ranks][shm][board]") {
+    auto heap = shm::Heap::create({std::uint64_t{1} << 24});
+    REQUIRE(heap.ok());
+    ShmOptions other;
+    other.board_bytes_max = 1024;
+    const auto first = ShmTransport::create(**heap, first_ranks(2), 0, {});
+    const auto second = ShmTransport::create(**heap, first_ranks(2), 1, other);
+    REQUIRE(first.ok());
+    REQUIRE(second.ok());
+    CHECK((*first)->connect(std::array{(*first)->address(), (*second)->address()}).code() ==
+          Code::disagreement);
+}
+
+TEST_CASE("transport/shm: what is lost shares nothing any more", "[ranks][shm][board]") {
+    const Group group(first_ranks(2), {});
+    const auto data = filled(8, 1);
+    CHECK(board(group, 0).share(turn(0), data.data(), 8));
+    CHECK_FALSE(board(group, 1).broken());
+    group.transports[1]->abandon();
+    CHECK(board(group, 1).broken());
+    CHECK(board(group, 1).shared(turn(0), 0) == nullptr);
+    CHECK_FALSE(board(group, 1).share(turn(0), data.data(), 8));
+    CHECK(board(group, 0).shared(turn(0), 1) == nullptr);
+    CHECK(group.transports[1]->status().ok());
+}
+
+TEST_CASE("transport/shm: another plan or collective in a turn is a disagreement",
+          "[ranks][shm][board]") {
+    set_log_level(LogLevel::error);
+    const Group group(first_ranks(2), {});
+    const auto data = filled(8, 1);
+    CHECK(board(group, 0).share(turn(0, 1), data.data(), 8));
+    BoardTurn other = turn(0, 1);
+    SECTION("plan") {
+        other.plan = 2;
+    }
+    SECTION("sequence") {
+        ++other.sequence;
+    }
+    CHECK(board(group, 1).shared(other, 0) == nullptr);
+    CHECK(has_disagreed(group, 1));
+    CHECK(board(group, 1).shared(turn(0, 1), 0) == nullptr);
+}
+
+TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreement",
+          "[ranks][shm][board]") {
+    set_log_level(LogLevel::error);
+    ShmOptions options;
+    options.board_depth = 4;
+    Group group(first_ranks(3), options);
+    auto data = filled(8, 3);
+    auto none = filled(0, 0);
+    BoardTurn wanted = turn(4, 2);
+    Message sent = message(kSend, 1, data, wanted.sequence);
+    sent.plan = 1;
+    SECTION("which waits in the ring") {
+        group.transports[0]->post({&sent, 1});
+        CHECK_FALSE(shared_at_last(group, 1, wanted, 0));
+        CHECK(has_disagreed(group, 1));
+    }
+    SECTION("which came early") {
+        Message later = message(kRecv, 0, none, wanted.sequence + 1);
+        group.transports[0]->post({&sent, 1});
+        group.transports[1]->post({&later, 1});
+        CHECK_FALSE(shared_at_last(group, 1, wanted, 0));
+        CHECK(has_disagreed(group, 1));
+        CHECK(later.state == MessageState::failed);
+        CHECK(group.transports[1]->progress() == 1);
+    }
+    SECTION("whose place this rank waits for") {
+        for (std::uint64_t number = 0; number < 4; ++number) {
+            CHECK(board(group, 1).share(turn(number), data.data(), 8));
+        }
+        board(group, 2).finish(4);
+        group.transports[0]->post({&sent, 1});
+        for (int i = 0; i < kLooks; ++i) {
+            CHECK_FALSE(board(group, 1).share(wanted, data.data(), 8));
+        }
+        CHECK(has_disagreed(group, 1));
+    }
+    SECTION("while messages of the same collective, or of another, are none") {
+        sent.plan = wanted.plan;
+        Message earlier = message(kSend, 1, data, wanted.sequence - 1);
+        earlier.plan = 1;
+        group.transports[0]->post({&sent, 1});
+        group.transports[0]->post({&earlier, 1});
+        CHECK_FALSE(shared_at_last(group, 1, wanted, 0));
+        CHECK(group.transports[1]->status().ok());
+    }
+}
+
+TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagreement",
+          "[ranks][shm][board]") {
+    set_log_level(LogLevel::error);
+    const Group group(first_ranks(3), {});
+    auto data = filled(8, 3);
+    auto target = filled(8, 0);
+    const BoardTurn shared = turn(5, 2);
+    Message awaited = message(kRecv, 0, target, shared.sequence);
+    awaited.plan = 1;
+    const auto look = [&] {
+        unsigned events = 0;
+        for (int i = 0; i < kLooks; ++i) {
+            events += group.transports[1]->progress();
+        }
+        return events;
+    };
+    SECTION("in the same collective") {
+        CHECK(board(group, 0).share(shared, data.data(), 8));
+        group.transports[1]->post({&awaited, 1});
+        CHECK(look() == 1);
+        CHECK(awaited.state == MessageState::failed);
+        CHECK(has_disagreed(group, 1));
+    }
+    SECTION("but not if it is the same plan's, or of a turn that is over") {
+        const bool same = GENERATE(false, true);
+        awaited.plan = same ? shared.plan : awaited.plan;
+        CHECK(board(group, 0).share(shared, data.data(), 8));
+        board(group, 1).finish(shared.turn + (same ? 0 : 1));
+        group.transports[1]->post({&awaited, 1});
+        CHECK(look() == 0);
+        CHECK(awaited.state == MessageState::posted);
+        CHECK(group.transports[1]->status().ok());
+        Message late = message(kSend, 1, data, shared.sequence);
+        late.plan = awaited.plan;
+        group.transports[0]->post({&late, 1});
+        CHECK(group.transports[1]->progress() == 1);
+        CHECK(target == data);
+    }
+}

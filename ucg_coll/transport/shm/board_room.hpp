@@ -1,0 +1,109 @@
+// The own board and those of all peers of the host: what is shared, who is told, and when to
+// suspect that a peer does something else.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shm/board.hpp"
+#include "shm/doorbell.hpp"
+#include "ucg_coll/transport/shm/message_queue.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport {
+
+/// What waits in vain looks after so many looks for a peer that runs another collective: seldom
+/// enough to cost nothing, and long before anybody falls asleep.
+inline constexpr std::uint32_t kLooksInVain = 1024;
+
+/// The name of a turn, which contradict() compares with that of a message.
+inline std::uint64_t stamp_of(const BoardTurn& turn) {
+    return (std::uint64_t{turn.sequence} << 32) | (std::uint64_t{turn.plan} << 1U);
+}
+
+class BoardRoom {
+  public:
+    /// `board`: the own one. Peers are named by their index on the host.
+    BoardRoom(std::size_t rank_count, std::uint32_t self, std::byte* board,
+              const shm::BoardShape& shape)
+        : writer_(board, shape), shape_(shape), self_(self), peers_(rank_count) {}
+
+    /// In rising order of the index, each peer once. `board` and `bell`: the peer's, as mapped
+    /// here.
+    void connect(std::uint32_t index, const std::byte* board, shm::Doorbell& bell) {
+        writer_.add_peer(board);
+        peers_[index].reader = shm::BoardReader(board, shape_);
+        bells_.push_back(&bell);
+    }
+
+    bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) {
+        waits_for_room_ = !writer_.has_room(turn.turn);
+        if (waits_for_room_) {
+            return false;
+        }
+        writer_.write(turn.turn, stamp_of(turn), data, bytes);
+        ring(shm::Awaits::message);
+        return true;
+    }
+
+    /// Null if the peer has shared nothing in that turn, or something of another collective.
+    const std::byte* look(const BoardTurn& turn, std::uint32_t index) const {
+        const shm::BoardReader& reader = peers_[index].reader;
+        return reader.holds(turn.turn) && reader.stamp(turn.turn) == stamp_of(turn)
+                   ? reader.data(turn.turn)
+                   : nullptr;
+    }
+
+    void finish(std::uint64_t turn) {
+        if (writer_.finish(turn)) {
+            ring(shm::Awaits::room);
+        }
+    }
+
+    /// Had the last share() no room?
+    bool waits_for_room() const { return waits_for_room_; }
+    /// Of the peers, the one that held it up.
+    std::uint32_t last_peer() const {
+        const auto place = static_cast<std::uint32_t>(writer_.last_peer());
+        return place + (place >= self_ ? 1 : 0);
+    }
+
+    /// After a look that found nothing: is it time to ask whether the peer contradicts()?
+    bool suspects(const BoardTurn& turn, std::uint32_t index) {
+        return ++peers_[index].looks % kLooksInVain == 0 || peers_[index].reader.holds(turn.turn);
+    }
+    /// After a share() that had no room.
+    bool suspects() { return ++refusals_ % kLooksInVain == 0; }
+
+    /// Has the peer shared something else in that turn, or taken another for that collective?
+    bool contradicts(const BoardTurn& turn, std::uint32_t index) const;
+
+    /// Calls `look` with the stamps of all turns that the peer has shared and this rank is not done
+    /// with.
+    template <typename Look>
+    void each_stamp(std::uint32_t index, Look look) const {
+        peers_[index].reader.each_stamp(writer_.done(), look);
+    }
+
+  private:
+    void ring(shm::Awaits published) {
+        for (shm::Doorbell* bell : bells_) {
+            bell->ring(published);
+        }
+    }
+
+    struct Peer {
+        shm::BoardReader reader;
+        std::uint32_t looks = 0; ///< In vain.
+    };
+
+    shm::BoardWriter writer_;
+    shm::BoardShape shape_;
+    std::uint32_t self_;
+    std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
+    std::vector<shm::Doorbell*> bells_;
+    bool waits_for_room_ = false;
+    std::uint32_t refusals_ = 0;
+};
+
+} // namespace ucg::transport
