@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shm/board.hpp"
+#include "shm/wait.hpp"
+#include "test/support/catch.hpp"
+
+namespace {
+
+using namespace ucg::shm;
+
+/// Zeroed memory for one board.
+class BoardMemory {
+  public:
+    explicit BoardMemory(const BoardShape& shape)
+        : bytes_(static_cast<std::byte*>(
+              std::aligned_alloc(alignof(BoardHead), ucg::round_up(shape.board_bytes(), 128)))) {
+        std::memset(bytes_.get(), 0, shape.board_bytes());
+    }
+    std::byte* get() const { return bytes_.get(); }
+
+  private:
+    struct Free {
+        void operator()(std::byte* bytes) const { std::free(bytes); }
+    };
+    std::unique_ptr<std::byte, Free> bytes_;
+};
+
+/// The boards of some ranks, each of whom reads all others.
+struct Boards {
+    std::vector<BoardMemory> memory;
+    std::vector<BoardWriter> writers;
+    std::vector<BoardReader> readers; ///< By owner.
+
+    Boards(std::size_t rank_count, const BoardShape& shape) {
+        for (std::size_t i = 0; i < rank_count; ++i) {
+            memory.emplace_back(shape);
+            writers.emplace_back(memory[i].get(), shape);
+            readers.emplace_back(memory[i].get(), shape);
+        }
+        for (std::size_t i = 0; i < rank_count; ++i) {
+            for (std::size_t peer = 0; peer < rank_count; ++peer) {
+                if (peer != i) {
+                    writers[i].add_peer(memory[peer].get());
+                }
+            }
+        }
+    }
+};
+
+/// What `rank` shares in a turn: nothing at times, else short or long.
+std::vector<std::byte> share_of(std::uint64_t seed, std::uint64_t turn, std::size_t rank,
+                                std::uint64_t bytes_max) {
+    std::mt19937_64 random(seed * 1000003 + turn * 131 + rank);
+    const std::uint64_t length = random() % 2 == 0 ? random() % 41 : random() % (bytes_max + 1);
+    std::vector<std::byte> data(length);
+    for (std::byte& byte : data) {
+        byte = static_cast<std::byte>(random());
+    }
+    return data;
+}
+
+} // namespace
+
+TEST_CASE("shm/board: zeroed memory is an empty board with room for all its slots", "[shm]") {
+    const BoardShape shape = {4, 128};
+    Boards boards(2, shape);
+    for (std::uint64_t turn = 0; turn < 9; ++turn) {
+        CHECK_FALSE(boards.readers[0].holds(turn));
+        CHECK(boards.writers[0].has_room(turn) == (turn < 4));
+    }
+}
+
+TEST_CASE("shm/board: shares of every length are read, around the board", "[shm]") {
+    const BoardShape shape = {4, 128};
+    Boards boards(3, shape);
+    for (std::uint64_t turn = 0; turn <= 128; ++turn) {
+        const auto data = share_of(1, turn, turn % 3, 128);
+        BoardWriter& writer = boards.writers[turn % 3];
+        const BoardReader& reader = boards.readers[turn % 3];
+        REQUIRE(writer.has_room(turn));
+        CHECK_FALSE(reader.holds(turn));
+        writer.write(turn, turn + 5, data.data(), data.size());
+        REQUIRE(reader.holds(turn));
+        CHECK_FALSE(reader.holds(turn + 4));
+        CHECK(reader.stamp(turn) == turn + 5);
+        CHECK(reader.bytes(turn) == data.size());
+        CHECK(std::vector<std::byte>(reader.data(turn), reader.data(turn) + data.size()) == data);
+        for (BoardWriter& each : boards.writers) {
+            each.finish(turn + 1);
+        }
+    }
+}
+
+TEST_CASE("shm/board: nothing is shared as a null pointer of no bytes", "[shm]") {
+    Boards boards(2, {2, 64});
+    REQUIRE(boards.writers[0].has_room(0));
+    boards.writers[0].write(0, 1, nullptr, 0);
+    CHECK(boards.readers[0].holds(0));
+    CHECK(boards.readers[0].bytes(0) == 0);
+}
+
+TEST_CASE("shm/board: turns may be shared in any order, and left out", "[shm]") {
+    Boards boards(2, {4, 64});
+    const auto data = share_of(2, 0, 0, 40);
+    for (const std::uint64_t turn : {3U, 0U, 1U}) {
+        REQUIRE(boards.writers[0].has_room(turn));
+        boards.writers[0].write(turn, turn, data.data(), data.size());
+    }
+    CHECK(boards.readers[0].holds(0));
+    CHECK(boards.readers[0].holds(1));
+    CHECK_FALSE(boards.readers[0].holds(2));
+    CHECK(boards.readers[0].holds(3));
+    CHECK(boards.writers[1].finish(4));
+    CHECK(boards.writers[0].has_room(6));
+    boards.writers[0].write(6, 6, data.data(), data.size());
+    CHECK(boards.readers[0].holds(6));
+    CHECK_FALSE(boards.readers[0].holds(5));
+}
+
+TEST_CASE("shm/board: a turn has room when the last peer is done with the one before it there",
+          "[shm]") {
+    Boards boards(4, {4, 64});
+    BoardWriter& writer = boards.writers[1];
+    CHECK(writer.has_room(3));
+    CHECK_FALSE(writer.has_room(4));
+    for (const std::size_t peer : {3U, 0U}) {
+        boards.writers[peer].finish(2);
+        CHECK_FALSE(writer.has_room(4));
+    }
+    CHECK(writer.last_peer() == 1); // Rank 2: the second of its peers.
+    boards.writers[2].finish(1);
+    CHECK(writer.has_room(4));
+    CHECK_FALSE(writer.has_room(5));
+    boards.writers[2].finish(5);
+    CHECK(writer.has_room(5));
+    CHECK_FALSE(writer.has_room(6));
+    CHECK(writer.last_peer() != 1);
+}
+
+TEST_CASE("shm/board: who is done says so every quarter of the board", "[shm]") {
+    const std::uint32_t depth = GENERATE(2U, 4U, 16U);
+    const std::uint64_t quarter = std::max(1U, depth / 4);
+    Boards boards(2, {depth, 64});
+    for (std::uint64_t turn = 1; turn < 100; ++turn) {
+        CHECK(boards.writers[1].finish(turn) == (turn % quarter == 0));
+        CHECK(boards.writers[1].done() == turn);
+        // So three quarters of the board are always free to a peer that is not ahead.
+        CHECK(boards.writers[0].has_room(turn + depth - quarter));
+        CHECK_FALSE(boards.writers[0].has_room(turn + depth));
+    }
+}
+
+TEST_CASE("shm/board: stamps from a turn on are those of no earlier one", "[shm]") {
+    Boards boards(2, {4, 64});
+    for (std::uint64_t turn = 0; turn < 3; ++turn) {
+        boards.writers[0].write(turn, 10 + turn, nullptr, 0);
+    }
+    const std::uint64_t first = GENERATE(0U, 1U, 2U, 3U);
+    std::vector<std::uint64_t> seen;
+    boards.readers[0].each_stamp(first, [&](std::uint64_t stamp) { seen.push_back(stamp); });
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t turn = first; turn < 3; ++turn) {
+        expected.push_back(10 + turn);
+    }
+    CHECK(seen == expected);
+}
+
+namespace {
+
+/// One rank of a stress: it opens up to `window` turns at a time, shares them in random order and
+/// reads all peers' shares of each, in random order as well.
+struct Rank {
+    enum class Habit { both, reads, shares, late };
+
+    Boards& boards;
+    std::size_t self;
+    std::uint64_t seed;
+    std::uint64_t turns;
+    std::uint64_t window;
+    std::uint64_t bytes_max;
+    std::vector<Habit> habits; ///< Of all ranks.
+
+    struct Open {
+        std::uint64_t turn = 0;
+        bool shared = false;
+        std::vector<bool> read;
+    };
+
+    bool wrong_ = false;
+
+    void share(Open& open) {
+        BoardWriter& writer = boards.writers[self];
+        if (!open.shared && writer.has_room(open.turn)) {
+            const auto data = share_of(seed, open.turn, self, bytes_max);
+            writer.write(open.turn, open.turn * 3, data.data(), data.size());
+            open.shared = true;
+        }
+    }
+
+    void read(Open& open, std::size_t peer) {
+        const BoardReader& reader = boards.readers[peer];
+        if (open.read[peer] || !reader.holds(open.turn)) {
+            return;
+        }
+        const auto data = share_of(seed, open.turn, peer, bytes_max);
+        wrong_ =
+            wrong_ || reader.stamp(open.turn) != open.turn * 3 ||
+            reader.bytes(open.turn) != data.size() ||
+            (!data.empty() && std::memcmp(reader.data(open.turn), data.data(), data.size()) != 0);
+        open.read[peer] = true;
+    }
+
+    bool over(const Open& open) const {
+        return open.shared &&
+               std::find(open.read.begin(), open.read.end(), false) == open.read.end();
+    }
+
+    Open opened(std::uint64_t turn) const {
+        Open open = {turn, habits[self] == Habit::reads, {}};
+        for (std::size_t peer = 0; peer < habits.size(); ++peer) {
+            open.read.push_back(peer == self || habits[self] == Habit::shares ||
+                                habits[peer] == Habit::reads);
+        }
+        return open;
+    }
+
+    /// Empty if every share was right and all turns came to their end.
+    std::string run() {
+        std::mt19937_64 random(seed + self);
+        std::vector<Open> open;
+        Waiter waiter(static_cast<unsigned>(habits.size()), 1);
+        std::uint64_t next = 0;
+        std::uint64_t finished = 0;
+        for (std::uint64_t rounds = 0; finished < turns && !wrong_; ++rounds) {
+            if (rounds > kRoundsMax) {
+                return "rank " + std::to_string(self) + " waits for ever";
+            }
+            while (next < turns && open.size() < window) {
+                open.push_back(opened(next++));
+            }
+            Open& any = open[random() % open.size()];
+            if (habits[self] != Habit::late || random() % 64 == 0) {
+                share(any);
+                read(any, random() % habits.size());
+            }
+            while (!open.empty() && over(open.front())) {
+                open.erase(open.begin());
+                boards.writers[self].finish(++finished);
+            }
+            if (rounds % 16 == 0) {
+                waiter.idle();
+            }
+        }
+        return wrong_ ? "rank " + std::to_string(self) + " read something else" : "";
+    }
+
+    static constexpr std::uint64_t kRoundsMax = 50'000'000;
+};
+
+} // namespace
+
+TEST_CASE("shm/board: threads share overlapping turns; some lag, some only read", "[shm]") {
+    using Habit = Rank::Habit;
+    const std::uint64_t seed = GENERATE(1U, 2U);
+    const std::uint32_t depth = GENERATE(2U, 4U, 16U);
+    const auto habits = GENERATE(std::vector<Habit>{Habit::both, Habit::both},
+                                 std::vector<Habit>{Habit::both, Habit::reads, Habit::both},
+                                 std::vector<Habit>{Habit::late, Habit::shares, Habit::reads});
+    CAPTURE(seed, depth, habits.size());
+    Boards boards(habits.size(), {depth, 256});
+    std::vector<std::string> complaints(habits.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < habits.size(); ++i) {
+        threads.emplace_back([&, i] {
+            // More turns open than the board has slots, so that some wait for room.
+            complaints[i] = Rank{boards, i, seed, 1000, 2 * depth, 256, habits}.run();
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const std::string& complaint : complaints) {
+        CHECK(complaint.empty());
+    }
+}
