@@ -9,7 +9,7 @@ namespace ucg::transport {
 LoopbackFabric::LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed)
     : delivery_(delivery), random_(seed) {
     for (Rank rank = 0; rank < rank_count; ++rank) {
-        ports_.push_back(std::make_unique<LoopbackTransport>(*this, rank));
+        ports_.push_back(std::make_unique<LoopbackTransport>(*this, rank, rank_count));
     }
 }
 
@@ -25,6 +25,14 @@ bool LoopbackFabric::quiet() const {
     return std::all_of(ports_.begin(), ports_.end(), [](const auto& port) {
         return port->arrivals_.empty() && port->posted_.empty();
     });
+}
+
+LoopbackTransport::LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count)
+    : fabric_(fabric), rank_(rank) {
+    for (Slot& slot : slots_) {
+        slot.bytes.reserve(1); // Never null, even of no bytes.
+        slot.arrived.resize(static_cast<std::size_t>(rank_count));
+    }
 }
 
 void LoopbackTransport::post(std::span<Message> messages) {
@@ -146,6 +154,43 @@ SharedBuffer LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer
     const Exposed& entry = fabric_.transport(owner).exposed_[sequence % exposed_.size()];
     return entry.sequence == sequence ? entry.buffers[static_cast<std::size_t>(buffer)]
                                       : SharedBuffer{};
+}
+
+bool LoopbackTransport::share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) {
+    UCG_ASSERT(bytes <= kBoardBytes);
+    const bool room =
+        std::all_of(fabric_.ports_.begin(), fabric_.ports_.end(), [&](const auto& peer) {
+            return peer.get() == this || turn.turn < peer->done_ + kBoardDepth;
+        });
+    if (!room) {
+        return false;
+    }
+    Slot& slot = slots_[turn.turn % kBoardDepth];
+    UCG_ASSERT(slot.after < turn.turn + 1);
+    slot.after = turn.turn + 1;
+    slot.sequence = turn.sequence;
+    slot.plan = turn.plan;
+    slot.bytes.assign(data, data + bytes);
+    std::fill(slot.arrived.begin(), slot.arrived.end(), fabric_.delivery_ == Delivery::immediate);
+    return true;
+}
+
+/// Each look may be the one that sees it, apart for each reader.
+const std::byte* LoopbackTransport::shared(const BoardTurn& turn, Rank peer) {
+    UCG_ASSERT(peer != rank_ && peer >= 0 && peer < fabric_.rank_count() && turn.turn >= done_);
+    Slot& slot = fabric_.transport(peer).slots_[turn.turn % kBoardDepth];
+    if (slot.after != turn.turn + 1) {
+        return nullptr;
+    }
+    UCG_ASSERT(slot.sequence == turn.sequence && slot.plan == turn.plan);
+    const auto self = static_cast<std::size_t>(rank_);
+    slot.arrived[self] = slot.arrived[self] || fabric_.random_() % 2 == 0;
+    return slot.arrived[self] ? slot.bytes.data() : nullptr;
+}
+
+void LoopbackTransport::finish(std::uint64_t turn) {
+    UCG_ASSERT(turn >= done_);
+    done_ = turn;
 }
 
 } // namespace ucg::transport

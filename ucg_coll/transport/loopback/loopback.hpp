@@ -55,9 +55,9 @@ class LoopbackFabric {
     std::mt19937_64 random_;
 };
 
-class LoopbackTransport final : public Transport, public PeerMemory {
+class LoopbackTransport final : public Transport, public PeerMemory, public Board {
   public:
-    LoopbackTransport(LoopbackFabric& fabric, Rank rank) : fabric_(fabric), rank_(rank) {}
+    LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count);
 
     std::string_view name() const override { return "loopback"; }
     void post(std::span<Message> messages) override;
@@ -70,6 +70,18 @@ class LoopbackTransport final : public Transport, public PeerMemory {
     void expose(std::uint32_t sequence, const SharedBuffers& buffers) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
+
+    Board* board() override { return this; }
+    std::uint64_t bytes_max() const override { return kBoardBytes; }
+    bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override;
+    const std::byte* shared(const BoardTurn& turn, Rank peer) override;
+    void finish(std::uint64_t turn) override;
+    bool broken() const override { return false; }
+
+    /// The longest share, and how many turns a rank may be ahead of its peers: few, so that tests
+    /// have ranks that wait for room.
+    static constexpr std::uint64_t kBoardBytes = 8 << 10;
+    static constexpr std::size_t kBoardDepth = 4;
 
     /// Of each rank; touched only where it is used.
     static constexpr std::uint64_t kStagingBytes = 1 << 20;
@@ -106,6 +118,16 @@ class LoopbackTransport final : public Transport, public PeerMemory {
     };
     std::array<Exposed, 64> exposed_; // By sequence, as many as may be outstanding.
     std::unique_ptr<std::byte, FreeStaging> staging_;
+
+    struct Slot {
+        std::uint64_t after = 0; ///< One more than the turn that it holds; 0: none.
+        std::uint32_t sequence = 0;
+        std::uint16_t plan = 0;
+        std::vector<std::byte> bytes;
+        std::vector<bool> arrived; ///< By reader: what has been seen stays.
+    };
+    std::array<Slot, kBoardDepth> slots_; ///< The own board.
+    std::uint64_t done_ = 0;              ///< This rank looks at no earlier turn of others.
 };
 
 } // namespace ucg::transport

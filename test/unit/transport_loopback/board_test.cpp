@@ -1,0 +1,83 @@
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/loopback/loopback.hpp"
+
+namespace {
+
+using namespace ucg;
+using transport::Board;
+using transport::BoardTurn;
+using transport::Delivery;
+using transport::LoopbackFabric;
+using transport::LoopbackTransport;
+
+constexpr Rank kRanks = 3;
+constexpr std::uint64_t kDepth = LoopbackTransport::kBoardDepth;
+
+BoardTurn turn(std::uint64_t number) {
+    return {number, static_cast<std::uint32_t>(number + 3), 1};
+}
+
+Board& board(LoopbackFabric& fabric, Rank rank) {
+    return *fabric.transport(rank).board();
+}
+
+std::vector<std::byte> data_of(std::uint64_t number, Rank rank) {
+    return std::vector<std::byte>(number % 3 * 1000,
+                                  static_cast<std::byte>(number * 5 + static_cast<unsigned>(rank)));
+}
+
+/// The looks that it took to see a share; they are bounded by chance alone.
+unsigned looks_until_seen(LoopbackFabric& fabric, Rank reader, std::uint64_t number, Rank owner) {
+    unsigned looks = 1;
+    while (board(fabric, reader).shared(turn(number), owner) == nullptr && looks < 1000) {
+        ++looks;
+    }
+    return looks;
+}
+
+} // namespace
+
+TEST_CASE("transport/loopback: every reader sees what each rank shares, and keeps seeing it",
+          "[loopback][board]") {
+    const auto delivery = GENERATE(Delivery::immediate, Delivery::reordered, Delivery::synchronous);
+    LoopbackFabric fabric(kRanks, delivery, GENERATE(1U, 2U, 3U));
+    unsigned late = 0;
+    for (std::uint64_t number = 0; number < 20; ++number) {
+        for (Rank owner = 0; owner < kRanks; ++owner) {
+            const auto data = data_of(number, owner);
+            CHECK(board(fabric, (owner + 1) % kRanks).shared(turn(number), owner) == nullptr);
+            REQUIRE(board(fabric, owner).share(turn(number), data.data(), data.size()));
+            for (const Rank reader : {(owner + 1) % kRanks, (owner + 2) % kRanks}) {
+                const unsigned looks = looks_until_seen(fabric, reader, number, owner);
+                REQUIRE(looks < 1000);
+                late += looks > 1 ? 1 : 0;
+                const std::byte* seen = board(fabric, reader).shared(turn(number), owner);
+                REQUIRE(seen != nullptr);
+                CHECK(std::vector<std::byte>(seen, seen + data.size()) == data);
+            }
+        }
+        for (Rank rank = 0; rank < kRanks; ++rank) {
+            board(fabric, rank).finish(number + 1);
+        }
+    }
+    CHECK((late > 0) == (delivery != Delivery::immediate));
+}
+
+TEST_CASE("transport/loopback: a board has room again when the last peer is done",
+          "[loopback][board]") {
+    LoopbackFabric fabric(kRanks, Delivery::immediate);
+    Board& own = board(fabric, 1);
+    for (std::uint64_t number = 0; number < kDepth; ++number) {
+        CHECK(own.share(turn(number), nullptr, 0));
+    }
+    CHECK_FALSE(own.share(turn(kDepth), nullptr, 0));
+    board(fabric, 0).finish(2);
+    CHECK_FALSE(own.share(turn(kDepth), nullptr, 0));
+    CHECK(board(fabric, 2).shared(turn(0), 1) != nullptr);
+    board(fabric, 2).finish(1);
+    CHECK(own.share(turn(kDepth), nullptr, 0));
+    CHECK_FALSE(own.share(turn(kDepth + 1), nullptr, 0));
+    CHECK_FALSE(own.broken());
+}
