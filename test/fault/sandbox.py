@@ -95,12 +95,17 @@ def running(program):
     return found
 
 
+def await_none(found, seconds):
+    """Waits until found() finds nothing; tells what it still finds."""
+    end = time.monotonic() + seconds
+    while found() and time.monotonic() < end:
+        time.sleep(0.05)
+    return found()
+
+
 def await_quiet(seconds):
     """Waits until no process but this one is left; tells which are."""
-    end = time.monotonic() + seconds
-    while processes() and time.monotonic() < end:
-        time.sleep(0.05)
-    return processes()
+    return await_none(processes, seconds)
 
 
 def end_all():
