@@ -33,8 +33,8 @@ double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std:
 
 void gather_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice own,
                  const BlockMap& target, std::uint64_t block_bytes) {
-    if (gather_linear_ns(link, team.size(), block_bytes) <=
-        gather_binomial_ns(link, team.size(), block_bytes)) {
+    if (link.root_blocks_ns(team.size(), block_bytes, Root::receives) <=
+        binomial_blocks_ns(link, team.size(), block_bytes)) {
         gather_linear(builder, team, root, own, target);
     } else {
         gather_binomial(builder, team, root, own, target);
@@ -42,14 +42,14 @@ void gather_best(Builder& builder, const Team& team, const Link& link, Rank root
 }
 
 double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    return std::min(gather_linear_ns(link, count, block_bytes),
-                    gather_binomial_ns(link, count, block_bytes));
+    return std::min(link.root_blocks_ns(count, block_bytes, Root::receives),
+                    binomial_blocks_ns(link, count, block_bytes));
 }
 
 void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
                   const BlockMap& source, Slice own, std::uint64_t block_bytes) {
-    if (scatter_linear_ns(link, team.size(), block_bytes) <=
-        scatter_binomial_ns(link, team.size(), block_bytes)) {
+    if (link.root_blocks_ns(team.size(), block_bytes, Root::sends) <=
+        binomial_blocks_ns(link, team.size(), block_bytes)) {
         scatter_linear(builder, team, root, source, own);
     } else {
         scatter_binomial(builder, team, root, source, own);
@@ -57,8 +57,8 @@ void scatter_best(Builder& builder, const Team& team, const Link& link, Rank roo
 }
 
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    return std::min(scatter_linear_ns(link, count, block_bytes),
-                    scatter_binomial_ns(link, count, block_bytes));
+    return std::min(link.root_blocks_ns(count, block_bytes, Root::sends),
+                    binomial_blocks_ns(link, count, block_bytes));
 }
 
 BlockMap blocks_on_host(const Facts& facts, std::uint32_t host, const BlockMap& blocks) {

@@ -56,24 +56,27 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
 
 void gather_binomial(graph::Builder& builder, const Team& team, Rank root, graph::Slice own,
                      const BlockMap& target);
-double gather_binomial_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
 /// Other members than the root do not look at `target`.
 void gather_linear(graph::Builder& builder, const Team& team, Rank root, graph::Slice own,
                    const BlockMap& target);
-double gather_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
 // Scatter of the root's `source` to each member's `own`, which is empty at a root that keeps its
 // block where it is. Other members look at the lengths in `source` only.
 
 void scatter_binomial(graph::Builder& builder, const Team& team, Rank root, const BlockMap& source,
                       graph::Slice own);
-double scatter_binomial_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
 /// Other members than the root do not look at `source`.
 void scatter_linear(graph::Builder& builder, const Team& team, Rank root, const BlockMap& source,
                     graph::Slice own);
-double scatter_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes);
+
+// What gathers and scatters cost alike: of a team, where a linear one is Link::root_blocks_ns(),
+// and of all ranks, which may share processors.
+
+double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes);
+double binomial_blocks_ns(const Facts& facts, const graph::Request& request);
+double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 
 // Reduce-scatter: block i of all members' `source`, combined, to member i's `target`, which may
 // overlap `source`. Blocks lie end to end.

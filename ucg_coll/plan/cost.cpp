@@ -93,6 +93,9 @@ double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
 
 /// By single copies every rank copies its own block while the root, with its own copied, helps.
 double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
+    if (count == 1) {
+        return copy_ns(block_bytes);
+    }
     if (!single_copy(block_bytes) || !senders_help_) {
         // Who receives a single copy makes it: a root that scatters has only announced it.
         const bool announces = single_copy(block_bytes) && root == Root::sends;

@@ -44,7 +44,8 @@ class Link {
     double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
     /// The same of bytes that the sender has only just received or computed, and its cache holds.
     double passing_on_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
-    /// A root has a message to or from each of `count` - 1 others, and copies a block of its own.
+    /// A root has a message to or from each of `count` - 1 others, and copies a block of its own:
+    /// a linear gather or scatter.
     double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;

@@ -14,17 +14,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = unshared_link(facts);
-    const Rank count = request.rank_count;
-    const double span_ns = gather_binomial_ns(link, count, request.bytes);
-    const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
-    return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
-        // At each level half of all blocks move.
-        return tree_depth(count, 2) * work.link().message_ns(all_bytes / 2) / count;
-    });
-}
-
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     static_cast<void>(facts);
     Builder builder(request, rank, kGatherBinomial.name);
@@ -77,7 +66,7 @@ void gather_binomial(Builder& builder, const Team& team, Rank root, Slice own,
     builder.send(team.rank(tree.parent()), collected);
 }
 
-double gather_binomial_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     const auto ranks = static_cast<std::uint64_t>(count);
     double ns = link.copy_ns(block_bytes);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
@@ -86,12 +75,23 @@ double gather_binomial_ns(const Link& link, Rank count, std::uint64_t block_byte
     return ns;
 }
 
+double binomial_blocks_ns(const Facts& facts, const graph::Request& request) {
+    const Link link = unshared_link(facts);
+    const Rank count = request.rank_count;
+    const double span_ns = binomial_blocks_ns(link, count, request.bytes);
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
+    return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
+        // At each level half of all blocks move.
+        return tree_depth(count, 2) * work.link().message_ns(all_bytes / 2) / count;
+    });
+}
+
 const Algorithm kGatherBinomial = {
     .name = "binomial",
     .collective = graph::Collective::gather,
     .summary = "up a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
     .eligible = serves_all,
-    .cost_ns = cost_ns,
+    .cost_ns = binomial_blocks_ns,
     .build = build,
 };
 

@@ -9,14 +9,7 @@ namespace {
 using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = unshared_link(facts);
-    const Rank count = request.rank_count;
-    const std::uint64_t block = uniform_bytes(request);
-    const double span_ns = gather_linear_ns(link, count, block);
-    return crowded_ns(facts, link, 3 * block, span_ns, [&](const Work& work) {
-        return work.link().copy_ns(block) / count +
-               all_but_one(count) * work.link().message_ns(block);
-    });
+    return linear_blocks_ns(facts, request, Root::receives);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -45,11 +38,15 @@ void gather_linear(Builder& builder, const Team& team, Rank root, graph::Slice o
     builder.copy(own, target.block(root));
 }
 
-double gather_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    if (count == 1) {
-        return link.copy_ns(block_bytes);
-    }
-    return link.root_blocks_ns(count, block_bytes, Root::receives);
+double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root root) {
+    const Link link = unshared_link(facts);
+    const Rank count = request.rank_count;
+    const std::uint64_t block = uniform_bytes(request);
+    const double span_ns = link.root_blocks_ns(count, block, root);
+    return crowded_ns(facts, link, 3 * block, span_ns, [&](const Work& work) {
+        return work.link().copy_ns(block) / count +
+               all_but_one(count) * work.link().message_ns(block);
+    });
 }
 
 const Algorithm kGatherLinear = {

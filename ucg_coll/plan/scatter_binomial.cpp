@@ -1,11 +1,8 @@
 // Binomial scatter: each member receives the blocks of its subtree in one message and passes on
 // what is not its own, largest part first. ceil(log2 P) rounds. Thakur, Rabenseifner, Gropp,
 // "Optimization of collective communication operations in MPICH", 2005.
-#include <algorithm>
-
 #include "ucg_coll/plan/binomial.hpp"
 #include "ucg_coll/plan/block_pieces.hpp"
-#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -13,17 +10,6 @@ namespace {
 
 using graph::Builder;
 using graph::Slice;
-
-double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = unshared_link(facts);
-    const Rank count = request.rank_count;
-    const double span_ns = scatter_binomial_ns(link, count, request.bytes);
-    const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
-    return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
-        // At each level half of all blocks move.
-        return tree_depth(count, 2) * work.link().message_ns(all_bytes / 2) / count;
-    });
-}
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     static_cast<void>(facts);
@@ -70,21 +56,12 @@ void scatter_binomial(Builder& builder, const Team& team, Rank root, const Block
     builder.copy(part(received, 0, own.length), own);
 }
 
-double scatter_binomial_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    const auto ranks = static_cast<std::uint64_t>(count);
-    double ns = link.copy_ns(block_bytes);
-    for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
-        ns += link.message_ns(std::min(distance, ranks - distance) * block_bytes, Sender::waits);
-    }
-    return ns;
-}
-
 const Algorithm kScatterBinomial = {
     .name = "binomial",
     .collective = graph::Collective::scatter,
     .summary = "down a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
     .eligible = serves_all,
-    .cost_ns = cost_ns,
+    .cost_ns = binomial_blocks_ns,
     .build = build,
 };
 

@@ -1,6 +1,5 @@
 // Linear scatter: the root sends every block to its owner, a window of messages at a time.
 #include "ucg_coll/plan/block_pieces.hpp"
-#include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -9,14 +8,7 @@ namespace {
 using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = unshared_link(facts);
-    const Rank count = request.rank_count;
-    const std::uint64_t block = uniform_bytes(request);
-    const double span_ns = scatter_linear_ns(link, count, block);
-    return crowded_ns(facts, link, 3 * block, span_ns, [&](const Work& work) {
-        return work.link().copy_ns(block) / count +
-               all_but_one(count) * work.link().message_ns(block);
-    });
+    return linear_blocks_ns(facts, request, Root::sends);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -45,13 +37,6 @@ void scatter_linear(Builder& builder, const Team& team, Rank root, const BlockMa
     if (own.length > 0) {
         builder.copy(source.block(root), own);
     }
-}
-
-double scatter_linear_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    if (count == 1) {
-        return link.copy_ns(block_bytes);
-    }
-    return link.root_blocks_ns(count, block_bytes, Root::sends);
 }
 
 const Algorithm kScatterLinear = {
