@@ -24,10 +24,21 @@ struct Pair {
 
     transport::ShmTransport& sender() { return *group.transports[0]; }
     transport::ShmTransport& receiver() { return *group.transports[1]; }
-    bool kernel_copies() const { return group.transports[1]->single_copy_peers() == 1; }
 
     ShmGroup group;
 };
+
+bool kernel_copies(const ShmGroup& group) {
+    return group.transports[1]->single_copy_peers() + 1 == group.transports.size();
+}
+
+/// Says that there is nothing to test where the kernel copies nothing.
+bool kernel_refuses(const ShmGroup& group) {
+    if (!kernel_copies(group)) {
+        WARN("this kernel refuses process_vm_readv");
+    }
+    return !kernel_copies(group);
+}
 
 std::vector<std::byte> numbered(std::uint64_t bytes) {
     std::vector<std::byte> data(bytes);
@@ -41,6 +52,21 @@ void exhaust(transport::Transport& rank) {
     while (rank.progress() > 0) {
     }
 }
+
+/// Two ranks, and a message from the first to the second; nothing is posted yet.
+struct Transfer : Pair {
+    explicit Transfer(const ShmOptions& options = {}) : Pair(options) {}
+
+    void post() {
+        sender().post({&send, 1});
+        receiver().post({&recv, 1});
+    }
+
+    std::vector<std::byte> source = numbered(kBytes);
+    std::vector<std::byte> target = test::filled(kBytes, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message recv = message(kRecv, 0, target, 0);
+};
 
 /// Two ranks, each with a message for the other; nothing is posted yet.
 struct Exchange {
@@ -70,49 +96,40 @@ struct Exchange {
 } // namespace
 
 TEST_CASE("transport/shm: a sender copies all of what its receiver leaves to it", "[ranks][shm]") {
-    Pair pair;
-    if (!pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    Transfer transfer;
+    if (kernel_refuses(transfer.group)) {
         return;
     }
-    auto source = numbered(kBytes);
-    auto target = test::filled(kBytes, 0);
-    Message send = message(kSend, 1, source, 0);
-    Message recv = message(kRecv, 0, target, 0);
-    pair.sender().post({&send, 1});
-    CHECK(pair.sender().progress() == 0); // Not before the receiver has said where to.
-    pair.receiver().post({&recv, 1});
-    CHECK(recv.state == MessageState::posted);
-    exhaust(pair.sender());
-    CHECK(target == source);
-    CHECK(send.state == MessageState::posted); // The receiver says when it is over.
-    exhaust(pair.receiver());
-    CHECK(recv.state == MessageState::done);
-    exhaust(pair.sender());
-    CHECK(send.state == MessageState::done);
+    transfer.sender().post({&transfer.send, 1});
+    CHECK(transfer.sender().progress() == 0); // Not before the receiver has said where to.
+    transfer.receiver().post({&transfer.recv, 1});
+    CHECK(transfer.recv.state == MessageState::posted);
+    exhaust(transfer.sender());
+    CHECK(transfer.target == transfer.source);
+    CHECK(transfer.send.state == MessageState::posted); // The receiver says when it is over.
+    exhaust(transfer.receiver());
+    CHECK(transfer.recv.state == MessageState::done);
+    exhaust(transfer.sender());
+    CHECK(transfer.send.state == MessageState::done);
 }
 
 TEST_CASE("transport/shm: a receiver copies all of what a busy sender leaves to it",
           "[ranks][shm]") {
     ShmOptions options;
     options.senders_help = GENERATE(false, true);
-    Pair pair(options);
-    auto source = numbered(kBytes);
-    auto target = test::filled(kBytes, 0);
-    Message send = message(kSend, 1, source, 0);
-    Message recv = message(kRecv, 0, target, 0);
-    pair.receiver().post({&recv, 1});
-    pair.sender().post({&send, 1});
-    if (pair.kernel_copies()) {
-        exhaust(pair.receiver());
-        CHECK(recv.state == MessageState::done);
+    Transfer transfer(options);
+    transfer.receiver().post({&transfer.recv, 1});
+    transfer.sender().post({&transfer.send, 1});
+    if (kernel_copies(transfer.group)) {
+        exhaust(transfer.receiver());
+        CHECK(transfer.recv.state == MessageState::done);
     }
     for (int i = 0; i < 200; ++i) {
-        pair.sender().progress();
-        pair.receiver().progress();
+        transfer.sender().progress();
+        transfer.receiver().progress();
     }
-    CHECK(target == source);
-    CHECK(send.state == MessageState::done);
+    CHECK(transfer.target == transfer.source);
+    CHECK(transfer.send.state == MessageState::done);
 }
 
 TEST_CASE("transport/shm: ends that take turns copy each byte once, message after message",
@@ -140,27 +157,20 @@ TEST_CASE("transport/shm: ends that take turns copy each byte once, message afte
 
 TEST_CASE("transport/shm: what is worked on next is brought by the receiver alone",
           "[ranks][shm]") {
-    Pair pair;
-    if (!pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    Transfer transfer;
+    if (kernel_refuses(transfer.group)) {
         return;
     }
-    auto source = numbered(kBytes);
-    auto target = test::filled(kBytes, 0);
-    Message send = message(kSend, 1, source, 0);
-    Message recv = message(kRecv, 0, target, 0);
-    recv.worked_on = true;
-    pair.sender().post({&send, 1});
-    pair.receiver().post({&recv, 1});
-    CHECK(recv.state == MessageState::done); // It was not opened for the sender.
-    CHECK(target == source);
+    transfer.recv.worked_on = true;
+    transfer.post();
+    CHECK(transfer.recv.state == MessageState::done); // It was not opened for the sender.
+    CHECK(transfer.target == transfer.source);
 }
 
 TEST_CASE("transport/shm: what two ranks exchange its senders copy, each in one piece",
           "[ranks][shm]") {
     Exchange exchange;
-    if (!exchange.pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    if (kernel_refuses(exchange.pair.group)) {
         return;
     }
     transport::ShmTransport& first = exchange.pair.sender();
@@ -180,8 +190,7 @@ TEST_CASE("transport/shm: what two ranks exchange its senders copy, each in one 
 TEST_CASE("transport/shm: a rank that sends and does not say where to is not awaited for ever",
           "[ranks][shm]") {
     Exchange exchange;
-    if (!exchange.pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    if (kernel_refuses(exchange.pair.group)) {
         return;
     }
     transport::ShmTransport& first = exchange.pair.sender();
@@ -204,7 +213,7 @@ TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {
     ShmOptions options;
     options.single_copy_bytes_min = ~std::uint64_t{0};
     Pair pair(options);
-    REQUIRE_FALSE(pair.kernel_copies());
+    REQUIRE_FALSE(kernel_copies(pair.group));
     auto from = pair.group.heaps[0]->lease(kBytes);
     auto to = pair.group.heaps[1]->lease(kBytes);
     REQUIRE(from.ok());
@@ -229,83 +238,66 @@ TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {
 }
 
 TEST_CASE("transport/shm: a target that nobody can write fails the receiver", "[ranks][shm]") {
-    Pair pair;
-    if (!pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    Transfer transfer;
+    if (kernel_refuses(transfer.group)) {
         return;
     }
-    auto source = numbered(kBytes);
     void* hole = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(hole != MAP_FAILED);
-    Message send = message(kSend, 1, source, 0);
-    Message recv = message(kRecv, 0, source, 0);
-    recv.data = static_cast<std::byte*>(hole);
-    pair.sender().post({&send, 1});
-    pair.receiver().post({&recv, 1});
-    CHECK(pair.sender().progress() == 1); // It tried, and has told.
-    exhaust(pair.receiver());
-    CHECK(recv.state == MessageState::failed);
-    CHECK(pair.receiver().status().code() == Code::io_error);
-    CHECK(pair.sender().progress() == 0); // Nothing more is to be had.
+    transfer.recv.data = static_cast<std::byte*>(hole);
+    transfer.post();
+    CHECK(transfer.sender().progress() == 1); // It tried, and has told.
+    exhaust(transfer.receiver());
+    CHECK(transfer.recv.state == MessageState::failed);
+    CHECK(transfer.receiver().status().code() == Code::io_error);
+    CHECK(transfer.sender().progress() == 0); // Nothing more is to be had.
     ::munmap(hole, kBytes);
 }
 
 TEST_CASE("transport/shm: what its sender could not write the receiver copies itself",
           "[ranks][shm]") {
-    Pair pair;
-    if (!pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    Transfer transfer;
+    if (kernel_refuses(transfer.group)) {
         return;
     }
-    auto source = numbered(kBytes);
     constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
     void* memory = ::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(memory != MAP_FAILED);
-    Message send = message(kSend, 1, source, 0);
-    Message recv = message(kRecv, 0, source, 0);
-    recv.data = static_cast<std::byte*>(memory);
-    pair.sender().post({&send, 1});
-    pair.receiver().post({&recv, 1});
-    CHECK(pair.sender().progress() == 1); // In vain.
+    transfer.recv.data = static_cast<std::byte*>(memory);
+    transfer.post();
+    CHECK(transfer.sender().progress() == 1); // In vain.
     REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
-    CHECK(pair.sender().progress() == 0); // It does not try again.
-    exhaust(pair.receiver());
-    exhaust(pair.sender());
-    CHECK(recv.state == MessageState::done);
-    CHECK(send.state == MessageState::done);
-    CHECK(std::memcmp(memory, source.data(), kBytes) == 0);
+    CHECK(transfer.sender().progress() == 0); // It does not try again.
+    exhaust(transfer.receiver());
+    exhaust(transfer.sender());
+    CHECK(transfer.recv.state == MessageState::done);
+    CHECK(transfer.send.state == MessageState::done);
+    CHECK(std::memcmp(memory, transfer.source.data(), kBytes) == 0);
     ::munmap(memory, kMapped);
 }
 
 TEST_CASE("transport/shm: after another transport's failure no sender writes to the caller",
           "[ranks][shm]") {
-    Pair pair;
-    if (!pair.kernel_copies()) {
-        WARN("this kernel refuses process_vm_readv");
+    Transfer transfer;
+    if (kernel_refuses(transfer.group)) {
         return;
     }
-    auto source = numbered(kBytes);
-    auto target = test::filled(kBytes, 0);
-    Message send = message(kSend, 1, source, 0);
-    Message recv = message(kRecv, 0, target, 0);
-    pair.sender().post({&send, 1});
-    pair.receiver().post({&recv, 1});
-    pair.sender().progress();
-    pair.receiver().abandon();
-    CHECK(recv.state == MessageState::failed);
-    const auto left = target;
-    CHECK(pair.sender().progress() == 0);
-    CHECK(target == left);
-    Message late = message(kRecv, 0, target, 1);
-    pair.receiver().post({&late, 1});
+    transfer.post();
+    transfer.sender().progress();
+    transfer.receiver().abandon();
+    CHECK(transfer.recv.state == MessageState::failed);
+    const auto left = transfer.target;
+    CHECK(transfer.sender().progress() == 0);
+    CHECK(transfer.target == left);
+    Message late = message(kRecv, 0, transfer.target, 1);
+    transfer.receiver().post({&late, 1});
     CHECK(late.state == MessageState::failed);
 }
 
 TEST_CASE("transport/shm: a receiver that fails for another reason takes its memory back",
           "[ranks][shm]") {
     ShmGroup group(test::first_ranks(3), {});
-    if (group.transports[1]->single_copy_peers() != 2) {
-        WARN("this kernel refuses process_vm_readv");
+    if (kernel_refuses(group)) {
         return;
     }
     auto source = numbered(kBytes);
