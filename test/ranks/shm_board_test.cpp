@@ -1,13 +1,14 @@
 // Boards of the shared-memory transport: what the ranks of a group share by them, and how ranks
-// that run different collectives learn of it. Ranks are this thread, or threads of this process.
+// that run different collectives learn of it. Ranks are all in this thread, or processes.
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "test/ranks/shm_group.hpp"
+#include "test/support/fork_ranks.hpp"
 
 namespace {
 
@@ -247,5 +248,116 @@ TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagre
         group.transports[0]->post({&late, 1});
         CHECK(group.transports[1]->progress() == 1);
         CHECK(target == data);
+    }
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// One process of a group that waits for boards alone, asleep.
+class Sleepy {
+  public:
+    Sleepy(const test::ForkedRank& rank, std::uint64_t seed) : rank_(rank), seed_(seed) {
+        ShmOptions options;
+        options.board_depth = 4;
+        options.board_bytes_max = 256;
+        heap_ = shm::Heap::create({std::uint64_t{1} << 26}).value();
+        const auto ranks = first_ranks(static_cast<Rank>(rank.size()));
+        transport_ = ShmTransport::create(*heap_, ranks, rank.rank(), options).value();
+        const transport::ShmAddress mine = transport_->address();
+        std::vector<transport::ShmAddress> all;
+        for (const std::string& text :
+             rank.exchange({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
+            std::memcpy(&all.emplace_back(), text.data(), sizeof(mine));
+        }
+        connected_ = transport_->connect(all).ok();
+    }
+
+    std::string run(std::uint64_t turns) {
+        std::string error = connected_ ? "" : "not connected";
+        for (std::uint64_t number = 0; number < turns && error.empty(); ++number) {
+            error = take_turn(number);
+            transport_->finish(number + 1);
+        }
+        rank_.barrier();
+        return error;
+    }
+
+  private:
+    /// All ranks now and then; else one for a while, which gets ahead of those that only read.
+    bool shares(std::uint64_t number, Rank rank) const {
+        return (number + seed_) % 8 == 0 ||
+               (number / 64) % static_cast<std::uint64_t>(rank_.size()) ==
+                   static_cast<std::uint64_t>(rank);
+    }
+    static std::vector<std::byte> data(std::uint64_t number, Rank rank) {
+        return filled(number * 11 % 257, static_cast<int>(number * 3) + rank);
+    }
+
+    std::string take_turn(std::uint64_t number) {
+        const auto mine = data(number, rank_.rank());
+        if (shares(number, rank_.rank()) &&
+            !await([&] { return transport_->share(turn(number), mine.data(), mine.size()); })) {
+            return "slept too long for room";
+        }
+        for (Rank peer = 0; peer < rank_.size(); ++peer) {
+            if (peer == rank_.rank() || !shares(number, peer)) {
+                continue;
+            }
+            const std::byte* seen = nullptr;
+            if (!await(
+                    [&] { return (seen = transport_->shared(turn(number), peer)) != nullptr; })) {
+                return "slept too long for a share";
+            }
+            const auto wanted = data(number, peer);
+            if (bytes_at(seen, wanted.size()) != wanted) {
+                return "read something else";
+            }
+        }
+        return {};
+    }
+
+    /// Sleeps until it is so; false if a nap ended by the clock.
+    template <typename Condition>
+    bool await(Condition condition) {
+        shm::Sleeper& sleeper = *heap_->sleeper().value();
+        while (!condition()) {
+            announced_ = sleeper.announce(
+                transport_->stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
+            if (condition()) {
+                break;
+            }
+            sleeper.nap(announced_, 10s);
+            if (sleeper.counts().timed_out > 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    const test::ForkedRank& rank_;
+    std::uint64_t seed_;
+    std::unique_ptr<shm::Heap> heap_;
+    std::unique_ptr<ShmTransport> transport_;
+    bool connected_ = false;
+    std::uint32_t announced_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("transport/shm: processes asleep are woken for shares and for room",
+          "[ranks][shm][board]") {
+    if (!shm::fences_peers()) {
+        return; // Then a nap may end by the clock.
+    }
+    const int size = GENERATE(2, 3, 4);
+    const std::uint64_t seed = GENERATE(0U, 1U);
+    CAPTURE(size, seed);
+    const auto results = test::fork_ranks(
+        size, 60s, [&](const test::ForkedRank& rank) { return Sleepy(rank, seed).run(2000); });
+    for (const test::RankResult& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
     }
 }
