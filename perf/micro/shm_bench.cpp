@@ -3,6 +3,8 @@
 //
 //   line        bare ping-pong of one cache line: the floor of any message
 //   message     ping-pong of messages of 0 B .. 1 MiB through transport/shm
+//   exchange    both send such a message and wait for the other's, which take the same time
+//   board       the same by what each shares on its board
 //   memcpy      one process copying as many bytes between two buffers of its own
 //
 // Options: --smoke (a few iterations, to see that it runs), --variants (several ring shapes and
@@ -125,6 +127,36 @@ class Side {
         return static_cast<double>(now_ns() - start) / static_cast<double>(2 * iterations);
     }
 
+    double exchange(std::uint64_t bytes, std::uint64_t iterations) {
+        ShmTransport& transport = *transports_.front();
+        std::array<Message, 2> both;
+        name(both[0], transport::Direction::send, buffer_, bytes);
+        name(both[1], transport::Direction::recv, other_, bytes);
+        const std::uint64_t start = now_ns();
+        for (std::uint64_t i = 0; i < iterations; ++i) {
+            transport.post(both);
+            await([&] {
+                return both[0].state == MessageState::done && both[1].state == MessageState::done;
+            });
+        }
+        return static_cast<double>(now_ns() - start) / static_cast<double>(iterations);
+    }
+
+    double board(std::uint64_t bytes, std::uint64_t iterations) {
+        transport::Board& own = *transports_.front()->board();
+        const std::uint64_t start = now_ns();
+        for (std::uint64_t i = 0; i < iterations; ++i, ++turn_) {
+            const transport::BoardTurn turn = {turn_, static_cast<std::uint32_t>(turn_), 1};
+            await([&] { return own.share(turn, buffer_.data(), bytes); });
+            const std::byte* seen = nullptr;
+            await([&] { return (seen = own.shared(turn, 1 - index_)) != nullptr; });
+            std::memcpy(other_.data(), seen, bytes);
+            own.finish(turn_ + 1);
+        }
+        return static_cast<double>(now_ns() - start) / static_cast<double>(iterations);
+    }
+    std::uint64_t board_bytes() const { return transports_.front()->bytes_max(); }
+
     double line(std::uint64_t iterations) {
         const std::uint64_t start = now_ns();
         for (std::uint64_t i = 0; i < iterations; ++i) {
@@ -160,6 +192,26 @@ class Side {
         }
     }
 
+    /// In place: a message that was copied whole just before its post makes that wait.
+    void name(Message& message, transport::Direction direction, std::vector<std::byte>& data,
+              std::uint64_t bytes) const {
+        message.data = data.data();
+        message.bytes = bytes;
+        message.peer = 1 - index_;
+        message.direction = direction;
+    }
+
+    /// Makes progress of the first transport until it is so.
+    template <typename Condition>
+    void await(Condition condition) {
+        waiter_.reset();
+        while (!condition()) {
+            if (transports_.front()->progress() == 0) {
+                waiter_.idle();
+            }
+        }
+    }
+
     void await_line() {
         waiter_.reset();
         while (board_.line.load(std::memory_order_acquire) != line_base_) {
@@ -169,10 +221,7 @@ class Side {
 
     void move(transport::Transport& transport, transport::Direction direction,
               std::uint64_t bytes) {
-        message_.data = buffer_.data();
-        message_.bytes = bytes;
-        message_.peer = 1 - index_;
-        message_.direction = direction;
+        name(message_, direction, buffer_, bytes);
         transport.post({&message_, 1});
         waiter_.reset();
         while (message_.state == MessageState::posted) {
@@ -191,6 +240,7 @@ class Side {
     std::vector<std::unique_ptr<ShmTransport>> transports_;
     Message message_;
     std::uint64_t line_base_ = 0;
+    std::uint64_t turn_ = 0;
 };
 
 void bind_to(std::uint32_t cpu) {
@@ -232,6 +282,10 @@ std::vector<Row> measure(Side& side, const Settings& settings, const std::vector
             record("memcpy", bytes, side.copy(bytes, iterations));
             for (std::size_t v = 0; v < all.size(); ++v) {
                 record("message " + all[v].name, bytes, side.message(v, bytes, iterations));
+            }
+            record("exchange", bytes, side.exchange(bytes, iterations));
+            if (bytes <= side.board_bytes()) {
+                record("board", bytes, side.board(bytes, iterations));
             }
         }
     }
