@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the model of the doorbell with spin: it holds, and each of its broken variants fails.
+"""Checks the models of shm/model with spin: each holds, and each of its broken variants fails.
 
-usage: model_test.py MODEL      exit status: 0 all as it must be, 1 not, 77 spin is not installed
+usage: model_test.py MODEL...      exit status: 0 all as it must be, 1 not, 77 spin is not installed
 """
 
 import pathlib
@@ -17,8 +17,12 @@ PAIR = ["-DMESSAGES=3"]
 DEEP = ["-DMESSAGES=5", "-DSLOTS=2"]
 THREADS = ["-DTHREADS", "-DMESSAGES=1"]
 
-# Definitions, must it hold, and is "everybody finishes" checked as well as "nobody is stuck"?
-CASES = [
+SHARERS_LAG = ["-DSHARERS=3", "-DWINDOW=2"]
+ALL_SHARE = ["-DSHARERS=7", "-DDEPTH=2", "-DBATCH=1", "-DWINDOW=2"]
+
+# By model: definitions, must it hold, and is "everybody finishes" checked as well as "nobody is
+# stuck"?
+DOORBELL = [
     (PAIR, True, True),
     (DEEP, True, False),
     (THREADS, True, False),
@@ -29,6 +33,19 @@ CASES = [
     (THREADS + ["-DNO_FENCE"], False, False),
     (THREADS + ["-DWAKE_ONE"], False, False),
 ]
+BOARD = [
+    ([], True, False),
+    (SHARERS_LAG, True, False),
+    (ALL_SHARE, True, False),
+    (["-DWINDOW=2", "-DBATCH=4"], True, False),
+    (["-DRANKS=2", "-DSHARERS=3", "-DWINDOW=2", "-DBATCH=4"], True, False),
+    (["-DROOM_TOO_MUCH"], False, False),
+    (ALL_SHARE + ["-DROOM_TOO_MUCH"], False, False),
+    (["-DONE_PEER"], False, False),
+    (["-DDONE_EARLY"], False, False),
+    (["-DBATCH=5"], False, False),
+]
+CASES = {"doorbell": DOORBELL, "board": BOARD}
 
 
 def run(command, folder):
@@ -62,7 +79,7 @@ def check(model, case, folder):
     if finishes:
         fair = verifier(model, defines, ["-DNFAIR=3"], folder)
         right = right and holds(fair, ["-a", "-f"], folder) == expected
-    print(f"{'ok    ' if right else 'FAILED'} {' '.join(defines)}: must "
+    print(f"{'ok    ' if right else 'FAILED'} {pathlib.Path(model).stem} {' '.join(defines)}: must "
           f"{'hold' if expected else 'fail'}")
     return right
 
@@ -71,9 +88,10 @@ def main():
     if shutil.which("spin") is None or shutil.which("cc") is None:
         print("skipped: spin or cc is not installed")
         return 77
-    model = str(pathlib.Path(sys.argv[1]).resolve())
+    models = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as folder:
-        return 0 if all([check(model, case, pathlib.Path(folder)) for case in CASES]) else 1
+        return 0 if all([check(str(model), case, pathlib.Path(folder))
+                         for model in models for case in CASES[model.stem]]) else 1
 
 
 if __name__ == "__main__":
