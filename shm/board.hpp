@@ -87,11 +87,6 @@ class BoardWriter {
         slot.bytes = bytes;
         slot.stamp.store(stamp, std::memory_order_relaxed);
         slot.turn.store(turn + 1, std::memory_order_release);
-        // The readers' caches hold the next line since it was last written: it comes here, unless
-        // one of them may still read it, while this turn is worked on.
-        if (fits(turn + 1, done_by_all_)) {
-            prefetch_for_write(&slots_[(turn + 1) & (shape_.depth - 1)]);
-        }
     }
 
     /// The owner looks at no turn below `turn` any more; rises. True if peers can see more of that
