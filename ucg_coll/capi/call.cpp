@@ -1,6 +1,7 @@
 #include "ucg_coll/capi/call.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "ucg_coll/engine/operators.hpp"
@@ -16,8 +17,46 @@ static_assert(std::size(kElementBytes) == UCG_DT_LAST);
 static_assert(static_cast<int>(Collective::exscan) == UCG_COLL_EXSCAN);
 static_assert(static_cast<int>(Collective::alltoallv) == UCG_COLL_ALLTOALLV);
 
+bool ints_given(const ucg_coll_params_t& params) {
+    return (params.field_mask & UCG_COLL_PARAM_FIELD_INT_VECTORS) != 0;
+}
+
 bool vectors_given(const ucg_coll_params_t& params) {
-    return (params.field_mask & UCG_COLL_PARAM_FIELD_VECTORS) != 0;
+    return ints_given(params) || (params.field_mask & UCG_COLL_PARAM_FIELD_VECTORS) != 0;
+}
+
+/// One vector of a call, in whichever of the two widths. Null: not given.
+struct GivenVector {
+    const void* data;
+    bool ints;
+
+    /// Counts are not negative: check_counts().
+    std::int64_t operator[](Rank i) const {
+        return ints ? static_cast<const int*>(data)[i] : static_cast<const std::int64_t*>(data)[i];
+    }
+};
+
+/// Where the blocks of one side of a call are.
+struct GivenBlocks {
+    GivenVector counts;
+    GivenVector displs;
+
+    std::uint64_t count(Rank i) const { return static_cast<std::uint64_t>(counts[i]); }
+};
+
+GivenBlocks send_blocks(const ucg_coll_params_t& params) {
+    if (ints_given(params)) {
+        return {{params.int_send_counts, true}, {params.int_send_displs, true}};
+    }
+    return {{params.send_counts, false}, {params.send_displs, false}};
+}
+
+GivenBlocks receive_blocks(const ucg_coll_params_t& params, const VectorUse& use) {
+    if (ints_given(params)) {
+        return {{params.int_recv_counts, true},
+                {use.offsets ? params.int_recv_displs : nullptr, true}};
+    }
+    return {{params.recv_counts, false}, {use.offsets ? params.recv_displs : nullptr, false}};
 }
 
 Status check_reduction(const ucg_coll_params_t& params) {
@@ -50,47 +89,28 @@ Status check_reduction(const ucg_coll_params_t& params) {
 
 /// Blocks from C's counts and displacements. Offsets are made non-negative by moving the base,
 /// which `lowest` (in elements) tells.
-graph::Blocks blocks_of(const std::uint64_t* counts, const std::int64_t* displs,
-                        std::uint64_t element_bytes, std::int64_t lowest, Rank rank_count) {
+graph::Blocks blocks_of(const GivenBlocks& given, std::uint64_t element_bytes, std::int64_t lowest,
+                        Rank rank_count) {
     graph::Blocks blocks;
     for (Rank i = 0; i < rank_count; ++i) {
+        const std::uint64_t count = given.count(i);
         const auto displacement =
-            displs == nullptr ? 0 : static_cast<std::uint64_t>(displs[i] - lowest);
-        blocks.bytes.push_back(checked_multiply(counts[i], element_bytes));
-        blocks.offsets.push_back(counts[i] == 0 ? 0
-                                                : checked_multiply(displacement, element_bytes));
+            given.displs.data == nullptr ? 0 : static_cast<std::uint64_t>(given.displs[i] - lowest);
+        blocks.bytes.push_back(checked_multiply(count, element_bytes));
+        blocks.offsets.push_back(count == 0 ? 0 : checked_multiply(displacement, element_bytes));
     }
     return blocks;
 }
 
 /// The lowest displacement of a block that is not empty; 0 if there is none.
-std::int64_t lowest_displacement(const std::uint64_t* counts, const std::int64_t* displs,
-                                 Rank rank_count) {
+std::int64_t lowest_displacement(const GivenBlocks& given, Rank rank_count) {
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-    for (Rank i = 0; displs != nullptr && i < rank_count; ++i) {
-        if (counts[i] > 0) {
-            lowest = std::min(lowest, displs[i]);
+    for (Rank i = 0; given.displs.data != nullptr && i < rank_count; ++i) {
+        if (given.count(i) > 0) {
+            lowest = std::min(lowest, given.displs[i]);
         }
     }
     return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
-}
-
-/// Are these the blocks that blocks_of() makes? Products that wrap are of no known call's.
-bool blocks_equal(const graph::Blocks& blocks, const std::uint64_t* counts,
-                  const std::int64_t* displs, std::uint64_t element_bytes, std::int64_t lowest) {
-    for (std::size_t i = 0; i < blocks.bytes.size(); ++i) {
-        std::int64_t displacement = 0;
-        std::uint64_t bytes = 0;
-        std::uint64_t offset = 0;
-        const bool placed = displs != nullptr && counts[i] != 0;
-        if ((placed && __builtin_sub_overflow(displs[i], lowest, &displacement)) ||
-            __builtin_mul_overflow(counts[i], element_bytes, &bytes) ||
-            __builtin_mul_overflow(displacement, element_bytes, &offset) ||
-            blocks.bytes[i] != bytes || blocks.offsets[i] != offset) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /// Which vectors a call brings on this rank; where they begin is not looked at.
@@ -113,24 +133,47 @@ VectorUse vector_use(const CallKey& key, Rank rank) {
     return use;
 }
 
-bool vectors_missing(const ucg_coll_params_t& params, const VectorUse& use) {
-    return (use.send && (params.send_counts == nullptr || params.send_displs == nullptr)) ||
-           (use.receive &&
-            (params.recv_counts == nullptr || (use.offsets && params.recv_displs == nullptr)));
+bool vectors_missing(const GivenBlocks& given, bool offsets) {
+    return given.counts.data == nullptr || (offsets && given.displs.data == nullptr);
 }
 
-Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank rank) {
+bool negative_count(const GivenBlocks& given, Rank rank_count) {
+    for (Rank i = 0; given.counts.ints && i < rank_count; ++i) {
+        if (given.counts[i] < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Status check_blocks(const GivenBlocks& given, bool offsets, Collective collective,
+                    Rank rank_count) {
+    if (vectors_missing(given, offsets)) {
+        return failure(Code::invalid_argument, "{}: a vector of counts or displacements is NULL",
+                       graph::name(collective));
+    }
+    if (negative_count(given, rank_count)) {
+        return failure(Code::invalid_argument, "{}: a count is negative", graph::name(collective));
+    }
+    return {};
+}
+
+Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
+                     Rank rank_count) {
     const VectorUse use = vector_use(key, rank);
     if ((use.send || use.receive) && !vectors_given(params)) {
         return failure(Code::invalid_argument,
                        "{} needs counts and displacements (UCG_COLL_PARAM_FIELD_VECTORS)",
                        graph::name(key.collective));
     }
-    if (vectors_missing(params, use)) {
-        return failure(Code::invalid_argument, "{}: a vector of counts or displacements is NULL",
-                       graph::name(key.collective));
+    Status status;
+    if (use.send) {
+        status = check_blocks(send_blocks(params), true, key.collective, rank_count);
     }
-    return {};
+    if (status.ok() && use.receive) {
+        status = check_blocks(receive_blocks(params, use), use.offsets, key.collective, rank_count);
+    }
+    return status;
 }
 
 } // namespace
@@ -165,23 +208,43 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
         return failure(Code::invalid_argument, "{} elements of {} bytes are more than 2^64 bytes",
                        params.count, params.element_bytes);
     }
-    if (Status status = check_vectors(params, key, rank); !status.ok()) {
+    if (Status status = check_vectors(params, key, rank, rank_count); !status.ok()) {
         return status;
     }
     return key;
 }
 
-bool repeats(const ucg_coll_params_t& params, const CallBinding& binding,
-             const graph::Request& request) {
-    const VectorUse& use = binding.vectors;
-    if ((binding.user && params.reduce == nullptr) || vectors_missing(params, use)) {
-        return false;
-    }
-    return (!use.send || blocks_equal(request.send, params.send_counts, params.send_displs,
-                                      params.element_bytes, use.lowest_send)) &&
-           (!use.receive || blocks_equal(request.receive, params.recv_counts,
-                                         use.offsets ? params.recv_displs : nullptr,
-                                         params.element_bytes, use.lowest_receive));
+namespace {
+
+/// Calls `visit(vector)` for each vector in use, in the order of ucg_coll_params_t, until it
+/// returns false; then so does this.
+template <typename Visit>
+bool for_each_vector(const ucg_coll_params_t& params, const VectorUse& use, Visit&& visit) {
+    const GivenBlocks send = send_blocks(params);
+    const GivenBlocks receive = receive_blocks(params, use);
+    return (!use.send || (visit(send.counts) && visit(send.displs))) &&
+           (!use.receive || (visit(receive.counts) && (!use.offsets || visit(receive.displs))));
+}
+
+} // namespace
+
+GivenVectors::GivenVectors(const ucg_coll_params_t& params, const VectorUse& use, Rank rank_count)
+    : vector_bytes_(static_cast<std::size_t>(rank_count) *
+                    (ints_given(params) ? sizeof(int) : sizeof(std::int64_t))) {
+    for_each_vector(params, use, [this](const GivenVector& given) {
+        const auto* bytes = static_cast<const std::byte*>(given.data);
+        vectors_.insert(vectors_.end(), bytes, bytes + vector_bytes_);
+        return true;
+    });
+}
+
+bool GivenVectors::repeated_by(const ucg_coll_params_t& params, const VectorUse& use) const {
+    const std::byte* kept = vectors_.data();
+    return for_each_vector(params, use, [&kept, bytes = vector_bytes_](const GivenVector& given) {
+        const bool same = given.data != nullptr && std::memcmp(kept, given.data, bytes) == 0;
+        kept += bytes;
+        return same;
+    });
 }
 
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
@@ -196,15 +259,14 @@ Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey
     request.commutative = key.commutative;
     const VectorUse use = vector_use(key, rank);
     if (use.send) {
-        request.send = blocks_of(
-            params.send_counts, params.send_displs, params.element_bytes,
-            lowest_displacement(params.send_counts, params.send_displs, rank_count), rank_count);
+        const GivenBlocks given = send_blocks(params);
+        request.send = blocks_of(given, params.element_bytes,
+                                 lowest_displacement(given, rank_count), rank_count);
     }
     if (use.receive) {
-        const std::int64_t* displs = use.offsets ? params.recv_displs : nullptr;
-        request.receive =
-            blocks_of(params.recv_counts, displs, params.element_bytes,
-                      lowest_displacement(params.recv_counts, displs, rank_count), rank_count);
+        const GivenBlocks given = receive_blocks(params, use);
+        request.receive = blocks_of(given, params.element_bytes,
+                                    lowest_displacement(given, rank_count), rank_count);
     }
     if (Status status = graph::validate(request, rank); !status.ok()) {
         return status;
@@ -230,17 +292,15 @@ void combine_by_callback(void* context, const std::byte* const* operands, std::s
 CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                        Rank rank_count) {
     CallBinding binding;
-    VectorUse& use = binding.vectors;
-    use = vector_use(key, rank);
+    binding.vectors = vector_use(key, rank);
+    const VectorUse& use = binding.vectors;
     const auto element = static_cast<std::int64_t>(params.element_bytes);
     if (use.send) {
-        use.lowest_send = lowest_displacement(params.send_counts, params.send_displs, rank_count);
-        binding.input_offset = element * use.lowest_send;
+        binding.input_offset = element * lowest_displacement(send_blocks(params), rank_count);
     }
-    if (use.receive && use.offsets) {
-        use.lowest_receive =
-            lowest_displacement(params.recv_counts, params.recv_displs, rank_count);
-        binding.output_offset = element * use.lowest_receive;
+    if (use.receive) {
+        binding.output_offset =
+            element * lowest_displacement(receive_blocks(params, use), rank_count);
     }
     binding.input_received = key.collective == Collective::bcast;
     if (graph::reduces(key.collective)) {

@@ -1,7 +1,9 @@
 // A collective call as C gives it, turned into what the planner and the engine understand.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
@@ -35,7 +37,8 @@ struct CallShape {
 };
 
 inline CallShape shape_of(const ucg_coll_params_t& params) {
-    constexpr std::uint64_t kKnown = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS;
+    constexpr std::uint64_t kKnown = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS |
+                                     UCG_COLL_PARAM_FIELD_INT_VECTORS;
     const bool reduces = (params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) != 0;
     return {.count = params.count,
             .element_bytes = params.element_bytes,
@@ -82,13 +85,11 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                                   Rank rank_count);
 
-/// Vectors that a call brings on one rank, and where their lowest block begins, in elements.
+/// Vectors that a call brings on one rank.
 struct VectorUse {
     bool send = false;
     bool receive = false;
     bool offsets = true; ///< Receive blocks have displacements.
-    std::int64_t lowest_send = 0;
-    std::int64_t lowest_receive = 0;
 };
 
 /// How the buffers and the operator of a call are bound: the same for all calls of its shape and
@@ -119,9 +120,21 @@ struct CallBinding {
 CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                        Rank rank_count);
 
-/// Does a call of the shape that `binding` and `request` were made for bring the same vectors, and
-/// all that it needs beside? False for one that lacks something: key_of() tells what.
-bool repeats(const ucg_coll_params_t& params, const CallBinding& binding,
-             const graph::Request& request);
+/// A call's vectors as the caller gave them. A call that repeats it is found by comparing bytes, so
+/// vectors that differ only where nothing is meant, by the displacement of an empty block, are
+/// another call (of the same plan).
+class GivenVectors {
+  public:
+    GivenVectors() = default;
+    /// REQUIRES: key_of() has checked the call.
+    GivenVectors(const ucg_coll_params_t& params, const VectorUse& use, Rank rank_count);
+
+    /// Does a call of the same shape give these vectors? False for one that lacks some.
+    bool repeated_by(const ucg_coll_params_t& params, const VectorUse& use) const;
+
+  private:
+    std::size_t vector_bytes_ = 0;   ///< Of each.
+    std::vector<std::byte> vectors_; ///< Those in use, in the order of ucg_coll_params_t.
+};
 
 } // namespace ucg::capi

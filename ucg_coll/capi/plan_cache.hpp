@@ -71,6 +71,14 @@ struct KnownCall {
     graph::Collective type = graph::Collective::barrier;
     bool by_shape = false; ///< Calls of this shape repeat it, whatever else they bring.
     CallBinding binding;
+    GivenVectors vectors;
+
+    /// Does a call of the same shape bring the same vectors, and all that it needs beside? False
+    /// for one that lacks something: key_of() tells what.
+    bool repeated_by(const ucg_coll_params_t& params) const {
+        return (!binding.user || params.reduce != nullptr) &&
+               vectors.repeated_by(params, binding.vectors);
+    }
 };
 
 class PlanCache {
@@ -86,7 +94,7 @@ class PlanCache {
         const CallShape shape = shape_of(params);
         const KnownCall& known = recent_[place_of(shape)];
         const bool same = known.shape == shape && known.plan != nullptr &&
-                          (known.by_shape || repeats(params, known.binding, known.plan->request()));
+                          (known.by_shape || known.repeated_by(params));
         return same ? &known : nullptr;
     }
 

@@ -229,6 +229,12 @@ static inline ptrdiff_t coll_ucg_extent(const ompi_datatype_t* type) {
     return type->super.ub - type->super.lb;
 }
 
+/** Do displacements in extents count the bytes that messages carry? */
+static inline bool coll_ucg_is_gapless(const ompi_datatype_t* type) {
+    return 0 != (type->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS) && 0 < type->super.size &&
+           coll_ucg_extent(type) == (ptrdiff_t)type->super.size;
+}
+
 /** The element at `index` of a buffer. */
 static inline void* coll_ucg_at(const void* buffer, const ompi_datatype_t* type, ptrdiff_t index) {
     return (unsigned char*)buffer + index * coll_ucg_extent(type);
@@ -292,18 +298,69 @@ typedef struct {
     const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
     struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
     int size;                             /**< Number of blocks. */
-    uint64_t* bytes;                      /**< For libucg: length of each block. */
-    int64_t* offsets;                     /**< For libucg: where it begins, from `packed`. */
     unsigned char* packed;
     bool direct;
+    /* Where the vectors are in bytes: */
+    uint64_t* bytes;  /**< Length of each block. */
+    int64_t* offsets; /**< Where it begins, from `packed`. */
 } coll_ucg_blocks_t;
 
-/** Describes blocks to libucg. `which` (0 or 1) chooses the part of the module's vectors to use. */
-ucg_status_t coll_ucg_open_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
-                                  int which);
-ucg_status_t coll_ucg_load_block(coll_ucg_blocks_t* blocks, int index);
-ucg_status_t coll_ucg_load_blocks(coll_ucg_blocks_t* blocks);
-ucg_status_t coll_ucg_store_blocks(coll_ucg_blocks_t* blocks);
+/**
+ * Says in what elements a call counts its blocks and its own part, before the blocks are opened:
+ * libucg reads the program's own vectors where blocks and part are of gapless elements of one
+ * size; else it gets vectors in bytes. `part`: the type of what is not in blocks.
+ */
+static inline void coll_ucg_choose_vectors(ucg_coll_params_t* params,
+                                           const coll_ucg_blocks_t* blocks,
+                                           const ompi_datatype_t* part) {
+    const ompi_datatype_t* type = blocks->type;
+    const bool plain =
+        NULL != type && coll_ucg_is_gapless(type) &&
+        (part == type || (coll_ucg_is_gapless(part) && part->super.size == type->super.size));
+    params->field_mask =
+        OPAL_LIKELY(plain) ? UCG_COLL_PARAM_FIELD_INT_VECTORS : UCG_COLL_PARAM_FIELD_VECTORS;
+    params->element_bytes = OPAL_LIKELY(plain) ? type->super.size : 1;
+}
+
+static inline bool coll_ucg_has_own_vectors(const ucg_coll_params_t* params) {
+    return OPAL_LIKELY(UCG_COLL_PARAM_FIELD_INT_VECTORS == params->field_mask);
+}
+
+/** The part of `count` elements in the elements of the call. */
+static inline size_t coll_ucg_part(const ucg_coll_params_t* params, const ompi_datatype_t* type,
+                                   size_t count) {
+    return coll_ucg_has_own_vectors(params) ? count : coll_ucg_packed_bytes(type, count);
+}
+
+/** The length of an opened block in the elements of the call. */
+static inline size_t coll_ucg_block_length(const ucg_coll_params_t* params,
+                                           const coll_ucg_blocks_t* blocks, int index) {
+    return coll_ucg_has_own_vectors(params) ? (size_t)blocks->counts[index]
+                                            : (size_t)blocks->bytes[index];
+}
+
+/** Describe blocks to libucg, in `params`, by vectors as chosen. */
+ucg_status_t coll_ucg_open_send_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+                                       ucg_coll_params_t* params);
+ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+                                          ucg_coll_params_t* params);
+
+/** The three below, for blocks that are not direct. */
+ucg_status_t coll_ucg_load_packed_block(coll_ucg_blocks_t* blocks, int index);
+ucg_status_t coll_ucg_load_packed_blocks(coll_ucg_blocks_t* blocks);
+ucg_status_t coll_ucg_store_packed_blocks(coll_ucg_blocks_t* blocks);
+
+/** Carries a block, or all, of the user's memory to scratch; for MPI_IN_PLACE those received. */
+static inline ucg_status_t coll_ucg_load_block(coll_ucg_blocks_t* blocks, int index) {
+    return OPAL_LIKELY(blocks->direct) ? UCG_OK : coll_ucg_load_packed_block(blocks, index);
+}
+static inline ucg_status_t coll_ucg_load_blocks(coll_ucg_blocks_t* blocks) {
+    return OPAL_LIKELY(blocks->direct) ? UCG_OK : coll_ucg_load_packed_blocks(blocks);
+}
+/** Carries received blocks to the user. */
+static inline ucg_status_t coll_ucg_store_blocks(coll_ucg_blocks_t* blocks) {
+    return OPAL_LIKELY(blocks->direct) ? UCG_OK : coll_ucg_store_packed_blocks(blocks);
+}
 
 /* ------------------------------------------------------------------ operators */
 

@@ -61,19 +61,12 @@ int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t*
 static ucg_status_t allgatherv(mca_coll_ucg_module_t* ucg, const contribution_t* mine,
                                coll_ucg_blocks_t* output) {
     const int rank = ompi_comm_rank(ucg->comm);
-    ucg_status_t status = coll_ucg_open_blocks(output, ucg, 1);
+    ucg_coll_params_t params = {.type = UCG_COLL_ALLGATHERV};
+    coll_ucg_choose_vectors(&params, output, output->type);
+    ucg_status_t status = coll_ucg_open_receive_blocks(output, ucg, &params);
     if (UCG_OK != status) {
         return status;
     }
-    ucg_coll_params_t params = {
-        .field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
-        .type = UCG_COLL_ALLGATHERV,
-        .recv_buffer = output->packed,
-        .count = output->bytes[rank],
-        .element_bytes = 1,
-        .recv_counts = output->bytes,
-        .recv_displs = output->offsets,
-    };
     if (MPI_IN_PLACE == mine->buffer) {
         params.flags = UCG_COLL_FLAG_IN_PLACE;
         status = coll_ucg_load_block(output, rank);

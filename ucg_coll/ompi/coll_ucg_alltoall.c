@@ -45,32 +45,21 @@ int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* 
 
 static ucg_status_t open_input(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
                                ucg_coll_params_t* params) {
-    ucg_status_t status = coll_ucg_open_blocks(input, ucg, 0);
-    if (UCG_OK != status) {
-        return status;
-    }
-    params->send_buffer = input->packed;
-    params->send_counts = input->bytes;
-    params->send_displs = input->offsets;
-    return coll_ucg_load_blocks(input);
+    const ucg_status_t status = coll_ucg_open_send_blocks(input, ucg, params);
+    return UCG_OK == status ? coll_ucg_load_blocks(input) : status;
 }
 
 /** Blocks with sizes of their own, each of one type or of types of their own. */
 static ucg_status_t alltoall_blocks(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
                                     coll_ucg_blocks_t* output) {
-    ucg_status_t status = coll_ucg_open_blocks(output, ucg, 1);
+    const bool in_place = MPI_IN_PLACE == input->user;
+    ucg_coll_params_t params = {.type = UCG_COLL_ALLTOALLV};
+    coll_ucg_choose_vectors(&params, output, in_place ? output->type : input->type);
+    ucg_status_t status = coll_ucg_open_receive_blocks(output, ucg, &params);
     if (UCG_OK != status) {
         return status;
     }
-    ucg_coll_params_t params = {
-        .field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
-        .type = UCG_COLL_ALLTOALLV,
-        .recv_buffer = output->packed,
-        .element_bytes = 1,
-        .recv_counts = output->bytes,
-        .recv_displs = output->offsets,
-    };
-    if (MPI_IN_PLACE == input->user) {
+    if (in_place) {
         params.flags = UCG_COLL_FLAG_IN_PLACE;
         status = coll_ucg_load_blocks(output);
     } else {

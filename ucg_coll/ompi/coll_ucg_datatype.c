@@ -156,7 +156,8 @@ static size_t lay_out_in_scratch(coll_ucg_blocks_t* blocks) {
     return sum;
 }
 
-ucg_status_t coll_ucg_open_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+/** Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the module's vectors to use. */
+static ucg_status_t open_in_bytes(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
                                   int which) {
     const size_t size = (size_t)blocks->size;
     uint64_t* vectors = coll_ucg_scratch_get(&module->vectors, 4 * size * sizeof *vectors);
@@ -174,8 +175,45 @@ ucg_status_t coll_ucg_open_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module
     return blocks->direct || NULL != blocks->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
-ucg_status_t coll_ucg_load_block(coll_ucg_blocks_t* blocks, int index) {
-    if (blocks->direct || 0 == blocks->bytes[index]) {
+static void open_where_they_are(coll_ucg_blocks_t* blocks) {
+    blocks->direct = true;
+    blocks->packed = (unsigned char*)blocks->user + blocks->type->super.true_lb;
+}
+
+ucg_status_t coll_ucg_open_send_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+                                       ucg_coll_params_t* params) {
+    ucg_status_t status = UCG_OK;
+    if (coll_ucg_has_own_vectors(params)) {
+        open_where_they_are(blocks);
+        params->int_send_counts = blocks->counts;
+        params->int_send_displs = blocks->displs;
+    } else {
+        status = open_in_bytes(blocks, module, 0);
+        params->send_counts = blocks->bytes;
+        params->send_displs = blocks->offsets;
+    }
+    params->send_buffer = blocks->packed;
+    return status;
+}
+
+ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+                                          ucg_coll_params_t* params) {
+    ucg_status_t status = UCG_OK;
+    if (coll_ucg_has_own_vectors(params)) {
+        open_where_they_are(blocks);
+        params->int_recv_counts = blocks->counts;
+        params->int_recv_displs = blocks->displs;
+    } else {
+        status = open_in_bytes(blocks, module, 1);
+        params->recv_counts = blocks->bytes;
+        params->recv_displs = blocks->offsets;
+    }
+    params->recv_buffer = blocks->packed;
+    return status;
+}
+
+ucg_status_t coll_ucg_load_packed_block(coll_ucg_blocks_t* blocks, int index) {
+    if (0 == blocks->bytes[index]) {
         return UCG_OK;
     }
     return coll_ucg_pack((unsigned char*)blocks->user + block_displacement(blocks, index),
@@ -183,10 +221,10 @@ ucg_status_t coll_ucg_load_block(coll_ucg_blocks_t* blocks, int index) {
                          blocks->packed + blocks->offsets[index]);
 }
 
-ucg_status_t coll_ucg_load_blocks(coll_ucg_blocks_t* blocks) {
+ucg_status_t coll_ucg_load_packed_blocks(coll_ucg_blocks_t* blocks) {
     ucg_status_t status = UCG_OK;
-    for (int i = 0; i < blocks->size && !blocks->direct && UCG_OK == status; i++) {
-        status = coll_ucg_load_block(blocks, i);
+    for (int i = 0; i < blocks->size && UCG_OK == status; i++) {
+        status = coll_ucg_load_packed_block(blocks, i);
     }
     return status;
 }
@@ -200,9 +238,9 @@ static ucg_status_t store_block(coll_ucg_blocks_t* blocks, int index) {
                            blocks->packed + blocks->offsets[index]);
 }
 
-ucg_status_t coll_ucg_store_blocks(coll_ucg_blocks_t* blocks) {
+ucg_status_t coll_ucg_store_packed_blocks(coll_ucg_blocks_t* blocks) {
     ucg_status_t status = UCG_OK;
-    for (int i = 0; i < blocks->size && !blocks->direct && UCG_OK == status; i++) {
+    for (int i = 0; i < blocks->size && UCG_OK == status; i++) {
         status = store_block(blocks, i);
     }
     return status;

@@ -8,7 +8,7 @@ static ucg_status_t send_part(mca_coll_ucg_module_t* ucg, const void* sbuf, size
     coll_ucg_buffer_t input;
     ucg_status_t status = coll_ucg_open_send(&input, &ucg->send, sbuf, scount, stype);
     params->send_buffer = input.packed;
-    params->count = coll_ucg_packed_bytes(stype, scount);
+    params->count = coll_ucg_part(params, stype, scount);
     return status;
 }
 
@@ -63,16 +63,14 @@ static ucg_status_t gatherv_at_root(mca_coll_ucg_module_t* ucg, const void* sbuf
                                     const ompi_datatype_t* stype, coll_ucg_blocks_t* output,
                                     ucg_coll_params_t* params) {
     const int root = (int)params->root;
-    ucg_status_t status = coll_ucg_open_blocks(output, ucg, 1);
+    coll_ucg_choose_vectors(params, output, MPI_IN_PLACE == sbuf ? output->type : stype);
+    ucg_status_t status = coll_ucg_open_receive_blocks(output, ucg, params);
     if (UCG_OK != status) {
         return status;
     }
-    params->recv_buffer = output->packed;
-    params->recv_counts = output->bytes;
-    params->recv_displs = output->offsets;
     if (MPI_IN_PLACE == sbuf) {
         params->flags = UCG_COLL_FLAG_IN_PLACE;
-        params->count = output->bytes[root];
+        params->count = coll_ucg_block_length(params, output, root);
         status = coll_ucg_load_block(output, root);
     } else {
         status = send_part(ucg, sbuf, scount, stype, params);
@@ -100,10 +98,8 @@ int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* s
                                 .displs = displs,
                                 .type = rdtype,
                                 .size = ompi_comm_size(comm)};
-    ucg_coll_params_t params = {.field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
-                                .type = UCG_COLL_GATHERV,
-                                .root = (uint32_t)root,
-                                .element_bytes = 1};
+    ucg_coll_params_t params = {
+        .type = UCG_COLL_GATHERV, .root = (uint32_t)root, .element_bytes = 1};
     ucg_status_t status = coll_ucg_enter(ucg, comm);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = root == ompi_comm_rank(comm)

@@ -69,21 +69,16 @@ static ucg_status_t reduce_scattered(mca_coll_ucg_module_t* ucg, const scattered
 static ucg_status_t reduce_scatter(mca_coll_ucg_module_t* ucg, scattered_reduction_t* call,
                                    const int* counts) {
     const int size = ompi_comm_size(ucg->comm);
-    uint64_t* wide = coll_ucg_scratch_get(&ucg->vectors, (size_t)size * sizeof *wide);
-    if (NULL == wide) {
-        return UCG_ERR_NO_MEMORY;
-    }
     call->total = 0;
     for (int i = 0; i < size; i++) {
-        wide[i] = (uint64_t)counts[i];
         call->total += (size_t)counts[i];
     }
     call->own = (size_t)counts[ompi_comm_rank(ucg->comm)];
     ucg_coll_params_t params = {
-        .field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
+        .field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS,
         .type = UCG_COLL_REDUCE_SCATTER,
         .count = call->own,
-        .recv_counts = wide,
+        .int_recv_counts = counts,
     };
     return reduce_scattered(ucg, call, &params);
 }

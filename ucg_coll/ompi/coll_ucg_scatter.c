@@ -10,7 +10,7 @@ static ucg_status_t open_part(mca_coll_ucg_module_t* ucg, void* rbuf, size_t rco
                               ucg_coll_params_t* params) {
     ucg_status_t status = coll_ucg_open_receive(output, &ucg->receive, rbuf, rcount, rtype);
     params->recv_buffer = output->packed;
-    params->count = coll_ucg_packed_bytes(rtype, rcount);
+    params->count = coll_ucg_part(params, rtype, rcount);
     return status;
 }
 
@@ -63,21 +63,19 @@ int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* s
 static ucg_status_t scatterv_at_root(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
                                      void* rbuf, size_t rcount, const ompi_datatype_t* rtype,
                                      ucg_coll_params_t* params) {
-    ucg_status_t status = coll_ucg_open_blocks(input, ucg, 0);
+    coll_ucg_choose_vectors(params, input, MPI_IN_PLACE == rbuf ? input->type : rtype);
+    ucg_status_t status = coll_ucg_open_send_blocks(input, ucg, params);
     if (UCG_OK == status) {
         status = coll_ucg_load_blocks(input);
     }
     if (UCG_OK != status) {
         return status;
     }
-    params->send_buffer = input->packed;
-    params->send_counts = input->bytes;
-    params->send_displs = input->offsets;
     if (MPI_IN_PLACE != rbuf) {
         return receive_part(ucg, rbuf, rcount, rtype, params);
     }
     params->flags = UCG_COLL_FLAG_IN_PLACE;
-    params->count = input->bytes[params->root];
+    params->count = coll_ucg_block_length(params, input, (int)params->root);
     return ucg_coll_run(ucg->group, params);
 }
 
@@ -91,10 +89,8 @@ int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displ
                                .displs = displs,
                                .type = sdtype,
                                .size = ompi_comm_size(comm)};
-    ucg_coll_params_t params = {.field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
-                                .type = UCG_COLL_SCATTERV,
-                                .root = (uint32_t)root,
-                                .element_bytes = 1};
+    ucg_coll_params_t params = {
+        .type = UCG_COLL_SCATTERV, .root = (uint32_t)root, .element_bytes = 1};
     ucg_status_t status = coll_ucg_enter(ucg, comm);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = root == ompi_comm_rank(comm)

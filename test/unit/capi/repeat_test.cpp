@@ -109,6 +109,46 @@ TEST_CASE("capi: vectors that the caller changes in place are another call") {
     CHECK(call.out == Words{2, 3, 2, 3});
 }
 
+TEST_CASE("capi: vectors of int say the same as those of 64 bits, of one plan") {
+    Alone alone;
+    Alltoallv call;
+    REQUIRE(alone.run(call.params()) == UCG_OK);
+    const int count = 1;
+    const int send_displ = 0;
+    int recv_displ = 0;
+    ucg_coll_params_t params = call.params();
+    params.field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS;
+    params.int_send_counts = params.int_recv_counts = &count;
+    params.int_send_displs = &send_displ;
+    params.int_recv_displs = &recv_displ;
+    call.out = {};
+    REQUIRE(alone.run(params) == UCG_OK);
+    CHECK(call.out == Words{1, 0, 0, 0});
+    CHECK(alone.planned() == 1);
+
+    recv_displ = -1;
+    params.recv_buffer = &call.out[2];
+    REQUIRE(alone.run(params) == UCG_OK);
+    CHECK(call.out == Words{1, 1, 0, 0});
+
+    const int negative = -1;
+    params.int_recv_counts = &negative;
+    CHECK(alone.run(params) == UCG_ERR_INVALID_PARAM);
+    params.int_recv_counts = nullptr;
+    CHECK(alone.run(params) == UCG_ERR_INVALID_PARAM);
+}
+
+TEST_CASE("capi: displacements of empty blocks do not matter") {
+    Alone alone;
+    Alltoallv call;
+    call.send_count = call.recv_count = 0;
+    for (const std::int64_t displ : {0, 1 << 20, -(1 << 20)}) {
+        call.send_displ = call.recv_displ = displ;
+        REQUIRE(alone.run(call.params()) == UCG_OK);
+    }
+    CHECK(alone.planned() == 1);
+}
+
 TEST_CASE("capi: a call is not taken for a repetition when it lacks what the first one had") {
     Alone alone;
     Alltoallv call;

@@ -246,8 +246,10 @@ enum ucg_coll_flags {
 };
 
 enum ucg_coll_params_field {
-    UCG_COLL_PARAM_FIELD_REDUCE = UCG_BIT(0), /**< datatype, op, reduce, reduce_arg */
-    UCG_COLL_PARAM_FIELD_VECTORS = UCG_BIT(1) /**< send_counts ... recv_displs */
+    UCG_COLL_PARAM_FIELD_REDUCE = UCG_BIT(0),  /**< datatype, op, reduce, reduce_arg */
+    UCG_COLL_PARAM_FIELD_VECTORS = UCG_BIT(1), /**< send_counts ... recv_displs */
+    /** Instead of UCG_COLL_PARAM_FIELD_VECTORS: int_send_counts ... int_recv_displs, MPI's own. */
+    UCG_COLL_PARAM_FIELD_INT_VECTORS = UCG_BIT(2)
 };
 
 /**
@@ -259,7 +261,9 @@ enum ucg_coll_params_field {
  *
  * Vectors: `recv_counts` for allgatherv, gatherv (root), alltoallv, reduce_scatter; `recv_displs`
  * for the first three; `send_counts`, `send_displs` for alltoallv and scatterv (root). They are
- * read during ucg_coll_init only. Displacements may be negative.
+ * read during ucg_coll_init only. Displacements may be negative. Both are in elements, of 64 bits
+ * or, with UCG_COLL_PARAM_FIELD_INT_VECTORS, of `int`: the int_ name of the same pointer. Ranks may
+ * differ in this.
  */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_coll_params_field. */
@@ -274,10 +278,22 @@ typedef struct {
     ucg_op_t op;
     ucg_reduce_cb_t reduce;
     void* reduce_arg;
-    const uint64_t* send_counts;
-    const int64_t* send_displs;
-    const uint64_t* recv_counts;
-    const int64_t* recv_displs;
+    union {
+        const uint64_t* send_counts;
+        const int* int_send_counts;
+    };
+    union {
+        const int64_t* send_displs;
+        const int* int_send_displs;
+    };
+    union {
+        const uint64_t* recv_counts;
+        const int* int_recv_counts;
+    };
+    union {
+        const int64_t* recv_displs;
+        const int* int_recv_displs;
+    };
 } ucg_coll_params_t;
 
 /**
