@@ -1,6 +1,7 @@
 // A collective call as C gives it, turned into what the planner and the engine understand.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,25 +14,28 @@
 namespace ucg::capi {
 
 /// A call as it was given, without its buffers and vectors: calls of one shape and equal vectors
-/// have one plan and one operator. Compared on every call, so it is flat and nothing is worked out.
+/// have one plan and one operator. Compared on every call, so it is a few words and nothing is
+/// worked out.
 struct CallShape {
-    std::uint64_t count;
-    std::uint64_t element_bytes;
-    std::uint32_t fields; ///< Of the field mask, those that are known here.
-    std::uint32_t type;
-    std::uint32_t flags;
-    std::uint32_t root;
-    std::uint32_t datatype; ///< With op: 0 where the call does not give it.
-    std::uint32_t op;
+    std::uint64_t count = 0;
+    std::uint64_t element_bytes = 0;
+    // Each word is of two fields that do not lie beside one another: the caller has just stored
+    // them, and no processor forwards two stores to one load, which a compiler makes of neighbours.
+    std::uint64_t root_and_type = 0;
+    std::uint64_t op_and_flags = 0;
+    std::uint64_t fields_and_datatype = 0; ///< Of the field mask, those that are known here.
 
-    bool operator==(const CallShape&) const = default;
+    bool operator==(const CallShape& other) const {
+        return ((count ^ other.count) | (element_bytes ^ other.element_bytes) |
+                (root_and_type ^ other.root_and_type) | (op_and_flags ^ other.op_and_flags) |
+                (fields_and_datatype ^ other.fields_and_datatype)) == 0;
+    }
 
     /// Multiplied by an odd number that spreads them, the fields show in the uppermost bits.
     std::uint64_t hash() const {
-        std::uint64_t mixed = count ^ element_bytes << 32U;
-        mixed ^= std::uint64_t{root} << 20U ^ std::uint64_t{datatype} << 40U;
-        mixed ^= std::uint64_t{op} << 46U ^ std::uint64_t{flags} << 54U;
-        mixed ^= std::uint64_t{type} << 58U;
+        const std::uint64_t mixed = count ^ element_bytes << 32U ^ std::rotl(root_and_type, 20) ^
+                                    std::rotl(op_and_flags, 40) ^
+                                    std::rotl(fields_and_datatype, 44);
         return mixed * 0x9e3779b97f4a7c15ULL;
     }
 };
@@ -39,15 +43,19 @@ struct CallShape {
 inline CallShape shape_of(const ucg_coll_params_t& params) {
     constexpr std::uint64_t kKnown = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS |
                                      UCG_COLL_PARAM_FIELD_INT_VECTORS;
-    const bool reduces = (params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) != 0;
-    return {.count = params.count,
-            .element_bytes = params.element_bytes,
-            .fields = static_cast<std::uint32_t>(params.field_mask & kKnown),
-            .type = static_cast<std::uint32_t>(params.type),
-            .flags = params.flags,
-            .root = params.root,
-            .datatype = reduces ? static_cast<std::uint32_t>(params.datatype) : 0,
-            .op = reduces ? static_cast<std::uint32_t>(params.op) : 0};
+    const auto word = [](std::uint64_t high, auto low) {
+        return high << 32U | static_cast<std::uint32_t>(low);
+    };
+    CallShape shape = {.count = params.count,
+                       .element_bytes = params.element_bytes,
+                       .root_and_type = word(params.root, params.type),
+                       .op_and_flags = params.flags,
+                       .fields_and_datatype = (params.field_mask & kKnown) << 32U};
+    if ((params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) != 0) {
+        shape.op_and_flags = word(params.op, params.flags);
+        shape.fields_and_datatype |= static_cast<std::uint32_t>(params.datatype);
+    }
+    return shape;
 }
 
 /// What identifies a plan without vectors.

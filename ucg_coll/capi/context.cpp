@@ -162,20 +162,6 @@ unsigned Context::progress() {
     return tell_threads(ucx_ == nullptr ? events : events + ucx_->progress());
 }
 
-unsigned Context::progress(Group& group) {
-    return tell_threads(group.engine().progress());
-}
-
-/// What one thread has moved may be what another one sleeps for, and no peer rings for it again.
-/// The lock orders the two: the other announced and looked before, and is woken, or will look
-/// later.
-unsigned Context::tell_threads(unsigned events) {
-    if (threaded_ && events > 0) {
-        sleeper_->bell().ring(shm::Awaits::both);
-    }
-    return events;
-}
-
 bool Context::stuck() const {
     return std::any_of(groups_.begin(), groups_.end(),
                        [](const Group* group) { return group->stuck(); });

@@ -106,10 +106,19 @@ class Context {
     std::uint64_t staging_for_group() const;
     bool has_groups() const { return !groups_.empty(); }
 
-    /// Of all groups and UCX; of one group. Returns how many things happened. The caller holds the
-    /// lock here and below.
+    /// Of all groups and UCX. Returns how many things happened. The caller holds the lock here and
+    /// below.
     unsigned progress();
-    unsigned progress(Group& group);
+
+    /// What one thread has moved may be what another one sleeps for, and no peer rings for it
+    /// again. The lock orders the two: the other announced and looked before, and is woken, or will
+    /// look later. Returns how many things happened.
+    unsigned tell_threads(unsigned events) {
+        if (threaded_ && events > 0) {
+            sleeper_->bell().ring(shm::Awaits::both);
+        }
+        return events;
+    }
 
     /// How a thread of this process sleeps. Another one once the node heap is there, or is no
     /// more: who sleeps holds on to the one that it began with.
@@ -137,8 +146,6 @@ class Context {
     }
 
   private:
-    unsigned tell_threads(unsigned events);
-
     Config config_;
     LoadedProfile profile_;
     std::string name_;

@@ -55,6 +55,8 @@ class Group {
         collective.run->execution.bind(call->binding.apply(params, collective.run->user));
         return {};
     }
+    /// Returns how many things happened.
+    unsigned progress() { return context_.tell_threads(engine_->progress()); }
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
         engine_->start(collective.run->execution);

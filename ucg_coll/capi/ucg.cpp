@@ -63,9 +63,11 @@ ucg_status_t state_of(Group& group, const Collective& collective) {
 
 /// Gives up a collective that is no longer in progress.
 ucg_status_t end(Group& group, Collective& collective) {
-    const ucg_status_t status = to_c(group.outcome(collective).code());
+    if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
+        return to_c(group.outcome(collective).code()); // A transport may still hold its messages.
+    }
     group.release(collective);
-    return status;
+    return UCG_OK;
 }
 
 bool complete(const ucg_group_params_t* params) {
@@ -259,7 +261,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
         ContextLock lock = group.context().lock();
         group.start(coll->collective);
         if (coll->collective.run->execution.in_progress()) {
-            group.context().progress(group); // What is there already may have to be passed on.
+            group.progress(); // What is there already may have to be passed on.
         }
         return ucg::capi::state_of(group, coll->collective);
     });
@@ -270,7 +272,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
         Group& group = *coll->collective.group;
         ContextLock lock = group.context().lock();
         if (coll->collective.run->execution.in_progress()) {
-            group.context().progress(group);
+            group.progress();
         }
         return ucg::capi::state_of(group, coll->collective);
     });
@@ -279,7 +281,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
     return guarded([&] {
         Group& group = *coll->collective.group;
-        ucg::capi::wait(group, coll->collective);
+        ucg::capi::wait(group, coll->collective.run->execution);
         ContextLock lock = group.context().lock();
         return ucg::capi::to_c(group.outcome(coll->collective).code());
     });
@@ -310,7 +312,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
                 return ucg::capi::end(group, collective);
             }
         }
-        ucg::capi::wait(group, collective);
+        ucg::capi::wait(group, collective.run->execution);
         ContextLock lock = group.context().lock();
         return ucg::capi::end(group, collective);
     });

@@ -38,7 +38,7 @@ class Wait {
         if (!execution_.in_progress()) {
             return Found::end;
         }
-        const unsigned events = context_.progress(group_);
+        const unsigned events = group_.progress();
         if (!execution_.in_progress()) {
             return Found::end;
         }
@@ -107,8 +107,8 @@ class Wait {
 
 } // namespace
 
-void wait(Group& group, const Collective& collective) {
-    Wait(group, collective.run->execution).run();
+void wait(Group& group, const engine::Execution& execution) {
+    Wait(group, execution).run();
 }
 
 } // namespace ucg::capi

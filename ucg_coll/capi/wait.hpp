@@ -6,7 +6,8 @@
 
 namespace ucg::capi {
 
-/// Returns when `collective` is no longer in progress. The caller does not hold the context's lock.
-void wait(Group& group, const Collective& collective);
+/// Returns when `execution`, of a collective of `group`, is no longer in progress. The caller does
+/// not hold the context's lock.
+void wait(Group& group, const engine::Execution& execution);
 
 } // namespace ucg::capi
