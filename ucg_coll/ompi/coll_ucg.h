@@ -130,6 +130,15 @@ typedef struct {
 #undef COLL_UCG_PREVIOUS_FIELD
 } coll_ucg_previous_t;
 
+/** The latest operator and datatype that libucg combines itself; null before the first. Predefined
+ *  both, so neither is ever freed and made anew as another one. */
+typedef struct {
+    const ompi_op_t* op;
+    const ompi_datatype_t* type;
+    ucg_op_t native_op;
+    ucg_datatype_t native_type;
+} coll_ucg_known_reduction_t;
+
 typedef struct {
     mca_coll_base_module_t super;
     opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
@@ -143,6 +152,7 @@ typedef struct {
     coll_ucg_counters_t
         counters; /**< MPI lets one thread at a time call a communicator's collectives. */
 
+    coll_ucg_known_reduction_t reduction;
     coll_ucg_scratch_t send;    /**< Packed send buffer. */
     coll_ucg_scratch_t receive; /**< Packed receive buffer. */
     coll_ucg_scratch_t left;    /**< Left operands, in the layout of their datatype. */
@@ -221,8 +231,8 @@ static inline size_t coll_ucg_packed_bytes(const ompi_datatype_t* type, size_t c
 /** Do `count` elements lie in memory as a message carries them? */
 static inline bool coll_ucg_is_dense(const ompi_datatype_t* type, size_t count) {
     const uint16_t flags = type->super.flags;
-    return 0 == count || 0 == type->super.size || 0 != (flags & OPAL_DATATYPE_FLAG_NO_GAPS) ||
-           (1 == count && 0 != (flags & OPAL_DATATYPE_FLAG_CONTIGUOUS));
+    return OPAL_LIKELY(0 != (flags & OPAL_DATATYPE_FLAG_NO_GAPS)) || 0 == count ||
+           0 == type->super.size || (1 == count && 0 != (flags & OPAL_DATATYPE_FLAG_CONTIGUOUS));
 }
 
 static inline ptrdiff_t coll_ucg_extent(const ompi_datatype_t* type) {
@@ -372,13 +382,28 @@ typedef struct {
     size_t batch; /**< Elements that the operator's scratch holds. */
 } coll_ucg_reduction_t;
 
+/** The below, for another operator or datatype than the latest of libucg's own. */
+ucg_status_t coll_ucg_open_other_reduction(coll_ucg_reduction_t* reduction,
+                                           mca_coll_ucg_module_t* module, ompi_op_t* op,
+                                           ompi_datatype_t* type, ucg_coll_params_t* params);
 /**
  * Fills the reduction fields of `params`: libucg's own operator where it has one, else a callback
  * to Open MPI's or the user's. Messages carry packed elements, so layouts may differ between ranks.
  */
-ucg_status_t coll_ucg_open_reduction(coll_ucg_reduction_t* reduction, mca_coll_ucg_module_t* module,
-                                     ompi_op_t* op, ompi_datatype_t* type,
-                                     ucg_coll_params_t* params);
+static inline ucg_status_t coll_ucg_open_reduction(coll_ucg_reduction_t* reduction,
+                                                   mca_coll_ucg_module_t* module, ompi_op_t* op,
+                                                   ompi_datatype_t* type,
+                                                   ucg_coll_params_t* params) {
+    const coll_ucg_known_reduction_t* known = &module->reduction;
+    params->field_mask |= UCG_COLL_PARAM_FIELD_REDUCE;
+    params->element_bytes = type->super.size;
+    if (OPAL_LIKELY(op == known->op && type == known->type)) {
+        params->datatype = known->native_type;
+        params->op = known->native_op;
+        return UCG_OK;
+    }
+    return coll_ucg_open_other_reduction(reduction, module, op, type, params);
+}
 
 /* ------------------------------------------------------------------ the collectives */
 

@@ -172,14 +172,13 @@ static ucg_status_t open_callback(coll_ucg_reduction_t* reduction, ucg_coll_para
     return UCG_OK;
 }
 
-ucg_status_t coll_ucg_open_reduction(coll_ucg_reduction_t* reduction, mca_coll_ucg_module_t* module,
-                                     ompi_op_t* op, ompi_datatype_t* type,
-                                     ucg_coll_params_t* params) {
-    params->field_mask |= UCG_COLL_PARAM_FIELD_REDUCE;
-    params->element_bytes = type->super.size;
+ucg_status_t coll_ucg_open_other_reduction(coll_ucg_reduction_t* reduction,
+                                           mca_coll_ucg_module_t* module, ompi_op_t* op,
+                                           ompi_datatype_t* type, ucg_coll_params_t* params) {
     params->datatype = find_native_type(type);
     params->op = find_native_op(op);
     if (UCG_DT_OPAQUE != params->datatype && UCG_OP_USER != params->op) {
+        module->reduction = (coll_ucg_known_reduction_t){op, type, params->op, params->datatype};
         return UCG_OK;
     }
     if (!ompi_op_is_commute(op)) {
