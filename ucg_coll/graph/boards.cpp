@@ -68,15 +68,30 @@ class Rewriter {
         return static_cast<std::uint32_t>(result_.ops.size() - 1);
     }
 
+    Slice new_scratch(std::uint64_t bytes) {
+        const std::uint64_t offset = result_.scratch_bytes;
+        result_.scratch_bytes = round_up(checked_add(offset, bytes), kCacheLine);
+        return {offset, bytes, original_.rank, BufferKind::scratch, Stride::fixed};
+    }
+
+    /// A copy is what is sent, so that nothing waits for the readers.
     void share(std::uint32_t index) {
         const Slice& source = original_.ops[index].source;
-        const OpIds on = dependencies(index);
+        OpIds on = dependencies(index);
+        Op message;
+        message.kind = OpKind::signal;
+        if (source.length > 0) {
+            Op copy;
+            copy.source = source;
+            copy.target = new_scratch(source.length);
+            on = {add(copy, on)};
+            message.kind = OpKind::send;
+            message.source = copy.target;
+        }
+        replaced_[index] = on;
         for (const Rank reader : readers_) {
-            Op op;
-            op.kind = source.length > 0 ? OpKind::send : OpKind::signal;
-            op.peer = reader;
-            op.source = source.length > 0 ? source : Slice{};
-            replaced_[index].push_back(add(op, on));
+            message.peer = reader;
+            add(message, on);
         }
     }
 
@@ -103,12 +118,10 @@ class Rewriter {
         Op op;
         op.kind = bytes > 0 ? OpKind::recv : OpKind::await;
         op.peer = owner;
-        const std::uint64_t offset = result_.scratch_bytes;
         if (bytes > 0) {
-            op.target = {offset, bytes, original_.rank, BufferKind::scratch, Stride::fixed};
-            result_.scratch_bytes = round_up(checked_add(offset, bytes), kCacheLine);
+            op.target = new_scratch(bytes);
         }
-        return arrivals_[owner] = {add(op, {}), offset};
+        return arrivals_[owner] = {add(op, {}), op.target.offset};
     }
 
     Slice received(Slice slice) const {

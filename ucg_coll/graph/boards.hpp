@@ -12,10 +12,10 @@ namespace ucg::graph {
 std::vector<Rank> boards_read(const Schedule& schedule, const Op& op);
 
 /// Schedules without boards that do the same by messages: for the proof, for simulation, and as the
-/// meaning of a board. A share becomes a send to each rank that reads it, or a signal where it has
-/// no bytes; a reader receives the whole into scratch of its own before its first op that names it.
-/// Repeats are written out. REQUIRES: all ranks' schedules, in rank order, which verify accepts as
-/// far as their boards go. Time and memory O(ops + ranks * ranks).
+/// meaning of a board. A share becomes a copy and a send of that to each rank that reads it, or
+/// signals where it has no bytes; a reader receives the whole into scratch of its own before its
+/// first op that names it. Repeats are written out. REQUIRES: all ranks' schedules, in rank order,
+/// which verify accepts as far as their boards go. Time and memory O(ops + ranks * ranks).
 std::vector<Schedule> with_messages(std::span<const Schedule> schedules);
 
 } // namespace ucg::graph

@@ -104,10 +104,11 @@ TEST_CASE("graph: boards as messages", "[graph][boards]") {
         programs({request(Collective::allreduce, 2, 8)}, kAllreduce);
     const std::vector<Schedule> messages = with_messages(schedules);
     CHECK(to_text(messages[1]) ==
-          "schedule allreduce by_hand rank 1 of 2 input 8 output 8 scratch 64 element 1\n"
-          "0: send to 0 input[0:8]\n"
-          "1: recv from 0 scratch[0:8]\n"
-          "2: reduce scratch[0:8] input[0:8] -> output[0:8] after 1\n");
+          "schedule allreduce by_hand rank 1 of 2 input 8 output 8 scratch 128 element 1\n"
+          "0: copy input[0:8] -> scratch[0:8]\n"
+          "1: send to 0 scratch[0:8] after 0\n"
+          "2: recv from 0 scratch[64:72]\n"
+          "3: reduce scratch[64:72] input[0:8] -> output[0:8] after 2\n");
     const std::vector<Schedule> barrier =
         with_messages(programs({request(Collective::barrier, 3, 0)}, kBarrier));
     CHECK(to_text(barrier[0]) ==
