@@ -1,12 +1,15 @@
-// A board: what one process shares with several others at once. It lies in memory leased by its
-// owner, who writes each share once; all the others read it there.
+// Boards: what each of several processes shares with all the others at once. Each writes its share
+// once; all the others read it there.
 //
-// Threads: one owner (BoardWriter) and any number of readers, each a process or a thread.
-// Layout (BoardShape): how far the owner itself has read the boards of its peers, then `depth`
-// slots of one cache line each, then `depth` payload buffers of `slot_bytes`. Invariants, argued in
-// PROTOCOL.md: all is written by the owner alone; the slot and buffer of turn t are written only
-// when every peer has said that it looks at no turn before t - depth + 1; memory of zeros is an
-// empty board.
+// Threads: each board has one owner (BoardWriter) and any number of readers, each a process or a
+// thread.
+// Layout (BoardShape): the lines of all boards lie together, in memory leased by one of the ranks:
+// a rank that looks at all of them touches a page or two, where boards in their owners' memory
+// would be one page each. First one head for each rank, then, for each of `depth` turns, one slot
+// for each rank. Long shares lie in `depth` payload buffers of `slot_bytes`, leased by the owner.
+// Invariants, argued in PROTOCOL.md: a cache line has one writer; the slot and buffer of turn t are
+// written only when every peer has said that it looks at no turn before t - depth + 1; memory of
+// zeros is empty boards.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <vector>
+#include <type_traits>
 
 #include "shm/copy.hpp"
 #include "ucg_coll/base/base.hpp"
@@ -26,63 +29,89 @@ namespace ucg::shm {
 inline constexpr std::uint64_t kBoardInlineBytes = 40;
 
 /// One line carries payload and turn together: a short share costs one transfer to each reader.
-struct alignas(kCacheLine) BoardSlot {
+/// Alone on two lines, since processors fetch lines in pairs.
+struct alignas(2 * kCacheLine) BoardSlot {
     std::atomic<std::uint64_t> turn;  ///< t + 1 once turn t is there.
     std::atomic<std::uint64_t> stamp; ///< The turn's name; the board does not look at it.
-    std::uint64_t bytes;
     std::array<std::byte, kBoardInlineBytes> payload;
+    std::uint64_t bytes;
 };
-static_assert(sizeof(BoardSlot) == kCacheLine);
+static_assert(offsetof(BoardSlot, bytes) < kCacheLine, "all in the first of the two");
+static_assert(offsetof(BoardSlot, payload) % alignof(std::max_align_t) == 0,
+              "operators of the program read it where it is");
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
-/// Alone on two lines, since processors fetch lines in pairs: peers read the slots all the time,
-/// and this seldom.
+/// Apart from the slots, which peers read all the time, and this seldom.
 struct alignas(2 * kCacheLine) BoardHead {
     std::atomic<std::uint64_t> done; ///< The owner looks at no turn below this one any more.
 };
 
-/// The dimensions of a board, equal on all sides.
+/// The dimensions of the boards of some ranks, equal on all sides.
 struct BoardShape {
+    std::uint32_t ranks = 0;
     std::uint32_t depth = 0;      ///< Slots; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest share; a multiple of the cache line.
 
-    std::uint64_t board_bytes() const {
-        return sizeof(BoardHead) + depth * (sizeof(BoardSlot) + std::uint64_t{slot_bytes});
+    /// The heads and slots of all ranks.
+    std::uint64_t lines_bytes() const {
+        return ranks * (sizeof(BoardHead) + depth * std::uint64_t{sizeof(BoardSlot)});
     }
+    /// One rank's payload buffers.
+    std::uint64_t buffers_bytes() const { return depth * std::uint64_t{slot_bytes}; }
     bool operator==(const BoardShape&) const = default;
+};
+
+/// Where the lines of all boards are, as mapped here; at two cache lines.
+template <typename Byte>
+class BoardLines {
+  public:
+    BoardLines() = default;
+    BoardLines(Byte* lines, const BoardShape& shape)
+        : lines_(lines), ranks_(shape.ranks), depth_(shape.depth) {}
+
+    std::uint32_t ranks() const { return ranks_; }
+    std::uint32_t depth() const { return depth_; }
+    auto& head(std::uint32_t rank) const { return reinterpret_cast<Head*>(lines_)[rank]; }
+    auto& slot(std::uint64_t turn, std::uint32_t rank) const {
+        auto* slots = reinterpret_cast<Slot*>(lines_ + ranks_ * sizeof(BoardHead));
+        return slots[(turn & (depth_ - 1)) * ranks_ + rank];
+    }
+
+  private:
+    template <typename T>
+    using Like = std::conditional_t<std::is_const_v<Byte>, const T, T>;
+    using Head = Like<BoardHead>;
+    using Slot = Like<BoardSlot>;
+
+    Byte* lines_ = nullptr;
+    std::uint64_t ranks_ = 0;
+    std::uint32_t depth_ = 0;
 };
 
 /// The owner's end.
 class BoardWriter {
   public:
     BoardWriter() = default;
-    /// `board`: in the own memory, at two cache lines.
-    BoardWriter(std::byte* board, const BoardShape& shape)
-        : head_(reinterpret_cast<BoardHead*>(board)),
-          slots_(reinterpret_cast<BoardSlot*>(board + sizeof(BoardHead))),
-          buffers_(board + sizeof(BoardHead) + shape.depth * sizeof(BoardSlot)), shape_(shape) {}
-
-    /// `board`: that of a peer, who reads this one, as it is mapped here.
-    void add_peer(const std::byte* board) {
-        peers_.push_back(reinterpret_cast<const BoardHead*>(board));
-    }
+    /// `rank`: the own one. `buffers`: in the own memory, at a cache line.
+    BoardWriter(std::byte* lines, const BoardShape& shape, std::uint32_t rank, std::byte* buffers)
+        : lines_(lines, shape), rank_(rank), last_(rank == 0 ? shape.ranks - 1 : 0),
+          buffers_(buffers), slot_bytes_(shape.slot_bytes) {}
 
     /// The slot of that turn may be written. Reads the peers' words only when what is known of them
     /// does not suffice.
     bool has_room(std::uint64_t turn) { return fits(turn, done_by_all_) || ask(turn); }
 
-    /// Which peer, counted as they were added, holds up the turn that had no room.
-    std::size_t last_peer() const { return last_; }
+    /// Which peer holds up the turn that had no room.
+    std::uint32_t last_peer() const { return last_; }
 
     /// Shares a turn. REQUIRES: has_room(turn), bytes <= slot_bytes.
     void write(std::uint64_t turn, std::uint64_t stamp, const std::byte* data,
                std::uint64_t bytes) {
-        const std::uint64_t index = turn & (shape_.depth - 1);
-        BoardSlot& slot = slots_[index];
+        BoardSlot& slot = lines_.slot(turn, rank_);
         if (bytes <= kBoardInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            std::memcpy(buffers_ + index * shape_.slot_bytes, data, bytes);
+            std::memcpy(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
         }
         slot.bytes = bytes;
         slot.stamp.store(stamp, std::memory_order_relaxed);
@@ -98,7 +127,7 @@ class BoardWriter {
             return false;
         }
         stored_ = turn;
-        head_->done.store(turn, std::memory_order_release);
+        lines_.head(rank_).done.store(turn, std::memory_order_release);
         return true;
     }
 
@@ -108,34 +137,40 @@ class BoardWriter {
   private:
     static constexpr std::uint32_t kStoresPerBoard = 4;
 
-    std::uint32_t turns_per_store() const { return std::max(1U, shape_.depth / kStoresPerBoard); }
-    bool fits(std::uint64_t turn, std::uint64_t done) const { return turn < done + shape_.depth; }
+    std::uint32_t turns_per_store() const { return std::max(1U, lines_.depth() / kStoresPerBoard); }
+    bool fits(std::uint64_t turn, std::uint64_t done) const { return turn < done + lines_.depth(); }
 
     /// Looks first at the peer for whom it did not suffice last time: who waits reads one word.
     bool ask(std::uint64_t turn) {
-        if (peers_.empty()) {
+        if (lines_.ranks() == 1) {
             return true;
         }
-        if (!fits(turn, peers_[last_]->done.load(std::memory_order_acquire))) {
+        if (!fits(turn, done_by(last_))) {
             return false;
         }
         std::uint64_t least = ~std::uint64_t{0};
-        for (std::size_t i = 0; i < peers_.size(); ++i) {
-            const std::uint64_t done = peers_[i]->done.load(std::memory_order_acquire);
-            last_ = done < least ? i : last_;
+        for (std::uint32_t rank = 0; rank < lines_.ranks(); ++rank) {
+            if (rank == rank_) {
+                continue;
+            }
+            const std::uint64_t done = done_by(rank);
+            last_ = done < least ? rank : last_;
             least = std::min(least, done);
         }
         done_by_all_ = least;
         return fits(turn, least);
     }
 
-    BoardHead* head_ = nullptr;
-    BoardSlot* slots_ = nullptr;
+    std::uint64_t done_by(std::uint32_t rank) const {
+        return lines_.head(rank).done.load(std::memory_order_acquire);
+    }
+
+    BoardLines<std::byte> lines_;
+    std::uint32_t rank_ = 0;
+    std::uint32_t last_ = 0; ///< The peer whose word was the least when all were read.
     std::byte* buffers_ = nullptr;
-    BoardShape shape_;
-    std::vector<const BoardHead*> peers_;
-    std::uint64_t done_by_all_ = 0; ///< The least of the peers' words when they were last read.
-    std::size_t last_ = 0;          ///< The peer that had it.
+    std::uint64_t slot_bytes_ = 0;
+    std::uint64_t done_by_all_ = 0; ///< What it was.
     std::uint64_t done_ = 0;
     std::uint64_t stored_ = 0; ///< What the peers see of done_.
 };
@@ -144,10 +179,10 @@ class BoardWriter {
 class BoardReader {
   public:
     BoardReader() = default;
-    /// `board`: where the peer's board is mapped here.
-    BoardReader(const std::byte* board, const BoardShape& shape)
-        : slots_(reinterpret_cast<const BoardSlot*>(board + sizeof(BoardHead))),
-          buffers_(board + sizeof(BoardHead) + shape.depth * sizeof(BoardSlot)), shape_(shape) {}
+    /// `rank`: the peer. `buffers`: where its buffers are mapped here.
+    BoardReader(const std::byte* lines, const BoardShape& shape, std::uint32_t rank,
+                const std::byte* buffers)
+        : lines_(lines, shape), rank_(rank), buffers_(buffers), slot_bytes_(shape.slot_bytes) {}
 
     /// The peer has shared that turn. REQUIRES, as do stamp() and data(): this process has not said
     /// that it looks at it no more.
@@ -164,28 +199,29 @@ class BoardReader {
         const BoardSlot& at = slot(turn);
         return at.bytes <= kBoardInlineBytes
                    ? at.payload.data()
-                   : buffers_ + (turn & (shape_.depth - 1)) * shape_.slot_bytes;
+                   : buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_;
     }
 
     /// Calls `look` with the stamps of all that the peer is known to have shared from turn `first`
     /// on, in no order.
     template <typename Look>
     void each_stamp(std::uint64_t first, Look look) const {
-        for (std::uint32_t i = 0; i < shape_.depth; ++i) {
+        for (std::uint32_t i = 0; i < lines_.depth(); ++i) {
             // A slot that is just being written may show the turn before and the stamp to come,
             // which is the stamp of a later turn.
-            if (slots_[i].turn.load(std::memory_order_acquire) > first) {
-                look(slots_[i].stamp.load(std::memory_order_relaxed));
+            if (lines_.slot(i, rank_).turn.load(std::memory_order_acquire) > first) {
+                look(lines_.slot(i, rank_).stamp.load(std::memory_order_relaxed));
             }
         }
     }
 
   private:
-    const BoardSlot& slot(std::uint64_t turn) const { return slots_[turn & (shape_.depth - 1)]; }
+    const BoardSlot& slot(std::uint64_t turn) const { return lines_.slot(turn, rank_); }
 
-    const BoardSlot* slots_ = nullptr;
+    BoardLines<const std::byte> lines_;
+    std::uint32_t rank_ = 0;
     const std::byte* buffers_ = nullptr;
-    BoardShape shape_;
+    std::uint64_t slot_bytes_ = 0;
 };
 
 } // namespace ucg::shm

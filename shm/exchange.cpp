@@ -320,7 +320,8 @@ Status Exchange::take(Letter& letter, int socket) {
     if (same_process(socket)) {
         // Two heaps of one process (ranks as threads) share the owner's mapping: one address for
         // each byte, so that tools that follow addresses see what the threads share.
-        heap_.add_peer(greeting.token, {reinterpret_cast<std::byte*>(greeting.base), nullptr});
+        heap_.add_peer(greeting.token, {reinterpret_cast<std::byte*>(greeting.base),
+                                        Heap::segment_in_process(greeting.token)});
         return Status();
     }
     auto mapping = Segment::adopt(std::move(letter.file), greeting.capacity_bytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <sys/resource.h>
 #include <utility>
@@ -75,6 +76,17 @@ Result<std::unique_ptr<Segment>> largest_segment(std::uint64_t capacity) {
     return segment;
 }
 
+/// The heaps of this process, so that ranks that are its threads keep one another's segments.
+struct SegmentsInProcess {
+    std::mutex mutex;
+    std::map<Token, std::weak_ptr<Segment>> by_token;
+};
+
+SegmentsInProcess& segments_in_process() {
+    static SegmentsInProcess segments;
+    return segments;
+}
+
 } // namespace
 
 Lease::Lease(Lease&& other) noexcept
@@ -124,10 +136,30 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
 Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
            Descriptor listener)
     : segment_(std::move(segment)), capacity_bytes_(capacity_bytes), token_(token),
-      listener_(std::move(listener)), ranges_(capacity_bytes) {}
+      listener_(std::move(listener)), ranges_(capacity_bytes) {
+    SegmentsInProcess& all = segments_in_process();
+    const std::lock_guard lock(all.mutex);
+    all.by_token[token] = segment_;
+}
+
+std::shared_ptr<Segment> Heap::segment_in_process(const Token& token) {
+    SegmentsInProcess& all = segments_in_process();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.by_token.find(token);
+    return found == all.by_token.end() ? nullptr : found->second.lock();
+}
 
 Heap::~Heap() {
+    {
+        SegmentsInProcess& all = segments_in_process();
+        const std::lock_guard lock(all.mutex);
+        all.by_token.erase(token_);
+    }
     bell_ = Lease();
+    for (Retired& retired : retired_) { // Not discarded: peers may still read it.
+        retired.lease.heap_ = nullptr;
+        ranges_.give_back(retired.lease.offset_, retired.lease.bytes_);
+    }
     UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
 }
 
@@ -153,6 +185,7 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
                        "host or control group has left",
                        size, available);
     }
+    collect();
     const std::lock_guard lock(mutex_);
     const auto offset = ranges_.take(size);
     if (!offset) {
@@ -169,13 +202,37 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
     return Lease(*this, segment_->base() + *offset, *offset, size);
 }
 
+void Heap::retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left) {
+    {
+        const std::lock_guard lock(mutex_);
+        retired_.push_back({std::move(lease), std::move(left)});
+    }
+    collect();
+}
+
+/// Acquire: what peers read, they read before the memory goes to somebody else.
+void Heap::collect() {
+    std::vector<Retired> over; // Given back without the lock, which that takes.
+    const std::lock_guard lock(mutex_);
+    const auto waits = [](const Retired& retired) {
+        return std::any_of(retired.left.begin(), retired.left.end(), [](const auto* word) {
+            return word->load(std::memory_order_acquire) == 0;
+        });
+    };
+    const auto first = std::partition(retired_.begin(), retired_.end(), waits);
+    over.insert(over.end(), std::make_move_iterator(first),
+                std::make_move_iterator(retired_.end()));
+    retired_.erase(first, retired_.end());
+}
+
 void Heap::give_back(std::uint64_t offset, std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     segment_->discard(offset, bytes);
     ranges_.give_back(offset, bytes);
 }
 
-std::uint64_t Heap::free_bytes() const {
+std::uint64_t Heap::free_bytes() {
+    collect();
     const std::lock_guard lock(mutex_);
     return ranges_.free_bytes();
 }

@@ -2,6 +2,7 @@
 // its peers on the host map. Anonymous, of one user, gone with the last process that holds it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "shm/doorbell.hpp"
 #include "shm/ranges.hpp"
@@ -85,6 +87,11 @@ class Heap {
     /// would endanger the processes of this host: never later, by a signal, when it is written.
     Result<Lease> lease(std::uint64_t bytes);
 
+    /// Returns the lease when all words of `left`, which lie in this heap, are not 0: peers that
+    /// read the memory write them when they have done with it. It is looked for at every lease()
+    /// and retire(). With the heap goes what still waits: peers keep their mapping of it.
+    void retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left);
+
     HeapAddress address() const;
 
     /// Maps the heaps of `peers`, the own one and those already mapped excepted. Collective: each
@@ -113,9 +120,9 @@ class Heap {
 
     /// What can be leased in all.
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }
-    std::uint64_t free_bytes() const;
+    std::uint64_t free_bytes();
     /// Is nothing leased but the doorbell?
-    bool unused() const { return free_bytes() + bell_.bytes() == capacity_bytes_; }
+    bool unused() { return free_bytes() + bell_.bytes() == capacity_bytes_; }
     /// Does the segment also serve this process's malloc? Then `locate` finds its large blocks.
     bool serves_malloc() const { return segment_->own_bytes() < segment_->bytes(); }
 
@@ -123,25 +130,36 @@ class Heap {
     friend class Lease;
     friend class Exchange;
 
-    /// A mapped peer. `mapping` is null for a heap of this same process, whose own mapping serves.
+    /// A mapped peer. A heap of this same process has one mapping, which lives as long as anybody
+    /// uses it.
     struct Peer {
         std::byte* base = nullptr;
-        std::unique_ptr<Segment> mapping;
+        std::shared_ptr<Segment> mapping;
+    };
+
+    /// Memory that peers may still read.
+    struct Retired {
+        Lease lease;
+        std::vector<const std::atomic<std::uint64_t>*> left;
     };
 
     Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
          Descriptor listener);
     void give_back(std::uint64_t offset, std::uint64_t bytes);
+    void collect();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
     void add_peer(const Token& token, Peer peer);
+    /// That of a heap of this process; null if there is none.
+    static std::shared_ptr<Segment> segment_in_process(const Token& token);
 
-    std::unique_ptr<Segment> segment_;
+    std::shared_ptr<Segment> segment_;
     std::uint64_t capacity_bytes_;
     Token token_;
     Descriptor listener_;
-    mutable std::mutex mutex_; ///< Guards ranges_ and peers_.
+    mutable std::mutex mutex_; ///< Guards ranges_, peers_ and retired_.
     Ranges ranges_;
     std::map<Token, Peer> peers_;
+    std::vector<Retired> retired_;
     std::mutex attach_mutex_;  ///< One exchange at a time; it serves the peers of all.
     std::mutex sleeper_mutex_; ///< Guards the making of the two below.
     Lease bell_;

@@ -66,6 +66,7 @@ struct alignas(2 * kCacheLine) RingCredit {
 /// gone by then.
 struct alignas(2 * kCacheLine) RingReceipt {
     std::atomic<std::uint64_t> taken; ///< The turn after the last message that was read.
+    std::atomic<std::uint64_t> left;  ///< 1 once the sender looks at nothing of the owner's.
 };
 
 /// The dimensions of a ring, equal on both sides.
@@ -177,6 +178,9 @@ class RingSender {
         return receipt_->taken.load(std::memory_order_acquire) >= turn;
     }
 
+    /// Becomes 1 when the receiver leaves: RingReceiver::leave() at the other end.
+    const std::atomic<std::uint64_t>& receiver_left() const { return receipt_->left; }
+
   private:
     static constexpr std::uint64_t kPrefetch = 1;
 
@@ -247,6 +251,9 @@ class RingReceiver {
         release();
         receipt_->taken.store(received_, std::memory_order_release);
     }
+
+    /// Tells the sender that this end looks at nothing in the sender's memory any more.
+    void leave() { receipt_->left.store(1, std::memory_order_release); }
 
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().

@@ -104,6 +104,32 @@ TEST_CASE("transport/shm: who is too far ahead on its board is stuck until the l
     CHECK_FALSE(group.transports[0]->stuck());
 }
 
+TEST_CASE("transport/shm: who has shared may leave, and its memory waits for those who read",
+          "[ranks][shm][board]") {
+    Group group(first_ranks(3), {});
+    const auto data = filled(GENERATE(8U, 4096U), 3);
+    const std::size_t leaves = GENERATE(0U, 2U); // The first rank's memory has all lines.
+    const std::size_t reads = 1;
+    for (const auto& transport : group.transports) {
+        transport->establish();
+    }
+    CHECK(board(group, leaves).share(turn(0), data.data(), data.size()));
+    const std::uint64_t free_before = group.heaps[leaves]->free_bytes();
+    group.transports[leaves].reset();
+    CHECK(group.heaps[leaves]->free_bytes() == free_before);
+    const bool ends = GENERATE(false, true);
+    if (ends) { // Its mapping serves the readers, who are threads of the same process.
+        group.heaps[leaves].reset();
+    }
+    const std::byte* seen = board(group, reads).shared(turn(0), static_cast<Rank>(leaves));
+    REQUIRE(seen != nullptr);
+    CHECK(bytes_at(seen, data.size()) == data);
+    group.transports.clear();
+    if (!ends) {
+        CHECK(group.heaps[leaves]->free_bytes() > free_before);
+    }
+}
+
 TEST_CASE(
     "transport/shm: boards of a host take an eighth of its bytes, and short shares always fit",
     "[ranks][shm][board]") {
@@ -114,7 +140,7 @@ TEST_CASE(
     CHECK(shape.slot_bytes >= kCacheLine);
     CHECK(shape.slot_bytes <= options.board_bytes_max);
     CHECK(shape.slot_bytes % kCacheLine == 0);
-    CHECK(ranks * shape.board_bytes() <= options.host_bytes_max / 8);
+    CHECK(shape.lines_bytes() + ranks * shape.buffers_bytes() <= options.host_bytes_max / 8);
     if (ranks <= 2) {
         CHECK(shape.slot_bytes == options.board_bytes_max);
     }

@@ -15,13 +15,13 @@ namespace {
 
 using namespace ucg::shm;
 
-/// Zeroed memory for one board.
+/// Zeroed memory.
 class BoardMemory {
   public:
-    explicit BoardMemory(const BoardShape& shape)
+    explicit BoardMemory(std::uint64_t bytes)
         : bytes_(static_cast<std::byte*>(
-              std::aligned_alloc(alignof(BoardHead), ucg::round_up(shape.board_bytes(), 128)))) {
-        std::memset(bytes_.get(), 0, shape.board_bytes());
+              std::aligned_alloc(alignof(BoardHead), ucg::round_up(bytes, alignof(BoardHead))))) {
+        std::memset(bytes_.get(), 0, bytes);
     }
     std::byte* get() const { return bytes_.get(); }
 
@@ -34,22 +34,16 @@ class BoardMemory {
 
 /// The boards of some ranks, each of whom reads all others.
 struct Boards {
-    std::vector<BoardMemory> memory;
+    BoardMemory lines;
+    std::vector<BoardMemory> buffers;
     std::vector<BoardWriter> writers;
     std::vector<BoardReader> readers; ///< By owner.
 
-    Boards(std::size_t rank_count, const BoardShape& shape) {
-        for (std::size_t i = 0; i < rank_count; ++i) {
-            memory.emplace_back(shape);
-            writers.emplace_back(memory[i].get(), shape);
-            readers.emplace_back(memory[i].get(), shape);
-        }
-        for (std::size_t i = 0; i < rank_count; ++i) {
-            for (std::size_t peer = 0; peer < rank_count; ++peer) {
-                if (peer != i) {
-                    writers[i].add_peer(memory[peer].get());
-                }
-            }
+    explicit Boards(const BoardShape& shape) : lines(shape.lines_bytes()) {
+        for (std::uint32_t i = 0; i < shape.ranks; ++i) {
+            buffers.emplace_back(shape.buffers_bytes());
+            writers.emplace_back(lines.get(), shape, i, buffers[i].get());
+            readers.emplace_back(lines.get(), shape, i, buffers[i].get());
         }
     }
 };
@@ -69,8 +63,8 @@ std::vector<std::byte> share_of(std::uint64_t seed, std::uint64_t turn, std::siz
 } // namespace
 
 TEST_CASE("shm/board: zeroed memory is an empty board with room for all its slots", "[shm]") {
-    const BoardShape shape = {4, 128};
-    Boards boards(2, shape);
+    const BoardShape shape = {2, 4, 128};
+    Boards boards(shape);
     for (std::uint64_t turn = 0; turn < 9; ++turn) {
         CHECK_FALSE(boards.readers[0].holds(turn));
         CHECK(boards.writers[0].has_room(turn) == (turn < 4));
@@ -78,8 +72,8 @@ TEST_CASE("shm/board: zeroed memory is an empty board with room for all its slot
 }
 
 TEST_CASE("shm/board: shares of every length are read, around the board", "[shm]") {
-    const BoardShape shape = {4, 128};
-    Boards boards(3, shape);
+    const BoardShape shape = {3, 4, 128};
+    Boards boards(shape);
     for (std::uint64_t turn = 0; turn <= 128; ++turn) {
         const auto data = share_of(1, turn, turn % 3, 128);
         BoardWriter& writer = boards.writers[turn % 3];
@@ -99,7 +93,7 @@ TEST_CASE("shm/board: shares of every length are read, around the board", "[shm]
 }
 
 TEST_CASE("shm/board: nothing is shared as a null pointer of no bytes", "[shm]") {
-    Boards boards(2, {2, 64});
+    Boards boards({2, 2, 64});
     REQUIRE(boards.writers[0].has_room(0));
     boards.writers[0].write(0, 1, nullptr, 0);
     CHECK(boards.readers[0].holds(0));
@@ -107,7 +101,7 @@ TEST_CASE("shm/board: nothing is shared as a null pointer of no bytes", "[shm]")
 }
 
 TEST_CASE("shm/board: turns may be shared in any order, and left out", "[shm]") {
-    Boards boards(2, {4, 64});
+    Boards boards({2, 4, 64});
     const auto data = share_of(2, 0, 0, 40);
     for (const std::uint64_t turn : {3U, 0U, 1U}) {
         REQUIRE(boards.writers[0].has_room(turn));
@@ -126,7 +120,7 @@ TEST_CASE("shm/board: turns may be shared in any order, and left out", "[shm]") 
 
 TEST_CASE("shm/board: a turn has room when the last peer is done with the one before it there",
           "[shm]") {
-    Boards boards(4, {4, 64});
+    Boards boards({4, 4, 64});
     BoardWriter& writer = boards.writers[1];
     CHECK(writer.has_room(3));
     CHECK_FALSE(writer.has_room(4));
@@ -134,20 +128,20 @@ TEST_CASE("shm/board: a turn has room when the last peer is done with the one be
         boards.writers[peer].finish(2);
         CHECK_FALSE(writer.has_room(4));
     }
-    CHECK(writer.last_peer() == 1); // Rank 2: the second of its peers.
+    CHECK(writer.last_peer() == 2);
     boards.writers[2].finish(1);
     CHECK(writer.has_room(4));
     CHECK_FALSE(writer.has_room(5));
     boards.writers[2].finish(5);
     CHECK(writer.has_room(5));
     CHECK_FALSE(writer.has_room(6));
-    CHECK(writer.last_peer() != 1);
+    CHECK(writer.last_peer() != 2);
 }
 
 TEST_CASE("shm/board: who is done says so every quarter of the board", "[shm]") {
     const std::uint32_t depth = GENERATE(2U, 4U, 16U);
     const std::uint64_t quarter = std::max(1U, depth / 4);
-    Boards boards(2, {depth, 64});
+    Boards boards({2, depth, 64});
     for (std::uint64_t turn = 1; turn < 100; ++turn) {
         CHECK(boards.writers[1].finish(turn) == (turn % quarter == 0));
         CHECK(boards.writers[1].done() == turn);
@@ -158,7 +152,7 @@ TEST_CASE("shm/board: who is done says so every quarter of the board", "[shm]") 
 }
 
 TEST_CASE("shm/board: stamps from a turn on are those of no earlier one", "[shm]") {
-    Boards boards(2, {4, 64});
+    Boards boards({2, 4, 64});
     for (std::uint64_t turn = 0; turn < 3; ++turn) {
         boards.writers[0].write(turn, 10 + turn, nullptr, 0);
     }
@@ -274,7 +268,7 @@ TEST_CASE("shm/board: threads share overlapping turns; some lag, some only read"
                                  std::vector<Habit>{Habit::both, Habit::reads, Habit::both},
                                  std::vector<Habit>{Habit::late, Habit::shares, Habit::reads});
     CAPTURE(seed, depth, habits.size());
-    Boards boards(habits.size(), {depth, 256});
+    Boards boards({static_cast<std::uint32_t>(habits.size()), depth, 256});
     std::vector<std::string> complaints(habits.size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < habits.size(); ++i) {

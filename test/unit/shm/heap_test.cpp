@@ -1,3 +1,4 @@
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <sys/resource.h>
@@ -59,6 +60,38 @@ TEST_CASE("shm/heap: leases are zeroed, aligned, apart, and come back", "[shm]")
     for (std::uint64_t i = 0; i < again->bytes(); ++i) {
         REQUIRE(again->data()[i] == std::byte{0});
     }
+}
+
+TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]") {
+    const auto heap = make_heap(kMebi);
+    std::byte* data = nullptr;
+    std::vector<std::atomic<std::uint64_t>> left(2);
+    {
+        auto lease = heap->lease(shm::page_bytes());
+        REQUIRE(lease.ok());
+        data = lease->data();
+        data[7] = std::byte{42};
+        heap->retire(std::move(*lease), {&left[0], &left[1]});
+    }
+    left[0] = 1;
+    {
+        const auto other = heap->lease(shm::page_bytes());
+        REQUIRE(other.ok());
+        CHECK(other->data() != data);
+        CHECK(heap->free_bytes() == kMebi - 2 * shm::page_bytes());
+        CHECK(data[7] == std::byte{42});
+    }
+    left[1] = 1;
+    CHECK(heap->free_bytes() == kMebi);
+}
+
+TEST_CASE("shm/heap: a heap may end before what it has retired", "[shm]") {
+    const std::atomic<std::uint64_t> never = 0;
+    const auto heap = make_heap(kMebi);
+    auto lease = heap->lease(1);
+    REQUIRE(lease.ok());
+    heap->retire(std::move(*lease), {&never});
+    CHECK(heap->free_bytes() == kMebi - shm::page_bytes());
 }
 
 TEST_CASE("shm/heap: a moved lease is returned once", "[shm]") {

@@ -23,16 +23,15 @@ inline std::uint64_t stamp_of(const BoardTurn& turn) {
 
 class BoardRoom {
   public:
-    /// `board`: the own one. Peers are named by their index on the host.
-    BoardRoom(std::size_t rank_count, std::uint32_t self, std::byte* board,
-              const shm::BoardShape& shape)
-        : writer_(board, shape), shape_(shape), self_(self), peers_(rank_count) {}
+    /// `lines`: of all boards, as mapped here. `buffers`: the own ones. Peers are named by their
+    /// index on the host.
+    BoardRoom(const shm::BoardShape& shape, std::uint32_t self, std::byte* lines,
+              std::byte* buffers)
+        : writer_(lines, shape, self, buffers), shape_(shape), lines_(lines), peers_(shape.ranks) {}
 
-    /// In rising order of the index, each peer once. `board` and `bell`: the peer's, as mapped
-    /// here.
-    void connect(std::uint32_t index, const std::byte* board, shm::Doorbell& bell) {
-        writer_.add_peer(board);
-        peers_[index].reader = shm::BoardReader(board, shape_);
+    /// `buffers` and `bell`: the peer's, as mapped here.
+    void connect(std::uint32_t index, const std::byte* buffers, shm::Doorbell& bell) {
+        peers_[index].reader = shm::BoardReader(lines_, shape_, index, buffers);
         bells_.push_back(&bell);
     }
 
@@ -63,10 +62,7 @@ class BoardRoom {
     /// Had the last share() no room?
     bool waits_for_room() const { return waits_for_room_; }
     /// Of the peers, the one that held it up.
-    std::uint32_t last_peer() const {
-        const auto place = static_cast<std::uint32_t>(writer_.last_peer());
-        return place + (place >= self_ ? 1 : 0);
-    }
+    std::uint32_t last_peer() const { return writer_.last_peer(); }
 
     /// After a look that found nothing: is it time to ask whether the peer contradicts()?
     bool suspects(const BoardTurn& turn, std::uint32_t index) {
@@ -99,7 +95,7 @@ class BoardRoom {
 
     shm::BoardWriter writer_;
     shm::BoardShape shape_;
-    std::uint32_t self_;
+    const std::byte* lines_;
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     std::vector<shm::Doorbell*> bells_;
     bool waits_for_room_ = false;

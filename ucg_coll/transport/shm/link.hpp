@@ -58,6 +58,9 @@ class Outbox {
 
     bool idle() const { return queue_.empty() && announced_.empty(); }
 
+    /// Becomes 1 when the peer leaves.
+    const std::atomic<std::uint64_t>& peer_left() const { return ring_.receiver_left(); }
+
     struct Flushed {
         unsigned moved = 0;  ///< Messages that left or moved on.
         bool copied = false; ///< A piece of one that its receiver would have had to copy.
@@ -140,6 +143,9 @@ class Inbox {
 
     /// May both ends copy what comes now?
     bool joint() const { return joint_; }
+
+    /// Looks at nothing in the peer's memory any more; it learns of that.
+    void leave() { ring_.leave(); }
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
     /// awaited one, or of another plan for the same collective), out_of_memory (for an early

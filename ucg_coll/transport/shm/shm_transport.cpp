@@ -13,16 +13,24 @@ std::uint64_t table_bytes(const ShmOptions& options) {
     return std::uint64_t{options.outstanding_max} * kCacheLine;
 }
 
-/// Behind the table and the rings.
+/// The payload buffers of the own board: behind the table and the rings.
 std::uint64_t board_offset_for(std::size_t rank_count, const shm::RingShape& shape,
                                const ShmOptions& options) {
     return round_up(table_bytes(options) + (rank_count - 1) * shape.ring_bytes(),
                     alignof(shm::BoardHead));
 }
 
-std::uint64_t region_bytes_for(std::size_t rank_count, const shm::RingShape& shape,
+/// The lines of all boards are behind the first rank's buffers.
+std::uint64_t lines_offset_for(const shm::RingShape& shape, const shm::BoardShape& board,
+                               const ShmOptions& options) {
+    return round_up(board_offset_for(board.ranks, shape, options) + board.buffers_bytes(),
+                    alignof(shm::BoardHead));
+}
+
+/// Of the rank with that index on the host.
+std::uint64_t region_bytes_for(std::size_t index, const shm::RingShape& shape,
                                const shm::BoardShape& board, const ShmOptions& options) {
-    return board_offset_for(rank_count, shape, options) + board.board_bytes();
+    return lines_offset_for(shape, board, options) + (index == 0 ? board.lines_bytes() : 0);
 }
 
 const char* what_is_wrong(Code code) {
@@ -62,15 +70,14 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
 
 shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
     constexpr std::uint64_t kPartOfHost = 8;
-    constexpr std::uint64_t kLineBytes = sizeof(shm::BoardSlot);
     UCG_ASSERT(std::has_single_bit(options.board_depth));
     const std::uint64_t board = options.host_bytes_max / kPartOfHost / rank_count;
-    const std::uint64_t per_turn =
-        (board - std::min(board, sizeof(shm::BoardHead))) / options.board_depth;
-    const std::uint64_t room = per_turn - std::min(per_turn, kLineBytes);
+    const std::uint64_t lines =
+        sizeof(shm::BoardHead) + options.board_depth * std::uint64_t{sizeof(shm::BoardSlot)};
+    const std::uint64_t room = (board - std::min(board, lines)) / options.board_depth;
     const std::uint64_t most = std::max(kCacheLine, round_up(options.board_bytes_max, kCacheLine));
     const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
-    return {options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
+    return {rank_count, options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
 }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
@@ -80,7 +87,8 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
     UCG_ASSERT(std::has_single_bit(options.outstanding_max));
     const auto rank_count = static_cast<std::uint32_t>(ranks_on_host.size());
-    auto region = heap.lease(region_bytes_for(rank_count, ring_shape(rank_count, options),
+    auto region = heap.lease(region_bytes_for(static_cast<std::size_t>(self_index),
+                                              ring_shape(rank_count, options),
                                               board_shape(rank_count, options), options));
     if (!region) {
         return region.status();
@@ -112,6 +120,20 @@ ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host,
       staging_(std::move(staging)), region_(std::move(region)), sending_(ranks_.size()),
       receiving_(ranks_.size()) {}
 
+ShmTransport::~ShmTransport() {
+    if (!established_) {
+        return;
+    }
+    std::vector<const std::atomic<std::uint64_t>*> left;
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+        if (i != self_) {
+            peers_[i].inbox.leave();
+            left.push_back(&peers_[i].outbox.peer_left());
+        }
+    }
+    heap_.retire(std::move(region_), std::move(left));
+}
+
 ShmAddress ShmTransport::address() const {
     const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
     const auto bell = heap_.locate(reinterpret_cast<const std::byte*>(&bell_), sizeof(bell_));
@@ -141,7 +163,7 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
     UCG_ASSERT(addresses.size() == ranks_.size());
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         const ShmAddress& peer = addresses[i];
-        const std::uint64_t end = region_bytes_for(ranks_.size(), shape_, board_shape_, options_);
+        const std::uint64_t end = region_bytes_for(i, shape_, board_shape_, options_);
         if (peer.rank != ranks_[i] || peer.shape != shape_ || peer.board_shape != board_shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
             peer.region_offset > peer.heap.capacity_bytes ||
@@ -178,7 +200,10 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
                                      options_.single_copy_bytes_min};
     peers_.resize(ranks_.size());
-    boards_.emplace(ranks_.size(), self_, region_.data() + board_offset(), board_shape_);
+    boards_.emplace(board_shape_, self_,
+                    heap_.base_of(addresses[0].heap.token) + addresses[0].region_offset +
+                        lines_offset_for(shape_, board_shape_, options_),
+                    region_.data() + board_offset());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
         if (i == self_) {
             continue;

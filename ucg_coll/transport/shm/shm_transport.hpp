@@ -90,6 +90,11 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// on the outcome, and if one failed, all destroy their transport and take another way.
     Status connect(std::span<const ShmAddress> addresses);
 
+    /// All have connected. From now on peers may look at this rank's boards until they end, so that
+    /// its memory is returned only then.
+    void establish() { established_ = true; }
+    ~ShmTransport() override;
+
     std::string_view name() const override { return "shm"; }
     void post(std::span<Message> messages) override;
     unsigned progress() override;
@@ -206,6 +211,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::uint32_t fruitless_ = 0; ///< Looks for messages, while some are awaited.
     unsigned unreported_ = 0;     ///< Messages that failed outside progress().
     Status status_;
+    bool established_ = false;
     bool abandoned_ = false; ///< Nothing moves any more.
 };
 
