@@ -1,6 +1,6 @@
 // What the planner knows besides the question and the placement: --profile, the costs that it
-// compares algorithms with; --staging and --shared-heap, what ranks of one host read of one
-// another.
+// compares algorithms with; --staging, --boards and --shared-heap, what ranks of one host read of
+// one another.
 #pragma once
 
 #include <string>
@@ -21,6 +21,9 @@ class ProfileOption {
         add_size_option(app, "--staging", staging_bytes_,
                         "Memory of each rank that its peers on the one host read, as UCG_STAGING "
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
+        add_size_option(app, "--boards", board_bytes_,
+                        "The longest share on the boards of the ranks of the one host (default: "
+                        "8K); 0: algorithms by boards do not serve");
         app.add_flag("--shared-heap", in_place_,
                      "Price buffers as lying in the shared heap, as under libucg_heap.so");
         app.add_option("--ranks-per-cpu", ranks_per_cpu_,
@@ -33,7 +36,8 @@ class ProfileOption {
     /// `placement` and `profile` must outlive the result.
     plan::Facts facts(const topo::Placement& placement, const cost::Profile& profile) const {
         return {placement, profile,
-                plan::shared_memory(placement, profile, staging_bytes_, in_place_), ranks_per_cpu_};
+                plan::shared_memory(placement, profile, staging_bytes_, in_place_, board_bytes_),
+                ranks_per_cpu_};
     }
 
     Result<cost::Profile> load() const {
@@ -51,6 +55,7 @@ class ProfileOption {
   private:
     std::string path_;
     std::uint64_t staging_bytes_ = 1 << 20;
+    std::uint64_t board_bytes_ = 8 << 10;
     bool in_place_ = false;
     double ranks_per_cpu_ = 1;
 };

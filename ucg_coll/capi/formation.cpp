@@ -293,6 +293,9 @@ class Former {
             context_.drop_unused_heap(); // UCX may need the address space.
             return step_down(*connected, status);
         }
+        if (made != nullptr) {
+            made->establish();
+        }
         formation_.shm = std::move(made);
         agree_on_staging(*offers);
         return true;
@@ -304,6 +307,7 @@ class Former {
             return;
         }
         formation_.staging_bytes = formation_.shm->staging().size();
+        formation_.board_bytes = formation_.shm->board()->bytes_max();
         formation_.buffers_in_heap =
             std::all_of(offers.begin(), offers.end(),
                         [](const ShmOffer& offer) { return offer.serves_malloc != 0; });

@@ -22,7 +22,7 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
       waiter_(formation.load.ranks, formation.load.cpus, context.config().sleep_after()),
       placement_(std::move(formation.placement)),
       shared_(plan::shared_memory(placement_, profile_, formation.staging_bytes,
-                                  formation.buffers_in_heap)),
+                                  formation.buffers_in_heap, formation.board_bytes)),
       ranks_per_cpu_(formation.ranks_per_cpu),
       plans_(std::make_unique<PlanCache>(
           [this](const graph::Request& request) { return make_plan(request); })),

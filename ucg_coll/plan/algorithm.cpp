@@ -8,12 +8,12 @@
 namespace ucg::plan {
 
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place) {
+                           std::uint64_t staging_bytes, bool in_place, std::uint64_t board_bytes) {
     if (placement.host_count() != 1 || placement.rank_count() < 2) {
         return {};
     }
     SharedMemory shared{staging_bytes, in_place, sockets_are_contiguous(placement),
-                        cost::node_model(profile.memory, placement, 0)};
+                        cost::node_model(profile.memory, placement, 0), board_bytes};
     const cost::CmaModel& kernel = profile.memory.cma;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.

@@ -19,12 +19,16 @@ struct SharedMemory {
     /// Do ranks that are closer to one another than to others follow one another?
     bool sockets_are_contiguous = true;
     cost::NodeModel node; ///< Of the one host.
+    /// The longest share on a board; 0: there are none.
+    std::uint64_t board_bytes = 0;
 };
 
-/// For a group whose ranks share `staging_bytes` each. Nothing is shared between hosts: then, as
-/// for a group of one rank, everything is as without. Takes time in the ranks times the sockets.
+/// For a group whose ranks share `staging_bytes` each, and have boards for `board_bytes`. Nothing
+/// is shared between hosts: then, as for a group of one rank, everything is as without. Takes time
+/// in the ranks times the sockets.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place);
+                           std::uint64_t staging_bytes, bool in_place,
+                           std::uint64_t board_bytes = 0);
 
 /// The uniform facts that a plan is a pure function of, beside the request. Placements and profile
 /// are borrowed.

@@ -10,6 +10,7 @@ extern const Algorithm kBarrierDissemination;
 extern const Algorithm kBarrierNWayDissemination;
 extern const Algorithm kBarrierKaryTree;
 extern const Algorithm kBarrierTwoLevel;
+extern const Algorithm kBarrierBoards;
 
 extern const Algorithm kBcastKnomial;
 extern const Algorithm kBcastChain;
@@ -17,6 +18,7 @@ extern const Algorithm kBcastScatterAllgather;
 extern const Algorithm kBcastTwoLevel;
 extern const Algorithm kBcastOneStage;
 extern const Algorithm kBcastTwoStage;
+extern const Algorithm kBcastBoards;
 
 extern const Algorithm kReduceKnomial;
 extern const Algorithm kReduceChain;
@@ -24,6 +26,7 @@ extern const Algorithm kReduceRabenseifner;
 extern const Algorithm kReduceTwoLevel;
 extern const Algorithm kReduceNumaTree;
 extern const Algorithm kReduceTiled;
+extern const Algorithm kReduceBoards;
 
 extern const Algorithm kAllreduceRecursiveDoubling;
 extern const Algorithm kAllreduceRecursiveMultiplying;
@@ -38,6 +41,7 @@ extern const Algorithm kAllreduceTiledCyclic;
 extern const Algorithm kAllreduceTiledHierarchical;
 extern const Algorithm kAllreduceNumaTree;
 extern const Algorithm kAllreduceNumaDissemination;
+extern const Algorithm kAllreduceBoards;
 
 extern const Algorithm kAllgatherRecursiveDoubling;
 extern const Algorithm kAllgatherBruck;
@@ -45,15 +49,18 @@ extern const Algorithm kAllgatherNWayDissemination;
 extern const Algorithm kAllgatherRing;
 extern const Algorithm kAllgatherTwoLevel;
 extern const Algorithm kAllgatherPeerRead;
+extern const Algorithm kAllgatherBoards;
 
 extern const Algorithm kAllgathervBruck;
 extern const Algorithm kAllgathervNWayDissemination;
 extern const Algorithm kAllgathervRing;
+extern const Algorithm kAllgathervBoards;
 
 extern const Algorithm kAlltoallBruck;
 extern const Algorithm kAlltoallPairwise;
 extern const Algorithm kAlltoallLinear;
 extern const Algorithm kAlltoallPeerRead;
+extern const Algorithm kAlltoallBoards;
 
 extern const Algorithm kAlltoallvPairwise;
 extern const Algorithm kAlltoallvLinear;
@@ -62,28 +69,35 @@ extern const Algorithm kGatherBinomial;
 extern const Algorithm kGatherLinear;
 extern const Algorithm kGatherTwoLevel;
 extern const Algorithm kGatherPeerRead;
+extern const Algorithm kGatherBoards;
 extern const Algorithm kGathervLinear;
+extern const Algorithm kGathervBoards;
 
 extern const Algorithm kScatterBinomial;
 extern const Algorithm kScatterLinear;
 extern const Algorithm kScatterTwoLevel;
 extern const Algorithm kScatterPeerRead;
+extern const Algorithm kScatterBoards;
 extern const Algorithm kScattervLinear;
 
 extern const Algorithm kReduceScatterRecursiveHalving;
 extern const Algorithm kReduceScatterNWayDissemination;
 extern const Algorithm kReduceScatterRing;
 extern const Algorithm kReduceScatterPairwise;
+extern const Algorithm kReduceScatterBoards;
 
 extern const Algorithm kReduceScatterBlockRecursiveHalving;
 extern const Algorithm kReduceScatterBlockNWayDissemination;
 extern const Algorithm kReduceScatterBlockRing;
 extern const Algorithm kReduceScatterBlockPairwise;
 extern const Algorithm kReduceScatterBlockPeerRead;
+extern const Algorithm kReduceScatterBlockBoards;
 
 extern const Algorithm kScanRecursiveDoubling;
 extern const Algorithm kScanChain;
+extern const Algorithm kScanBoards;
 extern const Algorithm kExscanRecursiveDoubling;
 extern const Algorithm kExscanChain;
+extern const Algorithm kExscanBoards;
 
 } // namespace ucg::plan

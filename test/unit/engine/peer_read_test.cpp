@@ -1,12 +1,13 @@
-// Collectives in which ranks read one another's memory, several outstanding at once, on random
-// sockets and with random lengths. Which buffers are read in place and which by way of windows is
-// tossed for each buffer of each rank. Message-based ones run between them.
+// Collectives in which ranks read one another's memory or boards, several outstanding at once, on
+// random sockets and with random lengths. Which buffers are read in place and which by way of
+// windows is tossed for each buffer of each rank. Message-based ones run between them.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <random>
+#include <span>
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/engine/engine.hpp"
@@ -74,6 +75,8 @@ BlockCounts block_counts(const Request& request, Rank rank) {
     const auto all = static_cast<std::size_t>(request.rank_count);
     const bool root = at_root(request, rank);
     switch (request.collective) {
+    case Collective::barrier: return {0, 0};
+    case Collective::exscan: return {1, rank > 0 ? 1U : 0U};
     case Collective::bcast: return {root ? 1U : 0U, root ? 0U : 1U};
     case Collective::reduce: return {1, root ? 1U : 0U};
     case Collective::gather: return {1, root ? all : 0};
@@ -99,8 +102,8 @@ Vector block_of(const Vector& vector, std::size_t index, std::size_t count) {
     return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// Block `index` of all contributions, combined in rank order.
-Vector combined(const std::vector<Vector>& contributions, std::size_t index, std::size_t count) {
+/// Block `index` of these contributions, combined in rank order.
+Vector combined(std::span<const Vector> contributions, std::size_t index, std::size_t count) {
     Vector total(count);
     for (const Vector& contribution : contributions) {
         for (std::size_t i = 0; i < count; ++i) {
@@ -123,6 +126,8 @@ Vector expectation(const Request& request, Rank rank, const std::vector<Vector>&
     case Collective::allreduce: return combined(contributions, 0, count);
     case Collective::reduce_scatter_block: return combined(contributions, self, count);
     case Collective::scatter: return block_of(roots, self, count);
+    case Collective::scan: return combined(std::span(contributions).first(self + 1), 0, count);
+    case Collective::exscan: return combined(std::span(contributions).first(self), 0, count);
     default: break;
     }
     Vector result;
@@ -198,8 +203,7 @@ Call random_call(const plan::Facts& facts, const plan::Facts& without, Random& r
     for (;;) {
         const auto rows = plan::algorithms();
         const plan::Algorithm& row = rows[random() % rows.size()];
-        if (row.collective == Collective::barrier || row.collective == Collective::scan ||
-            row.collective == Collective::exscan || graph::has_block_vectors(row.collective)) {
+        if (graph::has_block_vectors(row.collective)) {
             continue;
         }
         Request request;
@@ -210,6 +214,9 @@ Call random_call(const plan::Facts& facts, const plan::Facts& without, Random& r
                                   ? random() % static_cast<std::uint64_t>(request.rank_count)
                                   : 0);
         request.bytes = sizeof(Affine) * (1 + random() % (random() % 2 == 0 ? 12 : 700));
+        if (row.collective == Collective::barrier) {
+            request.bytes = 0;
+        }
         request.element_bytes = sizeof(Affine);
         request.in_place = !never_in_place(row.collective) && random() % 2 == 0;
         request.commutative = random() % 2 == 0;
@@ -233,9 +240,11 @@ class Run {
   public:
     Run(std::uint64_t seed, transport::Delivery delivery)
         : random_(seed), count_(static_cast<Rank>(2 + random_() % 8)),
-          placement_(random_placement(random_, count_)),
-          facts_{placement_, profile_,
-                 plan::shared_memory(placement_, profile_, kStagings[random_() % 3], false)},
+          placement_(random_placement(random_, count_)), facts_{placement_, profile_,
+                                                                plan::shared_memory(
+                                                                    placement_, profile_,
+                                                                    kStagings[random_() % 3], false,
+                                                                    kBoards[random_() % 3])},
           without_{placement_, profile_}, fabric_(count_, delivery, seed) {
         fabric_.reach_in_place([this](Rank) { return random_() % 2 == 0; });
         for (int i = 0; i < kCalls; ++i) {
@@ -278,6 +287,7 @@ class Run {
   private:
     static constexpr int kCalls = 8;
     static constexpr std::uint64_t kStagings[] = {2 << 10, 8 << 10, 256 << 10};
+    static constexpr std::uint64_t kBoards[] = {0, 1 << 10, 4 << 10};
 
     Side make_side(Rank rank) {
         Side side;

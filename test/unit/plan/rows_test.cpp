@@ -63,12 +63,16 @@ std::span<const Length> lengths_for(const Algorithm& row) {
     return row.collective == graph::Collective::barrier ? all.first(1) : all;
 }
 
+constexpr std::uint64_t kBoardBytes = 4 << 10;
+
 unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank count) {
     const topo::Placement placement = place(layout, count);
     const cost::Profile profile = profile_for(prices);
     unsigned proved = 0;
     for (const std::uint64_t staging : kStagings) {
-        const Facts facts{placement, profile, shared_memory(placement, profile, staging, false)};
+        const std::uint64_t boards = staging > 0 ? kBoardBytes : 0;
+        const Facts facts{placement, profile,
+                          shared_memory(placement, profile, staging, false, boards)};
         if (staging > 0 && facts.shared.staging_bytes == 0) {
             continue; // Several hosts share nothing.
         }
