@@ -26,19 +26,18 @@
 namespace ucg::shm {
 
 /// Bytes that travel in the slot's line itself, beside the word that announces them.
-inline constexpr std::uint64_t kBoardInlineBytes = 40;
+inline constexpr std::uint64_t kBoardInlineBytes = 32;
 
 /// One line carries payload and turn together: a short share costs one transfer to each reader.
 /// Alone on two lines, since processors fetch lines in pairs.
 struct alignas(2 * kCacheLine) BoardSlot {
     std::atomic<std::uint64_t> turn;  ///< t + 1 once turn t is there.
     std::atomic<std::uint64_t> stamp; ///< The turn's name; the board does not look at it.
-    std::array<std::byte, kBoardInlineBytes> payload;
     std::uint64_t bytes;
+    /// Operators of the program read it here: what fits is aligned to its size.
+    alignas(kBoardInlineBytes) std::array<std::byte, kBoardInlineBytes> payload;
 };
-static_assert(offsetof(BoardSlot, bytes) < kCacheLine, "all in the first of the two");
-static_assert(offsetof(BoardSlot, payload) % alignof(std::max_align_t) == 0,
-              "operators of the program read it where it is");
+static_assert(offsetof(BoardSlot, payload) + kBoardInlineBytes == kCacheLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
 /// Apart from the slots, which peers read all the time, and this seldom.

@@ -82,8 +82,9 @@ struct SegmentsInProcess {
     std::map<Token, std::weak_ptr<Segment>> by_token;
 };
 
+/// Never destroyed: a heap may end after the statics of the program.
 SegmentsInProcess& segments_in_process() {
-    static SegmentsInProcess segments;
+    static auto& segments = *new SegmentsInProcess;
     return segments;
 }
 
@@ -155,10 +156,16 @@ Heap::~Heap() {
         const std::lock_guard lock(all.mutex);
         all.by_token.erase(token_);
     }
+    collect();
     bell_ = Lease();
     for (Retired& retired : retired_) { // Not discarded: peers may still read it.
         retired.lease.heap_ = nullptr;
         ranges_.give_back(retired.lease.offset_, retired.lease.bytes_);
+    }
+    if (!retired_.empty() && serves_malloc()) {
+        // The process's segment would serve its next heap, at the same places: that heap is to get
+        // another one.
+        static_cast<void>(new std::shared_ptr<Segment>(segment_));
     }
     UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
 }
@@ -206,12 +213,13 @@ void Heap::retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> le
     {
         const std::lock_guard lock(mutex_);
         retired_.push_back({std::move(lease), std::move(left)});
+        retired_count_ = retired_.size();
     }
     collect();
 }
 
 /// Acquire: what peers read, they read before the memory goes to somebody else.
-void Heap::collect() {
+void Heap::collect_retired() {
     std::vector<Retired> over; // Given back without the lock, which that takes.
     const std::lock_guard lock(mutex_);
     const auto waits = [](const Retired& retired) {
@@ -223,6 +231,7 @@ void Heap::collect() {
     over.insert(over.end(), std::make_move_iterator(first),
                 std::make_move_iterator(retired_.end()));
     retired_.erase(first, retired_.end());
+    retired_count_ = retired_.size();
 }
 
 void Heap::give_back(std::uint64_t offset, std::uint64_t bytes) {

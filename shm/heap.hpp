@@ -88,9 +88,17 @@ class Heap {
     Result<Lease> lease(std::uint64_t bytes);
 
     /// Returns the lease when all words of `left`, which lie in this heap, are not 0: peers that
-    /// read the memory write them when they have done with it. It is looked for at every lease()
-    /// and retire(). With the heap goes what still waits: peers keep their mapping of it.
+    /// read the memory write them when they have done with it. That is looked for here, at every
+    /// lease(), and by collect(). What still waits when the heap ends stays as it is: peers keep
+    /// their mapping of it.
     void retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left);
+
+    /// Returns what was retired and is no longer read. Costs a load where nothing waits.
+    void collect() {
+        if (retired_count_.load(std::memory_order_relaxed) > 0) {
+            collect_retired();
+        }
+    }
 
     HeapAddress address() const;
 
@@ -146,7 +154,7 @@ class Heap {
     Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
          Descriptor listener);
     void give_back(std::uint64_t offset, std::uint64_t bytes);
-    void collect();
+    void collect_retired();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
     void add_peer(const Token& token, Peer peer);
     /// That of a heap of this process; null if there is none.
@@ -160,6 +168,7 @@ class Heap {
     Ranges ranges_;
     std::map<Token, Peer> peers_;
     std::vector<Retired> retired_;
+    std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.
     std::mutex attach_mutex_;  ///< One exchange at a time; it serves the peers of all.
     std::mutex sleeper_mutex_; ///< Guards the making of the two below.
     Lease bell_;

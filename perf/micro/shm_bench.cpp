@@ -149,7 +149,7 @@ class Side {
             const transport::BoardTurn turn = {turn_, static_cast<std::uint32_t>(turn_), 1};
             await([&] { return own.share(turn, buffer_.data(), bytes); });
             const std::byte* seen = nullptr;
-            await([&] { return (seen = own.shared(turn, 1 - index_)) != nullptr; });
+            await([&] { return (seen = own.shared(turn, 1 - index_, 0)) != nullptr; });
             std::memcpy(other_.data(), seen, bytes);
             own.finish(turn_ + 1);
         }

@@ -213,9 +213,26 @@ static int mappings(void) {
     return count;
 }
 
+/**
+ * All ranks have left what they freed, and each has waited for another one since: memory that a
+ * peer might still have read goes back to its owner when that next waits.
+ */
+static void settle(void) {
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int late = 0; late < ranks; late++) {
+        if (late == rank_in(MPI_COMM_WORLD)) {
+            usleep(10000);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 /** Every rank tells what it holds. Mapped memory is address space: shared pages lie in it or not.
  */
 static void tell_usage(int round, int highest_id) {
+    settle();
     long leased_kb;
     const int open = descriptors(&leased_kb);
     printf("usage rank %d round %d: %ld kB resident, %ld kB mapped, %d mappings, %d descriptors, "

@@ -44,7 +44,7 @@ constexpr int kLooks = 3 * static_cast<int>(transport::kLooksInVain);
 bool shared_at_last(const Group& group, std::size_t rank, const BoardTurn& which, Rank peer) {
     bool found = false;
     for (int i = 0; i < kLooks && !found; ++i) {
-        found = board(group, rank).shared(which, peer) != nullptr;
+        found = board(group, rank).shared(which, peer, 0) != nullptr;
     }
     return found;
 }
@@ -60,17 +60,18 @@ TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm]
     const Group group({3, 4, 9}, {});
     const std::vector<Rank> ranks = {3, 4, 9};
     CHECK(board(group, 0).bytes_max() == 8 << 10);
-    const std::uint64_t length = GENERATE(0U, 1U, 8U, 40U, 41U, 8U << 10);
+    const std::uint64_t length = GENERATE(0U, 1U, 8U, 32U, 33U, 8U << 10);
     const auto data = filled(length, 5);
     for (std::uint64_t number = 0; number < 40; ++number) {
         for (std::size_t from = 0; from < ranks.size(); ++from) {
-            CHECK(board(group, (from + 1) % 3).shared(turn(number), ranks[from]) == nullptr);
+            CHECK(board(group, (from + 1) % 3).shared(turn(number), ranks[from], 0) == nullptr);
             CHECK(board(group, from).share(turn(number), data.data(), length));
         }
         for (std::size_t from = 0; from < ranks.size(); ++from) {
             for (std::size_t to = 0; to < ranks.size(); ++to) {
                 if (from != to) {
-                    const std::byte* seen = board(group, to).shared(turn(number), ranks[from]);
+                    const std::byte* seen =
+                        board(group, to).shared(turn(number), ranks[from], length);
                     REQUIRE(seen != nullptr);
                     CHECK(bytes_at(seen, length) == data);
                 }
@@ -96,7 +97,7 @@ TEST_CASE("transport/shm: who is too far ahead on its board is stuck until the l
     CHECK(group.transports[0]->stuck());
     board(group, 1).finish(1);
     CHECK_FALSE(board(group, 0).share(turn(4), data.data(), 8));
-    const std::byte* kept = board(group, 2).shared(turn(0), 0);
+    const std::byte* kept = board(group, 2).shared(turn(0), 0, 8);
     REQUIRE(kept != nullptr);
     CHECK(bytes_at(kept, 8) == data);
     board(group, 2).finish(1);
@@ -121,13 +122,25 @@ TEST_CASE("transport/shm: who has shared may leave, and its memory waits for tho
     if (ends) { // Its mapping serves the readers, who are threads of the same process.
         group.heaps[leaves].reset();
     }
-    const std::byte* seen = board(group, reads).shared(turn(0), static_cast<Rank>(leaves));
+    const std::byte* seen =
+        board(group, reads).shared(turn(0), static_cast<Rank>(leaves), data.size());
     REQUIRE(seen != nullptr);
     CHECK(bytes_at(seen, data.size()) == data);
     group.transports.clear();
     if (!ends) {
         CHECK(group.heaps[leaves]->free_bytes() > free_before);
     }
+}
+
+TEST_CASE("transport/shm: fewer bytes on a board than are to be read are a disagreement",
+          "[ranks][shm][board]") {
+    const Group group(first_ranks(2), {});
+    const auto data = filled(64, 1);
+    const std::uint64_t shared = GENERATE(0U, 8U, 40U);
+    CHECK(board(group, 0).share(turn(0), data.data(), shared));
+    CHECK(board(group, 1).shared(turn(0), 0, shared) != nullptr);
+    CHECK(board(group, 1).shared(turn(0), 0, shared + 1) == nullptr);
+    CHECK(has_disagreed(group, 1));
 }
 
 TEST_CASE(
@@ -166,9 +179,9 @@ TEST_CASE("transport/shm: what is lost shares nothing any more", "[ranks][shm][b
     CHECK_FALSE(board(group, 1).broken());
     group.transports[1]->abandon();
     CHECK(board(group, 1).broken());
-    CHECK(board(group, 1).shared(turn(0), 0) == nullptr);
+    CHECK(board(group, 1).shared(turn(0), 0, 0) == nullptr);
     CHECK_FALSE(board(group, 1).share(turn(0), data.data(), 8));
-    CHECK(board(group, 0).shared(turn(0), 1) == nullptr);
+    CHECK(board(group, 0).shared(turn(0), 1, 0) == nullptr);
     CHECK(group.transports[1]->status().ok());
 }
 
@@ -185,9 +198,9 @@ TEST_CASE("transport/shm: another plan or collective in a turn is a disagreement
     SECTION("sequence") {
         ++other.sequence;
     }
-    CHECK(board(group, 1).shared(other, 0) == nullptr);
+    CHECK(board(group, 1).shared(other, 0, 0) == nullptr);
     CHECK(has_disagreed(group, 1));
-    CHECK(board(group, 1).shared(turn(0, 1), 0) == nullptr);
+    CHECK(board(group, 1).shared(turn(0, 1), 0, 0) == nullptr);
 }
 
 TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreement",
@@ -332,8 +345,9 @@ class Sleepy {
                 continue;
             }
             const std::byte* seen = nullptr;
-            if (!await(
-                    [&] { return (seen = transport_->shared(turn(number), peer)) != nullptr; })) {
+            if (!await([&] {
+                    return (seen = transport_->shared(turn(number), peer, 0)) != nullptr;
+                })) {
                 return "slept too long for a share";
             }
             const auto wanted = data(number, peer);

@@ -30,7 +30,7 @@ struct GivenVector {
     const void* data;
     bool ints;
 
-    /// Counts are not negative: check_counts().
+    /// Counts are not negative: check_blocks().
     std::int64_t operator[](Rank i) const {
         return ints ? static_cast<const int*>(data)[i] : static_cast<const std::int64_t*>(data)[i];
     }

@@ -154,6 +154,9 @@ void Context::remove(Group& group) {
 
 unsigned Context::progress() {
     unsigned events = 0;
+    if (heap_ != nullptr) {
+        heap_->collect();
+    }
     for (Group* group : groups_) {
         if (!group->engine().idle()) {
             events += group->engine().progress();

@@ -62,12 +62,18 @@ namespace {
 
 /// Of what all ranks must give alike, so that calls which do not fit together are noticed.
 std::uint16_t mark_of(const graph::Request& request, std::string_view algorithm) {
-    const std::uint64_t digest = Hash()
-                                     .bytes(graph::name(request.collective))
-                                     .bytes(algorithm)
-                                     .value(plan::uniform_bytes(request))
-                                     .value(static_cast<std::uint64_t>(request.root))
-                                     .digest();
+    Hash hash;
+    hash.bytes(graph::name(request.collective))
+        .bytes(algorithm)
+        .value(plan::uniform_bytes(request))
+        .value(static_cast<std::uint64_t>(request.root));
+    if (request.collective == graph::Collective::allgatherv ||
+        request.collective == graph::Collective::reduce_scatter) {
+        for (const std::uint64_t bytes : request.receive.bytes) {
+            hash.value(bytes);
+        }
+    }
+    const std::uint64_t digest = hash.digest();
     return static_cast<std::uint16_t>((digest ^ digest >> 32U) & transport::kPlanMax);
 }
 

@@ -23,7 +23,7 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
         }
     }
     operands_.resize(operand_count);
-    boards_.resize(program.board_owners.size());
+    boards_.resize(program.boards.size());
     if (program.memory != nullptr) {
         bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] =
             program.memory->staging().data();
@@ -92,8 +92,9 @@ bool Execution::boards_ready(const Instruction& instruction) {
     for (std::uint32_t i = 0; i < instruction.board_count; ++i) {
         const std::byte*& board = boards_[waits[i]];
         if (board == nullptr) {
-            board = program_.board->shared({turn_, sequence_, program_.plan},
-                                           program_.board_owners[waits[i]]);
+            const BoardRead& read = program_.boards[waits[i]];
+            board =
+                program_.board->shared({turn_, sequence_, program_.plan}, read.owner, read.bytes);
         }
         if (board == nullptr) {
             state_ = program_.board->broken() ? ExecutionState::failed : state_;

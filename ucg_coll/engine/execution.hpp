@@ -88,9 +88,9 @@ class Execution {
     std::vector<const std::byte*> operands_; // Of the reduction being issued.
     std::unique_ptr<std::byte, FreeScratch> scratch_;
     Reduction reduction_;
-    std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind.
+    std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind but board.
     std::byte* windows_[2] = {nullptr, nullptr};        // Of input and output; null: in place.
-    std::vector<const std::byte*> boards_;              // By Program::board_owners; null: not yet.
+    std::vector<const std::byte*> boards_;              // By Program::boards; null: not yet.
     std::uint64_t turn_ = 0;                            // Of the boards, where it takes one.
     std::uint64_t iteration_ = 0;
     std::uint32_t cursor_ = 0;

@@ -88,18 +88,21 @@ class Lowering {
     Address address(const Slice& slice) {
         Address result{slice.offset, slice.length, kNoRank, slice.buffer, slice.stride};
         if (slice.owner != schedule_.rank) {
-            result.owner = slice.buffer == graph::BufferKind::board
-                               ? static_cast<Rank>(board_index(slice.owner))
-                               : slice.owner;
+            result.owner = slice.owner;
+        }
+        if (slice.buffer == graph::BufferKind::board && slice.owner != schedule_.rank) {
+            const std::uint32_t index = board_index(slice.owner);
+            program_.boards[index].bytes = std::max(program_.boards[index].bytes, slice.end());
+            result.owner = static_cast<Rank>(index);
         }
         return result;
     }
 
     std::uint32_t board_index(Rank owner) {
-        const auto [at, added] = board_index_.try_emplace(
-            owner, static_cast<std::uint32_t>(program_.board_owners.size()));
+        const auto [at, added] =
+            board_index_.try_emplace(owner, static_cast<std::uint32_t>(program_.boards.size()));
         if (added) {
-            program_.board_owners.push_back(owner);
+            program_.boards.push_back({owner, 0});
         }
         return at->second;
     }
@@ -168,7 +171,7 @@ class Lowering {
             instruction.kind =
                 op.kind == OpKind::share ? InstructionKind::share : InstructionKind::publish;
             instruction.source = address(op.source);
-        } else if (op.kind == OpKind::copy && op.source.length == 0) {
+        } else if (op.kind == OpKind::copy && graph::only_waits(op)) {
             instruction.kind = InstructionKind::wait;
         } else if (op.kind == OpKind::copy) {
             instruction.kind = InstructionKind::copy;
@@ -372,7 +375,7 @@ class Lowering {
     std::uint16_t plan_;
     Program program_;
     std::vector<std::uint32_t> message_of_op_;
-    std::map<Rank, std::uint32_t> board_index_; // Into Program::board_owners.
+    std::map<Rank, std::uint32_t> board_index_; // Into Program::boards.
     std::vector<bool> worked_on_;               // Index: op; meaningful for messages.
     std::map<StepKey, std::uint16_t> steps_;
     std::map<StepKey, std::uint16_t> per_iteration_;

@@ -21,7 +21,7 @@ namespace ucg::engine {
 struct Address {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
-    Rank owner = kNoRank; ///< kNoRank: the own rank. Of a board: index into Program::board_owners.
+    Rank owner = kNoRank; ///< kNoRank: the own rank. Of a board: index into Program::boards.
     graph::BufferKind buffer = graph::BufferKind::input;
     graph::Stride stride = graph::Stride::fixed;
 };
@@ -70,6 +70,12 @@ struct MessagePlan {
     std::uint16_t steps_per_iteration = 0;
 };
 
+/// A peer's board that is read.
+struct BoardRead {
+    Rank owner = kNoRank;
+    std::uint64_t bytes = 0; ///< From its start; what is read may begin behind it.
+};
+
 struct Program {
     std::vector<Instruction> instructions; ///< Ends with `finish`.
     std::vector<Wait> waits;
@@ -84,7 +90,7 @@ struct Program {
     transport::PeerMemory* memory = nullptr; ///< Of an exposed schedule; not owned.
     graph::StagingLayout staging;            ///< In that memory.
     transport::Board* board = nullptr;       ///< Of a schedule that takes a turn; not owned.
-    std::vector<Rank> board_owners;          ///< Whose boards are read, each once.
+    std::vector<BoardRead> boards;           ///< Each once.
     std::vector<std::uint32_t> board_waits;  ///< Indices of those that instructions wait for.
     std::uint16_t plan = 0;
 };

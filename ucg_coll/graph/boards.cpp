@@ -101,8 +101,7 @@ class Rewriter {
         for (const Rank owner : boards_read(original_, op)) {
             on.push_back(arrival(owner).op);
         }
-        const bool only_waits = op.kind == OpKind::copy && op.source.length == 0;
-        if (only_waits) {
+        if (only_waits(op)) {
             replaced_[index] = on;
             return;
         }

@@ -11,6 +11,12 @@ namespace ucg::graph {
 /// The ranks whose boards an op of `schedule` reads, or waits for; each once, in order of use.
 std::vector<Rank> boards_read(const Schedule& schedule, const Op& op);
 
+/// Is it a copy of no bytes from a board to nowhere?
+inline bool only_waits(const Op& op) {
+    return op.kind == OpKind::copy && op.source.buffer == BufferKind::board &&
+           op.source.length == 0 && op.target.length == 0;
+}
+
 /// Schedules without boards that do the same by messages: for the proof, for simulation, and as the
 /// meaning of a board. A share becomes a copy and a send of that to each rank that reads it, or
 /// signals where it has no bytes; a reader receives the whole into scratch of its own before its

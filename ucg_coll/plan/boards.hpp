@@ -2,7 +2,8 @@
 // for each peer, a look, where messages cost a send and a receive for each. Li, Hoefler, Snir (HPDC
 // 2013), section 2.6, pad the flags of a barrier so; here a line carries data and flag.
 //
-// They serve groups of one host and what is short enough for a board.
+// They serve groups of one host and what is short enough for a board, where all ranks know all
+// lengths: a reader does not see that the writer gave another one, as messages do.
 #pragma once
 
 #include "ucg_coll/plan/crowding.hpp"

@@ -1,4 +1,4 @@
-// Collectives with a root by boards: bcast, reduce, gather(v), scatter. Who shares does not wait
+// Collectives with a root by boards: bcast, reduce, gather, scatter. Who shares does not wait
 // for those that read.
 #include <algorithm>
 
@@ -80,42 +80,24 @@ graph::Schedule build_reduce(const Facts& facts, const graph::Request& request, 
 }
 
 double gather_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t block = uniform_bytes(request);
+    const std::uint64_t block = request.bytes;
     const std::uint64_t all = block * static_cast<std::uint64_t>(request.rank_count);
     return to_root_ns(facts, request, block, host_link(facts).copy_ns(all));
 }
 
-bool gather_eligible(const Facts& facts, const graph::Request& request) {
-    return has_boards(facts, uniform_bytes(request));
-}
-
-/// Both ends of a block know its length; gatherv's that no board takes go as messages.
 graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
     Builder builder(request, rank, kGatherBoards.name);
     builder.boards();
-    const auto fits = [&](const Slice& block) { return block.length <= facts.shared.board_bytes; };
     if (rank != request.root) {
-        const Slice own = builder.input(0, request.bytes);
-        if (!fits(own)) {
-            builder.send(request.root, own);
-        } else if (own.length > 0) {
-            builder.share(own);
-        }
+        builder.share(builder.input(0, request.bytes));
         return builder.finish();
     }
     const BlockMap target = output_blocks(builder, request);
-    const Slice own = gather_contribution(builder, request, target);
+    builder.copy(gather_contribution(builder, request, target), target.block(rank));
     for (Rank peer = 0; peer < request.rank_count; ++peer) {
-        const Slice block = target.block(peer);
-        if (peer != rank && !fits(block)) {
-            builder.recv(peer, block);
-        }
-    }
-    builder.copy(own, target.block(rank));
-    for (Rank peer = 0; peer < request.rank_count; ++peer) {
-        const Slice block = target.block(peer);
-        if (peer != rank && fits(block)) {
-            builder.copy(Builder::board(peer, 0, block.length), block);
+        if (peer != rank) {
+            builder.copy(Builder::board(peer, 0, request.bytes), target.block(peer));
         }
     }
     return builder.finish();
@@ -179,20 +161,10 @@ const Algorithm kGatherBoards = {
     .name = "boards",
     .collective = graph::Collective::gather,
     .summary = "each rank writes its block once, where the root reads it",
-    .eligible = gather_eligible,
+    .eligible = vector_eligible,
     .cost_ns = gather_ns,
     .build = build_gather,
     .needs = kNeedsBoards,
-};
-
-const Algorithm kGathervBoards = {
-    .name = "boards",
-    .collective = graph::Collective::gatherv,
-    .summary = "short blocks are written where the root reads them, long ones sent to it",
-    .eligible = gather_eligible,
-    .cost_ns = gather_ns,
-    .build = build_gather,
-    .needs = "one host, several ranks, and boards",
 };
 
 const Algorithm kScatterBoards = {

@@ -118,7 +118,6 @@ std::vector<Algorithm> moving_rows() {
         kGatherPeerRead,
         kGatherBoards,
         kGathervLinear,
-        kGathervBoards,
         kScatterBinomial,
         kScatterLinear,
         kScatterTwoLevel,

@@ -71,7 +71,6 @@ extern const Algorithm kGatherTwoLevel;
 extern const Algorithm kGatherPeerRead;
 extern const Algorithm kGatherBoards;
 extern const Algorithm kGathervLinear;
-extern const Algorithm kGathervBoards;
 
 extern const Algorithm kScatterBinomial;
 extern const Algorithm kScatterLinear;

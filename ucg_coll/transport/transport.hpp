@@ -65,7 +65,7 @@ struct SharedBuffer {
     std::byte* data = nullptr;
     bool window = false;
 };
-/// Index: graph::BufferKind.
+/// Index: graph::BufferKind but board.
 using SharedBuffers = std::array<SharedBuffer, 3>;
 
 /// What ranks see of one another's memory. Threading: as for Transport.
@@ -120,8 +120,9 @@ class Board {
     virtual bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) = 0;
 
     /// What `peer` has shared in that turn, to be read until finish() says otherwise; null while it
-    /// has not, and if broken(). Not null where it shared no bytes.
-    virtual const std::byte* shared(const BoardTurn& turn, Rank peer) = 0;
+    /// has not, and if broken(). Not null where it shared no bytes. Fewer than `bytes` are a
+    /// disagreement.
+    virtual const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) = 0;
 
     /// This rank will not look at turns before `turn` any more; rises. Called for every turn,
     /// whether or not this rank shares or reads in it.

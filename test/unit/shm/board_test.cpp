@@ -52,7 +52,8 @@ struct Boards {
 std::vector<std::byte> share_of(std::uint64_t seed, std::uint64_t turn, std::size_t rank,
                                 std::uint64_t bytes_max) {
     std::mt19937_64 random(seed * 1000003 + turn * 131 + rank);
-    const std::uint64_t length = random() % 2 == 0 ? random() % 41 : random() % (bytes_max + 1);
+    const std::uint64_t length =
+        random() % 2 == 0 ? random() % (kBoardInlineBytes + 1) : random() % (bytes_max + 1);
     std::vector<std::byte> data(length);
     for (std::byte& byte : data) {
         byte = static_cast<std::byte>(random());
@@ -102,7 +103,7 @@ TEST_CASE("shm/board: nothing is shared as a null pointer of no bytes", "[shm]")
 
 TEST_CASE("shm/board: turns may be shared in any order, and left out", "[shm]") {
     Boards boards({2, 4, 64});
-    const auto data = share_of(2, 0, 0, 40);
+    const auto data = share_of(2, 0, 0, kBoardInlineBytes);
     for (const std::uint64_t turn : {3U, 0U, 1U}) {
         REQUIRE(boards.writers[0].has_room(turn));
         boards.writers[0].write(turn, turn, data.data(), data.size());

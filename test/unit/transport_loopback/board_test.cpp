@@ -31,7 +31,7 @@ std::vector<std::byte> data_of(std::uint64_t number, Rank rank) {
 /// The looks that it took to see a share; they are bounded by chance alone.
 unsigned looks_until_seen(LoopbackFabric& fabric, Rank reader, std::uint64_t number, Rank owner) {
     unsigned looks = 1;
-    while (board(fabric, reader).shared(turn(number), owner) == nullptr && looks < 1000) {
+    while (board(fabric, reader).shared(turn(number), owner, 0) == nullptr && looks < 1000) {
         ++looks;
     }
     return looks;
@@ -47,13 +47,13 @@ TEST_CASE("transport/loopback: every reader sees what each rank shares, and keep
     for (std::uint64_t number = 0; number < 20; ++number) {
         for (Rank owner = 0; owner < kRanks; ++owner) {
             const auto data = data_of(number, owner);
-            CHECK(board(fabric, (owner + 1) % kRanks).shared(turn(number), owner) == nullptr);
+            CHECK(board(fabric, (owner + 1) % kRanks).shared(turn(number), owner, 0) == nullptr);
             REQUIRE(board(fabric, owner).share(turn(number), data.data(), data.size()));
             for (const Rank reader : {(owner + 1) % kRanks, (owner + 2) % kRanks}) {
                 const unsigned looks = looks_until_seen(fabric, reader, number, owner);
                 REQUIRE(looks < 1000);
                 late += looks > 1 ? 1 : 0;
-                const std::byte* seen = board(fabric, reader).shared(turn(number), owner);
+                const std::byte* seen = board(fabric, reader).shared(turn(number), owner, 0);
                 REQUIRE(seen != nullptr);
                 CHECK(std::vector<std::byte>(seen, seen + data.size()) == data);
             }
@@ -75,7 +75,7 @@ TEST_CASE("transport/loopback: a board has room again when the last peer is done
     CHECK_FALSE(own.share(turn(kDepth), nullptr, 0));
     board(fabric, 0).finish(2);
     CHECK_FALSE(own.share(turn(kDepth), nullptr, 0));
-    CHECK(board(fabric, 2).shared(turn(0), 1) != nullptr);
+    CHECK(board(fabric, 2).shared(turn(0), 1, 0) != nullptr);
     board(fabric, 2).finish(1);
     CHECK(own.share(turn(kDepth), nullptr, 0));
     CHECK_FALSE(own.share(turn(kDepth + 1), nullptr, 0));

@@ -263,7 +263,7 @@ enum ucg_coll_params_field {
  * for the first three; `send_counts`, `send_displs` for alltoallv and scatterv (root). They are
  * read during ucg_coll_init only. Displacements may be negative. Both are in elements, of 64 bits
  * or, with UCG_COLL_PARAM_FIELD_INT_VECTORS, of `int`: the int_ name of the same pointer. Ranks may
- * differ in this.
+ * differ in this. Where both bits are set, the int_ ones count.
  */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_coll_params_field. */

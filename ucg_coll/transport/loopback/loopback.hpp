@@ -74,7 +74,7 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     Board* board() override { return this; }
     std::uint64_t bytes_max() const override { return kBoardBytes; }
     bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override;
-    const std::byte* shared(const BoardTurn& turn, Rank peer) override;
+    const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) override;
     void finish(std::uint64_t turn) override;
     bool broken() const override { return false; }
 

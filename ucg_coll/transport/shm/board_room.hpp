@@ -45,12 +45,11 @@ class BoardRoom {
         return true;
     }
 
-    /// Null if the peer has shared nothing in that turn, or something of another collective.
-    const std::byte* look(const BoardTurn& turn, std::uint32_t index) const {
+    /// Null if the peer has shared nothing in that turn, something of another collective, or less.
+    const std::byte* look(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const {
         const shm::BoardReader& reader = peers_[index].reader;
-        return reader.holds(turn.turn) && reader.stamp(turn.turn) == stamp_of(turn)
-                   ? reader.data(turn.turn)
-                   : nullptr;
+        return reader.holds(turn.turn) && fits(reader, turn, bytes) ? reader.data(turn.turn)
+                                                                    : nullptr;
     }
 
     void finish(std::uint64_t turn) {
@@ -72,7 +71,7 @@ class BoardRoom {
     bool suspects() { return ++refusals_ % kLooksInVain == 0; }
 
     /// Has the peer shared something else in that turn, or taken another for that collective?
-    bool contradicts(const BoardTurn& turn, std::uint32_t index) const;
+    bool contradicts(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const;
 
     /// Calls `look` with the stamps of all turns that the peer has shared and this rank is not done
     /// with.
@@ -82,6 +81,10 @@ class BoardRoom {
     }
 
   private:
+    static bool fits(const shm::BoardReader& reader, const BoardTurn& turn, std::uint64_t bytes) {
+        return reader.stamp(turn.turn) == stamp_of(turn) && reader.bytes(turn.turn) >= bytes;
+    }
+
     void ring(shm::Awaits published) {
         for (shm::Doorbell* bell : bells_) {
             bell->ring(published);

@@ -325,15 +325,15 @@ bool ShmTransport::flush(unsigned& moved) {
 /// A share had no room: the peer that is behind may be at something else.
 bool ShmTransport::refused(const BoardTurn& turn) {
     if (!abandoned_ && boards_->suspects()) {
-        compare(turn, boards_->last_peer());
+        compare(turn, boards_->last_peer(), 0);
     }
     return false;
 }
 
 /// A turn waits for that peer, who may run another collective under the same sequence: then it has
 /// sent a message of that, or shared something.
-void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index) {
-    if (!abandoned_ && (boards_->contradicts(turn, peer_index) ||
+void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes) {
+    if (!abandoned_ && (boards_->contradicts(turn, peer_index, bytes) ||
                         peers_[peer_index].inbox.contradicts(stamp_of(turn)))) {
         fail(Code::disagreement, peer_index);
     }

@@ -116,11 +116,11 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         UCG_DEBUG_ASSERT(bytes <= bytes_max());
         return (!abandoned_ && boards_->share(turn, data, bytes)) || refused(turn);
     }
-    const std::byte* shared(const BoardTurn& turn, Rank peer) override {
+    const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) override {
         const std::uint32_t index = index_of(peer);
-        const std::byte* data = boards_->look(turn, index);
+        const std::byte* data = boards_->look(turn, index, bytes);
         if (data == nullptr && boards_->suspects(turn, index)) [[unlikely]] {
-            compare(turn, index);
+            compare(turn, index, bytes);
         }
         return abandoned_ ? nullptr : data;
     }
@@ -186,7 +186,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
     bool refused(const BoardTurn& turn);
-    void compare(const BoardTurn& turn, std::uint32_t peer_index);
+    void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes);
     void compare_awaited();
     void fail(Code code, std::uint32_t peer_index);
     void fail_all();
@@ -202,7 +202,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     shm::BoardShape board_shape_;
     shm::Lease staging_;
     std::uint64_t staging_bytes_ = 0;
-    shm::Lease region_; ///< The table of exposed buffers, a ring for each peer, the own board.
+    shm::Lease region_; ///< The table of exposed buffers, a ring for each peer, the own board;
+                        ///< the first rank's: the lines of all boards.
     std::vector<Peer> peers_;         ///< By index on the host; the own entry is unused.
     std::optional<BoardRoom> boards_; ///< Empty before connect().
     ActiveSet sending_;
