@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <sys/resource.h>
 #include <utility>
 
@@ -165,7 +166,7 @@ Heap::~Heap() {
     if (!retired_.empty() && serves_malloc()) {
         // The process's segment would serve its next heap, at the same places: that heap is to get
         // another one.
-        static_cast<void>(new std::shared_ptr<Segment>(segment_));
+        static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
     }
     UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
 }
