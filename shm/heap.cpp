@@ -152,11 +152,6 @@ std::shared_ptr<Segment> Heap::segment_in_process(const Token& token) {
 }
 
 Heap::~Heap() {
-    {
-        SegmentsInProcess& all = segments_in_process();
-        const std::lock_guard lock(all.mutex);
-        all.by_token.erase(token_);
-    }
     collect();
     bell_ = Lease();
     for (Retired& retired : retired_) { // Not discarded: peers may still read it.
@@ -169,6 +164,12 @@ Heap::~Heap() {
         static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
     }
     UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
+    // Whichever heap of the process lets go of a segment last ends it, after the others' last use.
+    SegmentsInProcess& all = segments_in_process();
+    const std::lock_guard lock(all.mutex);
+    all.by_token.erase(token_);
+    peers_.clear();
+    segment_.reset();
 }
 
 HeapAddress Heap::address() const {
