@@ -17,7 +17,7 @@ inline bool only_waits(const Op& op) {
            op.source.length == 0 && op.target.length == 0;
 }
 
-/// Schedules without boards that do the same by messages: for the proof, for simulation, and as the
+/// Schedules without boards that do the same by messages: for the proof, and as the
 /// meaning of a board. A share becomes a copy and a send of that to each rank that reads it, or
 /// signals where it has no bytes; a reader receives the whole into scratch of its own before its
 /// first op that names it. Repeats are written out. REQUIRES: all ranks' schedules, in rank order,

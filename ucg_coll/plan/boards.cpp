@@ -5,8 +5,8 @@
 namespace ucg::plan {
 namespace {
 
-/// Word, name and length stand before the data.
-constexpr std::uint64_t kHeadBytes = 24;
+/// What stands before the data: half a line, and what does not fit the other half is elsewhere.
+constexpr std::uint64_t kHeadBytes = kCacheLine / 2;
 
 std::uint64_t line_bytes(std::uint64_t bytes) {
     return round_up(kHeadBytes + bytes, kCacheLine);
