@@ -107,10 +107,15 @@ class BoardWriter {
     void write(std::uint64_t turn, std::uint64_t stamp, const std::byte* data,
                std::uint64_t bytes) {
         BoardSlot& slot = lines_.slot(turn, rank_);
+        std::byte* const buffer = buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_;
+        if (turn < lines_.depth()) {
+            map_around(&slot);
+            map_around(buffer);
+        }
         if (bytes <= kBoardInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            std::memcpy(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
+            std::memcpy(buffer, data, bytes);
         }
         slot.bytes = bytes;
         slot.stamp.store(stamp, std::memory_order_relaxed);

@@ -4,10 +4,10 @@
 // Threads: exactly one sender and one receiver, in two processes or two threads.
 // Layout (RingShape): the receiver's credit, the sender's receipt for messages of the other
 // direction and its words for copying those jointly, then `depth` slots of one cache line each,
-// then `depth` payload buffers of `slot_bytes`. Invariants, argued in PROTOCOL.md: a cache line has
-// one writer; a slot and its buffer belong to the sender from the receiver's release of turn t -
-// depth to the sender's publication of turn t, and to the receiver otherwise; memory of zeros is an
-// empty ring.
+// then `depth` short payload buffers and as many long ones. Invariants, argued in PROTOCOL.md: a
+// cache line has one writer; a slot and its buffers belong to the sender from the receiver's
+// release of turn t - depth to the sender's publication of turn t, and to the receiver otherwise;
+// memory of zeros is an empty ring.
 #pragma once
 
 #include <algorithm>
@@ -69,13 +69,24 @@ struct alignas(2 * kCacheLine) RingReceipt {
     std::atomic<std::uint64_t> left;  ///< 1 once the sender looks at nothing of the owner's.
 };
 
+/// Fragments up to this length have buffers of their own, side by side: a ring of short messages
+/// touches five pages, where buffers of 16 KiB would cost a page for each.
+inline constexpr std::uint64_t kShortBytes = 1024;
+
 /// The dimensions of a ring, equal on both sides.
 struct RingShape {
     std::uint32_t depth = 0;      ///< Slots; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
 
     std::uint64_t ring_bytes() const {
-        return head_bytes() + depth * (sizeof(RingSlot) + std::uint64_t{slot_bytes});
+        return head_bytes() + depth * (sizeof(RingSlot) + short_bytes() + slot_bytes);
+    }
+    /// 0 where slots are not longer than that.
+    std::uint64_t short_bytes() const { return slot_bytes > kShortBytes ? kShortBytes : 0; }
+    /// From the start of the first buffer; `bytes` is the fragment's length.
+    std::uint64_t buffer_offset(std::uint64_t index, std::uint64_t bytes) const {
+        return bytes <= short_bytes() ? index * short_bytes()
+                                      : depth * short_bytes() + index * slot_bytes;
     }
     static constexpr std::uint64_t head_bytes() {
         return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(JointCopy);
@@ -132,10 +143,15 @@ class RingSender {
         const std::uint64_t index = sent_ & (shape_.depth - 1);
         RingSlot& slot = slots_[index];
         const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved);
+        std::byte* const buffer = buffers_ + shape_.buffer_offset(index, length);
+        if (sent_ < shape_.depth) {
+            map_around(&slot);
+            map_around(buffer);
+        }
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
         } else {
-            std::memcpy(buffers_ + index * shape_.slot_bytes, data + moved, length);
+            std::memcpy(buffer, data + moved, length);
         }
         slot.tag = tag;
         slot.bytes = message_bytes;
@@ -264,7 +280,7 @@ class RingReceiver {
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {
-            std::memcpy(data + moved, buffers_ + index * shape_.slot_bytes, length);
+            std::memcpy(data + moved, buffers_ + shape_.buffer_offset(index, length), length);
         }
         release();
         return length;

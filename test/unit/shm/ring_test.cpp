@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "shm/ring.hpp"
@@ -46,11 +48,11 @@ TEST_CASE("shm/ring: zeroed memory is an empty ring", "[shm]") {
 }
 
 TEST_CASE("shm/ring: messages of every length arrive with their tag, around the ring", "[shm]") {
-    const RingShape shape = {4, 128};
+    const RingShape shape = {4, GENERATE(128U, 1024U, 1088U)};
     const RingMemory memory(shape);
     RingSender sender(memory.get(), memory.get(), shape);
     RingReceiver receiver(memory.get(), memory.get(), shape);
-    for (std::uint64_t length = 0; length <= 128; ++length) {
+    for (std::uint64_t length = 0; length <= shape.slot_bytes; ++length) {
         const auto sent = numbered(length);
         std::vector<std::byte> got(length + 1, std::byte{0});
         REQUIRE_FALSE(sender.full());
@@ -110,6 +112,26 @@ TEST_CASE("shm/ring: two threads pass long messages in fragments", "[shm]") {
     }
     other.join();
     CHECK(got == data);
+}
+
+TEST_CASE("shm/ring: buffers of a ring lie apart from one another, and within it", "[shm]") {
+    const RingShape shape = {8, GENERATE(64U, 1024U, 1088U, 16384U)};
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> buffers;
+    for (std::uint64_t index = 0; index < shape.depth; ++index) {
+        if (shape.short_bytes() > 0) {
+            buffers.emplace_back(shape.buffer_offset(index, 1), shape.short_bytes());
+            CHECK(shape.buffer_offset(index, shape.short_bytes()) == buffers.back().first);
+        }
+        buffers.emplace_back(shape.buffer_offset(index, shape.slot_bytes), shape.slot_bytes);
+    }
+    std::sort(buffers.begin(), buffers.end());
+    const std::uint64_t first = RingShape::head_bytes() + shape.depth * sizeof(RingSlot);
+    std::uint64_t end = 0;
+    for (const auto& [offset, bytes] : buffers) {
+        CHECK(offset == end);
+        end = offset + bytes;
+    }
+    CHECK(first + end == shape.ring_bytes());
 }
 
 TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") {

@@ -57,7 +57,10 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
             std::max(options.host_bytes_max / rings, shm::RingShape::head_bytes());
         const auto room_per_slot = [&](std::uint32_t slots) {
             const std::uint64_t slot = (ring - shm::RingShape::head_bytes()) / slots;
-            return slot - std::min<std::uint64_t>(slot, sizeof(shm::RingSlot));
+            const std::uint64_t buffers =
+                slot - std::min(slot, std::uint64_t{sizeof(shm::RingSlot)});
+            return buffers > 2 * shm::kShortBytes ? buffers - shm::kShortBytes
+                                                  : std::min(buffers, shm::kShortBytes);
         };
         while (room_per_slot(depth) < least && depth > kDepthMin) {
             depth /= 2;
