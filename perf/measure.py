@@ -63,6 +63,13 @@ class Sample:
     bare_us: float | None = None  # collbench's barrier without the operation (mode cyc) ...
     alone_us: float | None = None  # ... and the operation without that barrier.
 
+    def operation_us(self):
+        """Without the barrier of a cycle, as far as that can be told: not less than a twentieth of
+        it."""
+        if self.bare_us is None or self.alone_us is None:
+            return self.us
+        return max(self.alone_us, self.bare_us / 20)
+
 
 @dataclass
 class Samples:
@@ -301,7 +308,7 @@ def by_state(turns, far_ns):
     for turn, sample in sorted(turns.items()):
         state = state_of(sample, far_ns)
         if state:
-            result.setdefault(state, {})[turn] = sample.us
+            result.setdefault(state, {})[turn] = sample.operation_us()
     return result
 
 

@@ -54,6 +54,8 @@ class Rows(unittest.TestCase):
             measure.take_turn(samples, Configuration(name, shell, "program"), 0, [],
                               argparse.Namespace(timeout=20), "collective,bytes")
         self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"x": 1.5, "y": 2.5}))
+        self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
+        self.assertEqual(Sample(2, (), 2, -0.5).operation_us(), 0.1)
         samples.add("x", CELL, 0, Sample(9))  # Another mode has neither.
         self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"y": 2.5}))
 
