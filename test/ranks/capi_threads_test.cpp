@@ -511,7 +511,7 @@ TEST_CASE("capi: ranks read one another's memory, in place or by way of windows"
     const unsigned size = GENERATE(2U, 3U, 7U);
     const auto [allreduce, staging] =
         GENERATE(Pair("all_read", "4k"), Pair("tiled_naive", "64k"), Pair("tiled_cyclic", "4k"),
-                 Pair("numa_tree", "1M"), Pair("numa_tree", "4k"),
+                 Pair("tiled_exchange", "64k"), Pair("numa_tree", "1M"), Pair("numa_tree", "4k"),
                  Pair("numa_dissemination", "64k"), Pair("numa_dissemination", "8k"));
     const char* const reduce = allreduce[0] == 't' ? "tiled" : "numa_tree";
     INFO(size << " ranks, " << allreduce << ", staging " << staging);

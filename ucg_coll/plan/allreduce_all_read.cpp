@@ -1,5 +1,7 @@
 // Flat allreduce: every rank reads all vectors and combines them for itself, so that nothing is
 // written which another rank reads. For two ranks it moves no more bytes than any other algorithm.
+#include <algorithm>
+
 #include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/shared_pieces.hpp"
 
@@ -26,11 +28,12 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
     const cost::MemoryLevel& level = widest_level(facts);
     const Strips strips = strips_of(facts, request);
+    const double read_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+        return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
+    });
     const double span_ns =
         publish_vectors_ns(facts, strips) + meet_ns(facts) +
-        for_strips_ns(strips, [&](std::uint64_t bytes) {
-            return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
-        });
+        std::max(read_ns, pass_ns(facts, static_cast<unsigned>(others) + 1, request.bytes));
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes);
     });

@@ -4,6 +4,7 @@
 // of two, ranks of a socket and sockets, hands in and fetches. Li, Hoefler and Snir (HPDC 2013),
 // section 2.3, but for its rounds in one direction: by exchanges all ranks combine in rank order
 // and come to the same bits.
+#include <algorithm>
 #include <bit>
 
 #include "ucg_coll/plan/crowding.hpp"
@@ -44,10 +45,11 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Strips strips = strips_of(facts, request);
     const unsigned rounds = tree_depth(request.rank_count, 2);
     const double turns_ns = 2 * rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
+    const double rounds_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+        return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
+    });
     const double span_ns = publish_vectors_ns(facts, strips) + meet_ns(facts) +
-                           for_strips_ns(strips, [&](std::uint64_t bytes) {
-                               return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
-                           });
+                           std::max(rounds_ns, rounds * pass_ns(facts, 2, request.bytes));
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) +
                rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));

@@ -146,6 +146,7 @@ std::vector<Algorithm> reducing_rows() {
         kAllreduceAllRead,
         kAllreduceTiledNaive,
         kAllreduceTiledCyclic,
+        kAllreduceTiledExchange,
         kAllreduceTiledHierarchical,
         kAllreduceNumaTree,
         kAllreduceNumaDissemination,

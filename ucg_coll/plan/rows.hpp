@@ -38,6 +38,7 @@ extern const Algorithm kAllreduceTwoLevel;
 extern const Algorithm kAllreduceAllRead;
 extern const Algorithm kAllreduceTiledNaive;
 extern const Algorithm kAllreduceTiledCyclic;
+extern const Algorithm kAllreduceTiledExchange;
 extern const Algorithm kAllreduceTiledHierarchical;
 extern const Algorithm kAllreduceNumaTree;
 extern const Algorithm kAllreduceNumaDissemination;

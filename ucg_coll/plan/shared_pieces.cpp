@@ -79,6 +79,12 @@ double publish_vectors_ns(const Facts& facts, const Strips& strips) {
                         memory.cache_for(passing_bytes).copy_per_byte_ns);
 }
 
+double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes) {
+    const cost::CacheRates& rates =
+        facts.profile.memory.cache_for((std::uint64_t{vectors} + 1) * bytes);
+    return vectors * rates.reduce_operand_per_byte_ns * static_cast<double>(bytes);
+}
+
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {
     const std::uint64_t unit = std::lcm(element_bytes, std::uint64_t{kCacheLine});
     const std::uint64_t units = divide_up(strip.length, unit);

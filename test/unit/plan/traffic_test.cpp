@@ -126,6 +126,7 @@ const std::map<Key, Formula>& paper() {
         // Tiles to whoever combines them, and results to all.
         {{Collective::allreduce, "tiled_naive"}, [=](const Node& n) { return 2 * far(n); }},
         {{Collective::allreduce, "tiled_cyclic"}, [=](const Node& n) { return 2 * far(n); }},
+        {{Collective::allreduce, "tiled_exchange"}, [=](const Node& n) { return 2 * far(n); }},
         // Equations 9 and 11: q tiles of m / q go up a tree over the sockets, and down again.
         {{Collective::allreduce, "tiled_hierarchical"}, two_trees},
         // Equations 2 and 4. Which of the two broadcasts: see below.
