@@ -33,10 +33,16 @@ Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
     model_.gap_per_byte_ns *= sharers;
 }
 
-Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
+const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes) {
+    // Pages lie where they may, so that some sets of the cache overflow long before the others.
+    constexpr double kUsablePart = 0.75;
     const double all_bytes = static_cast<double>(touched_bytes) * facts.ranks_per_cpu;
+    return facts.profile.memory.cache_for(static_cast<std::uint64_t>(all_bytes / kUsablePart));
+}
+
+Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
     Link link = *this;
-    link.crowded_ = &memory_.cache_for(static_cast<std::uint64_t>(all_bytes));
+    link.crowded_ = &crowded_rates(facts, touched_bytes);
     return link;
 }
 

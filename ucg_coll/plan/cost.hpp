@@ -23,6 +23,10 @@ enum class Sender : std::uint8_t {
 /// What a root does with blocks.
 enum class Root : std::uint8_t { receives, sends };
 
+/// Of the cache that holds the buffers of all ranks of a processor, of which each touches so many
+/// bytes.
+const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes);
+
 /// The links of one team: the profile's level of its widest distance.
 class Link {
   public:

@@ -12,10 +12,16 @@ Work::Work(const Facts& facts, const Link& link, std::uint64_t touched_bytes)
     read_per_byte_ns_ = std::max(widest_level(facts).per_byte_ns, caller_per_byte_ns);
     publish_per_byte_ns_ =
         facts.shared.in_place ? 0 : std::max(window.overwrite_per_byte_ns, caller_per_byte_ns);
+    combine_per_byte_ns_ = crowded_rates(facts, touched_bytes).reduce_operand_per_byte_ns +
+                           window.reduce_target_per_byte_ns;
 }
 
 double Work::publish_ns(std::uint64_t bytes) const {
     return static_cast<double>(bytes) * publish_per_byte_ns_;
+}
+
+double Work::combine_ns(std::uint64_t bytes) const {
+    return static_cast<double>(bytes) * combine_per_byte_ns_;
 }
 
 double Work::read_ns(std::uint64_t bytes) const {

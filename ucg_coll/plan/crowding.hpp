@@ -38,11 +38,14 @@ class Work {
     double publish_ns(std::uint64_t bytes) const;
     /// Copying, or combining with others, what a peer has published.
     double read_ns(std::uint64_t bytes) const;
+    /// Combining the own vector with what was read, to a window.
+    double combine_ns(std::uint64_t bytes) const;
 
   private:
     Link link_;
     double read_per_byte_ns_;
     double publish_per_byte_ns_;
+    double combine_per_byte_ns_;
 };
 
 /// The time of a collective that takes `span_ns` where each rank has a processor, and in which
@@ -57,6 +60,19 @@ double crowded_ns(const Facts& facts, const Link& link, std::uint64_t touched_by
     const double average_ns = work_ns(Work(facts, link, touched_bytes));
     return std::max(span_ns,
                     turn_ns(facts.profile, facts.ranks_per_cpu) + facts.ranks_per_cpu * average_ns);
+}
+
+/// The same of trees up which strips pass one after the other. While the first is on its way, for
+/// `fill_ns`, ever fewer ranks have work, and processors idle (Graham's bound, 1966).
+template <typename WorkNs>
+double crowded_tree_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
+                       double span_ns, double fill_ns, WorkNs&& work_ns) {
+    if (facts.ranks_per_cpu <= 1) {
+        return span_ns;
+    }
+    const double average_ns = work_ns(Work(facts, link, touched_bytes));
+    const double idle_part = std::max(0.0, 1 - facts.ranks_per_cpu / facts.placement.rank_count());
+    return facts.ranks_per_cpu * average_ns + idle_part * fill_ns;
 }
 
 /// The same where all ranks exchange messages alike, one after the other, so that the path is one

@@ -84,7 +84,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const unsigned radix = reduce_knomial_radix(link, request.rank_count, request.bytes);
     const double span_ns = reduce_knomial_ns(link, request.rank_count, request.root, request.bytes,
                                              operator_of(request), radix);
-    return crowded_ns(facts, link, 3 * request.bytes, span_ns, [&](const Work& work) {
+    return crowded_ns(facts, link, 4 * request.bytes, span_ns, [&](const Work& work) {
         return all_but_one(request.rank_count) *
                (work.link().message_ns(request.bytes) + work.link().reduce_ns(2, request.bytes));
     });

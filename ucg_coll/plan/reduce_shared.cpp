@@ -31,14 +31,17 @@ double tree_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request, kTreePlaces);
     const unsigned radix = climb_radix(node, strips.strip_bytes);
-    const double span_ns = publish_ns(facts, request.bytes) + host_link(facts).message_ns(0) +
-                           climb_turns_ns(facts, radix) +
-                           for_strips_ns(strips, [&](std::uint64_t bytes) {
-                               return cost::tree_reduce_ns(node, radix, bytes);
-                           });
-    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-        return climb_work_ns(work, request, static_cast<double>(strips.count()));
-    });
+    const auto strip_ns = [&](std::uint64_t bytes) {
+        return cost::tree_reduce_ns(node, radix, bytes);
+    };
+    const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
+    const double span_ns =
+        publish_ns(facts, request.bytes) + ends_ns + for_strips_ns(strips, strip_ns);
+    const double fill_ns = ends_ns + strip_ns(strips.strip_bytes);
+    return crowded_tree_ns(
+        facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
+            return climb_work_ns(work, request, static_cast<double>(strips.count()));
+        });
 }
 
 graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -70,8 +73,11 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
                                       host_link(facts).message_ns(0) + cost::read_ns(level, bytes);
                            });
     return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
-        const double collect_ns = work.read_ns(request.bytes) / request.rank_count;
-        return work.publish_ns(request.bytes) + work.read_ns(request.bytes) + collect_ns;
+        // While the root collects, the others of its processor wait, and all do when they meet.
+        const double collect_ns =
+            work.read_ns(request.bytes) + static_cast<double>(strips.count()) * meet_ns(facts);
+        return work.publish_ns(request.bytes) + work.read_ns(request.bytes) +
+               collect_ns / facts.ranks_per_cpu;
     });
 }
 

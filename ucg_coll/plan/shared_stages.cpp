@@ -123,7 +123,7 @@ double climb_turns_ns(const Facts& facts, unsigned radix) {
 double climb_work_ns(const Work& work, const graph::Request& request, double strips) {
     const std::uint64_t bytes = request.bytes;
     return all_but_one(request.rank_count) *
-           (work.publish_ns(bytes) + work.read_ns(bytes) + work.link().reduce_ns(1, bytes) +
+           (work.publish_ns(bytes) + work.read_ns(bytes) + work.combine_ns(bytes) +
             2 * strips * work.link().message_ns(0));
 }
 
