@@ -145,6 +145,14 @@ double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vec
            static_cast<double>(bytes) * std::max(operands * reduce_per_byte_ns_, there_ns);
 }
 
+double Link::reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
+    const cost::CacheRates& there = rates(2 * vector_bytes + 2 * bytes);
+    const double there_ns = there.reduce_operand_per_byte_ns + there.reduce_target_per_byte_ns +
+                            rates(2 * bytes).reduce_operand_per_byte_ns;
+    return reduce_fixed_ns_ +
+           static_cast<double>(bytes) * std::max(2 * reduce_per_byte_ns_, there_ns);
+}
+
 double Link::copy_ns(std::uint64_t bytes) const {
     return static_cast<double>(bytes) *
            std::max(copy_per_byte_ns_, rates(2 * bytes).copy_per_byte_ns);

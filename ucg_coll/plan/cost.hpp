@@ -66,6 +66,9 @@ class Link {
     double reduce_ns(unsigned operands, std::uint64_t bytes) const {
         return reduce_ns(operands, bytes, bytes);
     }
+    /// The same of two operands, of which one has just come, a strip of a vector, and lies in a
+    /// place that all strips take in turn, so that caches hold it.
+    double reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
     double copy_ns(std::uint64_t bytes) const;
 
   private:

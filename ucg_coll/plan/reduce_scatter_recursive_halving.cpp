@@ -1,15 +1,17 @@
 // Recursive-halving reduce-scatter: partners half the team apart exchange halves of the vector,
 // combine, and go on with the half they keep. Partners are far apart when the vector is long so
 // that the blocks kept lie together; that mixes ranks, hence for commutative operators. Other sizes
-// than powers of two are folded. Thakur, Rabenseifner, Gropp, "Optimization of collective
-// communication operations in MPICH", 2005, section 3.4.
+// than powers of two are folded. Long vectors are exchanged in strips. Thakur, Rabenseifner, Gropp,
+// "Optimization of collective communication operations in MPICH", 2005, section 3.4.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "ucg_coll/plan/block_pieces.hpp"
 #include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/fold.hpp"
 #include "ucg_coll/plan/rows.hpp"
+#include "ucg_coll/plan/strips.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -22,6 +24,17 @@ bool eligible(const Facts& facts, const graph::Request& request) {
     return request.commutative || request.rank_count == 1;
 }
 
+/// What is exchanged in pieces: of blocks that do not fit the own cache with what comes and the
+/// result. Between the turns of a rank the others of its processor have that cache.
+std::uint64_t strip_bytes(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
+    const bool strips = 3 * longest_block(request) > cache && facts.ranks_per_cpu <= 1;
+    if (!strips || request.in_place) { // There the result overlaps what is combined.
+        return all_blocks(request);
+    }
+    return round_up(kStripBytesMax, std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request), [&](const Link& link) {
@@ -31,11 +44,10 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
-    static_cast<void>(facts);
     Builder builder(request, rank, kReduceScatterRecursiveHalving.name);
-    reduce_scatter_recursive_halving(builder, Team::whole(request.rank_count, rank),
-                                     reduce_scatter_source(builder, request),
-                                     reduce_scatter_target(builder, request));
+    reduce_scatter_recursive_halving(
+        builder, Team::whole(request.rank_count, rank), reduce_scatter_source(builder, request),
+        reduce_scatter_target(builder, request), strip_bytes(facts, request));
     return builder.finish();
 }
 
@@ -56,6 +68,8 @@ class Vector {
         return slice;
     }
 
+    bool acts_for_two(Rank position) const { return position < pairs_; }
+
   private:
     /// The first pairs act for two blocks each.
     std::uint64_t offset(Rank position) const {
@@ -71,9 +85,25 @@ class Vector {
     const BlockMap& source_;
 };
 
+/// Exchanges the last blocks with a peer: `sent` for what is combined with `kept` in `target`.
+void exchange_in_strips(Builder& builder, Rank peer, Slice sent, Slice kept, bool upper,
+                        Slice target, std::uint64_t strip_bytes) {
+    constexpr std::uint32_t kRotation = 2;
+    const Strips strips = {kept.length, strip_bytes, kRotation};
+    const Slice places = builder.scratch(strips.window_bytes());
+    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+        const Slice received = strip.scratch(places, strips);
+        builder.send(peer, strip.of(sent));
+        const graph::OpId came = builder.recv(peer, received, strip.after);
+        const Slice own = strip.of(kept);
+        const std::array operands = upper ? std::array{received, own} : std::array{own, received};
+        return StripOps{came, {builder.reduce(operands, strip.of(target), std::array{came})}};
+    });
+}
+
 /// The halving among acting members. Returns the result for the blocks of this position.
 Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& vector,
-            Slice partial, Slice target) {
+            Slice partial, Slice target, std::uint64_t strip_bytes) {
     const Rank position = fold.position();
     Rank begin = 0; // Blocks that this member still combines: of `begin` and those after.
     for (Rank distance = fold.size() / 2; distance > 0; distance /= 2) {
@@ -83,13 +113,20 @@ Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& 
         const Slice low = vector.at(partial, begin, begin, middle);
         const Slice high = vector.at(partial, begin, middle, middle + distance);
         const Slice kept = upper ? high : low;
+        const Slice sent = upper ? low : high;
+        const bool last = distance == 1 && !vector.acts_for_two(position);
+        if (last && !vector.acts_for_two(position ^ 1) && sent.length == kept.length &&
+            kept.length > strip_bytes) {
+            exchange_in_strips(builder, peer, sent, kept, upper, target, strip_bytes);
+            return target;
+        }
         const Slice received = builder.scratch(kept.length);
         // A receive may copy at once, while the other waits; and it can be posted no earlier.
-        builder.send(peer, upper ? low : high);
+        builder.send(peer, sent);
         builder.recv(peer, received);
         const std::array operands = upper ? std::array{received, kept} : std::array{kept, received};
         begin = upper ? middle : begin;
-        if (distance == 1 && fold.partner() == kNoRank) {
+        if (last) {
             reduce_to_result(builder, operands, target);
             return target;
         }
@@ -101,7 +138,7 @@ Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& 
 } // namespace
 
 void reduce_scatter_recursive_halving(Builder& builder, const Team& team, const BlockMap& source,
-                                      Slice target) {
+                                      Slice target, std::uint64_t strip_bytes) {
     if (team.size() == 1) {
         builder.copy(source.block(0), target);
         return;
@@ -113,7 +150,7 @@ void reduce_scatter_recursive_halving(Builder& builder, const Team& team, const 
         builder.recv(team.rank(fold.partner()), target);
         return;
     }
-    const Slice result = halve(builder, team, fold, vector, partial, target);
+    const Slice result = halve(builder, team, fold, vector, partial, target, strip_bytes);
     if (fold.partner() != kNoRank) {
         const std::uint64_t theirs = source.bytes(fold.partner());
         builder.send(team.rank(fold.partner()), part(result, 0, theirs));

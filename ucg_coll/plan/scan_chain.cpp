@@ -24,7 +24,7 @@ constexpr std::uint32_t kRotation = 2;
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
     const Link link = flat_link(facts, Traffic::sparse);
     const bool combines = request.collective == graph::Collective::scan || request.rank_count > 2;
-    const double reduce_ns = combines ? link.reduce_ns(2, segment, request.bytes) : 0;
+    const double reduce_ns = combines ? link.reduce_strip_ns(segment, request.bytes) : 0;
     const Rank relays = request.rank_count - 2;
     const double copy_ns = relays > 0 ? link.relay_ns(segment) : link.busy_ns(segment);
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);

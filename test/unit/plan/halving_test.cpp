@@ -1,4 +1,5 @@
 #include "test/support/catch.hpp"
+#include "test/unit/plan/blocks.hpp"
 #include "test/unit/plan/proof.hpp"
 #include "ucg_coll/plan/halving.hpp"
 #include "ucg_coll/plan/rows.hpp"
@@ -47,6 +48,44 @@ TEST_CASE("plan: vectors that caches do not hold go in strips that they do", "[p
             }
         }
     }
+}
+
+TEST_CASE("plan: long blocks of a reduce-scatter are exchanged in strips", "[plan][halving]") {
+    const auto collective =
+        GENERATE(graph::Collective::reduce_scatter_block, graph::Collective::reduce_scatter);
+    const std::uint64_t element_bytes = GENERATE(8U, 24U);
+    const bool in_place = GENERATE(false, true);
+    for (const Rank count : {2, 3, 4, 5}) {
+        const topo::Placement placement = topo::Placement::one_host(count);
+        const Facts facts = {placement, cost::default_profile()};
+        for (const std::uint64_t elements : {40000U, 100000U}) {
+            const test::Case sample{collective,    count,   0, elements * element_bytes,
+                                    element_bytes, in_place};
+            CHECK(test::prove(facts, "recursive_halving", sample).message() == "");
+            const auto schedule = plan(facts, test::request_of(sample, 0), 0, "recursive_halving");
+            REQUIRE(schedule.ok());
+            const bool strips = 3 * sample.bytes > (2U << 20) && !in_place && count % 2 == 0;
+            if (collective == graph::Collective::reduce_scatter_block) {
+                CHECK(schedule->repeats.empty() == !strips);
+            }
+        }
+    }
+}
+
+TEST_CASE("plan: partners agree on strips where one of them acts for two", "[plan][halving]") {
+    const topo::Placement seven = topo::Placement::one_host(7);
+    std::vector<graph::Request> requests(7);
+    for (graph::Request& request : requests) {
+        request.collective = graph::Collective::reduce_scatter;
+        request.rank_count = 7;
+        request.element_bytes = 8;
+        for (const std::uint64_t blocks : {1, 1, 1, 1, 1, 1, 2}) {
+            request.receive.offsets.push_back(400000 * request.receive.bytes.size());
+            request.receive.bytes.push_back(400000 * blocks);
+        }
+    }
+    CHECK(test::prove({seven, cost::default_profile()}, "recursive_halving", requests).message() ==
+          "");
 }
 
 TEST_CASE("plan: a fold leaves a power of two, in rank order", "[plan][fold]") {
