@@ -36,6 +36,11 @@ struct alignas(2 * kCacheLine) BoardSlot {
     std::uint64_t bytes;
     /// Operators of the program read it here: what fits is aligned to its size.
     alignas(kBoardInlineBytes) std::array<std::byte, kBoardInlineBytes> payload;
+
+    /// That turn has been shared. REQUIRES of a reader: it has not said that it is done with it.
+    bool holds(std::uint64_t number) const {
+        return turn.load(std::memory_order_acquire) == number + 1;
+    }
 };
 static_assert(offsetof(BoardSlot, payload) + kBoardInlineBytes == kCacheLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
@@ -71,10 +76,12 @@ class BoardLines {
     std::uint32_t ranks() const { return ranks_; }
     std::uint32_t depth() const { return depth_; }
     auto& head(std::uint32_t rank) const { return reinterpret_cast<Head*>(lines_)[rank]; }
-    auto& slot(std::uint64_t turn, std::uint32_t rank) const {
-        auto* slots = reinterpret_cast<Slot*>(lines_ + ranks_ * sizeof(BoardHead));
-        return slots[(turn & (depth_ - 1)) * ranks_ + rank];
+    /// Those of one turn, by rank.
+    auto* slots(std::uint64_t turn) const {
+        auto* all = reinterpret_cast<Slot*>(lines_ + ranks_ * sizeof(BoardHead));
+        return all + (turn & (depth_ - 1)) * ranks_;
     }
+    auto& slot(std::uint64_t turn, std::uint32_t rank) const { return slots(turn)[rank]; }
 
   private:
     template <typename T>
@@ -190,9 +197,7 @@ class BoardReader {
 
     /// The peer has shared that turn. REQUIRES, as do stamp() and data(): this process has not said
     /// that it looks at it no more.
-    bool holds(std::uint64_t turn) const {
-        return slot(turn).turn.load(std::memory_order_acquire) == turn + 1;
-    }
+    bool holds(std::uint64_t turn) const { return slot(turn).holds(turn); }
 
     /// REQUIRES: holds(turn).
     std::uint64_t stamp(std::uint64_t turn) const {

@@ -13,7 +13,7 @@ void Engine::start(Execution& execution) {
     execution.next_ = nullptr;
     if (execution.program_.board != nullptr) {
         execution.turn_ = next_turn_++;
-        std::fill(execution.boards_.begin(), execution.boards_.end(), nullptr);
+        execution.boards_seen_ = 0;
     }
     if (may_begin(execution)) {
         begin(execution);

@@ -84,24 +84,19 @@ inline bool Execution::ready(const Instruction& instruction) {
         }
     }
     return state_ != ExecutionState::failed &&
-           (instruction.board_count == 0 || boards_ready(instruction));
+           (instruction.boards_until <= boards_seen_ || boards_ready(instruction));
 }
 
 bool Execution::boards_ready(const Instruction& instruction) {
-    const std::uint32_t* const waits = program_.board_waits.data() + instruction.first_board;
-    for (std::uint32_t i = 0; i < instruction.board_count; ++i) {
-        const std::byte*& board = boards_[waits[i]];
-        if (board == nullptr) {
-            const BoardRead& read = program_.boards[waits[i]];
-            board =
-                program_.board->shared({turn_, sequence_, program_.plan}, read.owner, read.bytes);
-        }
-        if (board == nullptr) {
-            state_ = program_.board->broken() ? ExecutionState::failed : state_;
-            return false;
-        }
+    const std::span reads(program_.boards.data() + boards_seen_,
+                          program_.boards.data() + instruction.boards_until);
+    const std::size_t seen = program_.board->look({turn_, sequence_, program_.plan}, reads,
+                                                  boards_.data() + boards_seen_);
+    boards_seen_ += static_cast<std::uint32_t>(seen);
+    if (seen < reads.size() && program_.board->broken()) {
+        state_ = ExecutionState::failed;
     }
-    return true;
+    return seen == reads.size();
 }
 
 bool Execution::share(const Instruction& instruction) {

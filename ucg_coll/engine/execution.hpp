@@ -90,8 +90,9 @@ class Execution {
     Reduction reduction_;
     std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind but board.
     std::byte* windows_[2] = {nullptr, nullptr};        // Of input and output; null: in place.
-    std::vector<const std::byte*> boards_;              // By Program::boards; null: not yet.
-    std::uint64_t turn_ = 0;                            // Of the boards, where it takes one.
+    std::vector<const std::byte*> boards_;              // By Program::boards, so far as seen.
+    std::uint32_t boards_seen_ = 0;
+    std::uint64_t turn_ = 0; // Of the boards, where it takes one.
     std::uint64_t iteration_ = 0;
     std::uint32_t cursor_ = 0;
     std::uint32_t sequence_ = 0;

@@ -166,6 +166,9 @@ class Lowering {
         run_open_ = false;
         Instruction instruction;
         instruction.in_repeat = repeat_ != nullptr;
+        for (const Rank owner : graph::boards_read(schedule_, op)) {
+            instruction.boards_until = std::max(instruction.boards_until, board_index(owner) + 1);
+        }
         instruction.target = address(op.target);
         if (op.kind == OpKind::publish || op.kind == OpKind::share) {
             instruction.kind =
@@ -184,22 +187,17 @@ class Lowering {
                 program_.operands.push_back(address(schedule_.operands[op.first_operand + i]));
             }
         }
-        append_local(op, instruction, waits);
+        append_local(instruction, waits);
     }
 
     /// Waits for boards one after the other become one instruction.
-    void append_local(const Op& op, Instruction instruction, const std::vector<Wait>& waits) {
-        instruction.first_board = static_cast<std::uint32_t>(program_.board_waits.size());
-        for (const Rank owner : graph::boards_read(schedule_, op)) {
-            program_.board_waits.push_back(board_index(owner));
-        }
-        instruction.board_count =
-            static_cast<std::uint32_t>(program_.board_waits.size()) - instruction.first_board;
+    void append_local(const Instruction& instruction, const std::vector<Wait>& waits) {
         const bool joins = instruction.kind == InstructionKind::wait && waits.empty() &&
                            !program_.instructions.empty() &&
                            program_.instructions.back().kind == InstructionKind::wait;
         if (joins) {
-            program_.instructions.back().board_count += instruction.board_count;
+            std::uint32_t& until = program_.instructions.back().boards_until;
+            until = std::max(until, instruction.boards_until);
         } else {
             append(instruction, waits);
         }

@@ -54,10 +54,9 @@ struct Instruction {
     std::uint32_t first = 0;
     std::uint32_t first_wait = 0;
     std::uint32_t wait_count = 0;
-    std::uint32_t first_board = 0; ///< Into Program::board_waits.
-    std::uint32_t board_count = 0;
-    Address source; ///< copy, publish, share
-    Address target; ///< copy, reduce
+    std::uint32_t boards_until = 0; ///< Waits for all of Program::boards before this one.
+    Address source;                 ///< copy, publish, share
+    Address target;                 ///< copy, reduce
 };
 
 /// A message as the program knows it; the execution adds address and sequence.
@@ -70,12 +69,6 @@ struct MessagePlan {
     std::uint16_t steps_per_iteration = 0;
 };
 
-/// A peer's board that is read.
-struct BoardRead {
-    Rank owner = kNoRank;
-    std::uint64_t bytes = 0; ///< From its start; what is read may begin behind it.
-};
-
 struct Program {
     std::vector<Instruction> instructions; ///< Ends with `finish`.
     std::vector<Wait> waits;
@@ -86,12 +79,11 @@ struct Program {
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
-    std::uint64_t window_bytes = 0;          ///< As in the schedule.
-    transport::PeerMemory* memory = nullptr; ///< Of an exposed schedule; not owned.
-    graph::StagingLayout staging;            ///< In that memory.
-    transport::Board* board = nullptr;       ///< Of a schedule that takes a turn; not owned.
-    std::vector<BoardRead> boards;           ///< Each once.
-    std::vector<std::uint32_t> board_waits;  ///< Indices of those that instructions wait for.
+    std::uint64_t window_bytes = 0;           ///< As in the schedule.
+    transport::PeerMemory* memory = nullptr;  ///< Of an exposed schedule; not owned.
+    graph::StagingLayout staging;             ///< In that memory.
+    transport::Board* board = nullptr;        ///< Of a schedule that takes a turn; not owned.
+    std::vector<transport::BoardRead> boards; ///< Each once, in the order of waiting for them.
     std::uint16_t plan = 0;
 };
 

@@ -101,6 +101,12 @@ struct BoardTurn {
     std::uint16_t plan = 0;     ///< As in Message.
 };
 
+/// A peer's board that is read.
+struct BoardRead {
+    Rank owner = kNoRank;
+    std::uint64_t bytes = 0; ///< From the board's start; what is read may begin behind it.
+};
+
 /// What ranks share with all their peers at once: each rank writes its own board once, and all
 /// peers read it there. A turn is one collective's use of the boards; turns overlap as collectives
 /// do. Threading: as for Transport.
@@ -119,10 +125,18 @@ class Board {
     /// most; REQUIRES: bytes <= bytes_max().
     virtual bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) = 0;
 
-    /// What `peer` has shared in that turn, to be read until finish() says otherwise; null while it
-    /// has not, and if broken(). Not null where it shared no bytes. Fewer than `bytes` are a
-    /// disagreement.
-    virtual const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) = 0;
+    /// What peers have shared in that turn, to be read until finish() says otherwise: how many of
+    /// `reads`, from the first on, are there, and, in as many `places`, where. None if broken().
+    /// Fewer bytes than a read wants are a disagreement.
+    virtual std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+                             const std::byte** places) = 0;
+
+    /// The same of one peer; null while it is not there. Not null where it shared no bytes.
+    const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) {
+        const BoardRead read = {peer, bytes};
+        const std::byte* place = nullptr;
+        return look(turn, {&read, 1}, &place) == 1 ? place : nullptr;
+    }
 
     /// This rank will not look at turns before `turn` any more; rises. Called for every turn,
     /// whether or not this rank shares or reads in it.

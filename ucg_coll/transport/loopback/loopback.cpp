@@ -175,15 +175,25 @@ bool LoopbackTransport::share(const BoardTurn& turn, const std::byte* data, std:
     return true;
 }
 
+std::size_t LoopbackTransport::look(const BoardTurn& turn, std::span<const BoardRead> reads,
+                                    const std::byte** places) {
+    std::size_t seen = 0;
+    while (seen < reads.size() && (places[seen] = look_at(turn, reads[seen])) != nullptr) {
+        ++seen;
+    }
+    return seen;
+}
+
 /// Each look may be the one that sees it, apart for each reader.
-const std::byte* LoopbackTransport::shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) {
-    UCG_ASSERT(peer != rank_ && peer >= 0 && peer < fabric_.rank_count() && turn.turn >= done_);
-    Slot& slot = fabric_.transport(peer).slots_[turn.turn % kBoardDepth];
+const std::byte* LoopbackTransport::look_at(const BoardTurn& turn, const BoardRead& read) {
+    UCG_ASSERT(read.owner != rank_ && read.owner >= 0 && read.owner < fabric_.rank_count() &&
+               turn.turn >= done_);
+    Slot& slot = fabric_.transport(read.owner).slots_[turn.turn % kBoardDepth];
     if (slot.after != turn.turn + 1) {
         return nullptr;
     }
     UCG_ASSERT(slot.sequence == turn.sequence && slot.plan == turn.plan);
-    UCG_ASSERT(bytes <= slot.bytes.size());
+    UCG_ASSERT(read.bytes <= slot.bytes.size());
     const auto self = static_cast<std::size_t>(rank_);
     slot.arrived[self] = slot.arrived[self] || fabric_.random_() % 2 == 0;
     return slot.arrived[self] ? slot.bytes.data() : nullptr;

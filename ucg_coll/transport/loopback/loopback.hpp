@@ -74,7 +74,8 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     Board* board() override { return this; }
     std::uint64_t bytes_max() const override { return kBoardBytes; }
     bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override;
-    const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) override;
+    std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+                     const std::byte** places) override;
     void finish(std::uint64_t turn) override;
     bool broken() const override { return false; }
 
@@ -88,6 +89,8 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
 
   private:
     friend class LoopbackFabric;
+
+    const std::byte* look_at(const BoardTurn& turn, const BoardRead& read);
 
     // A message on its way to this rank. `origin` is null once the sender was told "done".
     struct Arrival {

@@ -3,9 +3,9 @@
 namespace ucg::transport {
 
 bool BoardRoom::contradicts(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const {
-    const shm::BoardReader& reader = peers_[index].reader;
+    const shm::BoardSlot& slot = lines_.slot(turn.turn, index);
     const std::uint64_t own = stamp_of(turn);
-    bool found = reader.holds(turn.turn) && !fits(reader, turn, bytes);
+    bool found = slot.holds(turn.turn) && !fits(slot, own, bytes);
     each_stamp(index, [&](std::uint64_t stamp) { found = found || contradict(stamp, own); });
     return found;
 }

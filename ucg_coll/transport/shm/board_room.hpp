@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "shm/board.hpp"
@@ -27,11 +28,12 @@ class BoardRoom {
     /// index on the host.
     BoardRoom(const shm::BoardShape& shape, std::uint32_t self, std::byte* lines,
               std::byte* buffers)
-        : writer_(lines, shape, self, buffers), shape_(shape), lines_(lines), peers_(shape.ranks) {}
+        : writer_(lines, shape, self, buffers), shape_(shape), memory_(lines), lines_(lines, shape),
+          peers_(shape.ranks) {}
 
     /// `buffers` and `bell`: the peer's, as mapped here.
     void connect(std::uint32_t index, const std::byte* buffers, shm::Doorbell& bell) {
-        peers_[index].reader = shm::BoardReader(lines_, shape_, index, buffers);
+        peers_[index].reader = shm::BoardReader(memory_, shape_, index, buffers);
         bells_.push_back(&bell);
     }
 
@@ -45,11 +47,25 @@ class BoardRoom {
         return true;
     }
 
-    /// Null if the peer has shared nothing in that turn, something of another collective, or less.
-    const std::byte* look(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const {
-        const shm::BoardReader& reader = peers_[index].reader;
-        return reader.holds(turn.turn) && fits(reader, turn, bytes) ? reader.data(turn.turn)
-                                                                    : nullptr;
+    /// Board::look(). Stops at a peer that has shared nothing in that turn, something of another
+    /// collective, or less. `index_of(rank)` is the peer's index.
+    template <typename IndexOf>
+    std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+                     const std::byte** places, IndexOf index_of) const {
+        const std::uint64_t own = stamp_of(turn);
+        const shm::BoardSlot* const slots = lines_.slots(turn.turn);
+        std::size_t seen = 0;
+        for (; seen < reads.size(); ++seen) {
+            const std::uint32_t index = index_of(reads[seen].owner);
+            const shm::BoardSlot& slot = slots[index];
+            if (!slot.holds(turn.turn) || !fits(slot, own, reads[seen].bytes)) {
+                break;
+            }
+            places[seen] = slot.bytes <= shm::kBoardInlineBytes
+                               ? slot.payload.data()
+                               : peers_[index].reader.data(turn.turn);
+        }
+        return seen;
     }
 
     void finish(std::uint64_t turn) {
@@ -81,8 +97,8 @@ class BoardRoom {
     }
 
   private:
-    static bool fits(const shm::BoardReader& reader, const BoardTurn& turn, std::uint64_t bytes) {
-        return reader.stamp(turn.turn) == stamp_of(turn) && reader.bytes(turn.turn) >= bytes;
+    static bool fits(const shm::BoardSlot& slot, std::uint64_t stamp, std::uint64_t bytes) {
+        return slot.stamp.load(std::memory_order_relaxed) == stamp && slot.bytes >= bytes;
     }
 
     void ring(shm::Awaits published) {
@@ -98,7 +114,8 @@ class BoardRoom {
 
     shm::BoardWriter writer_;
     shm::BoardShape shape_;
-    const std::byte* lines_;
+    const std::byte* memory_; ///< Of the lines.
+    shm::BoardLines<const std::byte> lines_;
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     std::vector<shm::Doorbell*> bells_;
     bool waits_for_room_ = false;

@@ -116,13 +116,17 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         UCG_DEBUG_ASSERT(bytes <= bytes_max());
         return (!abandoned_ && boards_->share(turn, data, bytes)) || refused(turn);
     }
-    const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) override {
-        const std::uint32_t index = index_of(peer);
-        const std::byte* data = boards_->look(turn, index, bytes);
-        if (data == nullptr && boards_->suspects(turn, index)) [[unlikely]] {
-            compare(turn, index, bytes);
+    std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+                     const std::byte** places) override {
+        const std::size_t seen =
+            boards_->look(turn, reads, places, [this](Rank rank) { return index_of(rank); });
+        if (seen < reads.size()) {
+            const std::uint32_t index = index_of(reads[seen].owner);
+            if (boards_->suspects(turn, index)) [[unlikely]] {
+                compare(turn, index, reads[seen].bytes);
+            }
         }
-        return abandoned_ ? nullptr : data;
+        return abandoned_ ? 0 : seen;
     }
     void finish(std::uint64_t turn) override { boards_->finish(turn); }
     bool broken() const override { return abandoned_; }
