@@ -50,15 +50,22 @@ struct alignas(2 * kCacheLine) BoardHead {
     std::atomic<std::uint64_t> done; ///< The owner looks at no turn below this one any more.
 };
 
+/// The ranks' threads that sleep, or are about to: while there are none, who shares something need
+/// not look at every peer's doorbell, each on a page of its own.
+struct alignas(2 * kCacheLine) BoardSleepers {
+    std::atomic<std::uint64_t> count;
+};
+
 /// The dimensions of the boards of some ranks, equal on all sides.
 struct BoardShape {
     std::uint32_t ranks = 0;
     std::uint32_t depth = 0;      ///< Slots; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest share; a multiple of the cache line.
 
-    /// The heads and slots of all ranks.
+    /// The sleepers' line, and the heads and slots of all ranks.
     std::uint64_t lines_bytes() const {
-        return ranks * (sizeof(BoardHead) + depth * std::uint64_t{sizeof(BoardSlot)});
+        return sizeof(BoardSleepers) +
+               ranks * (sizeof(BoardHead) + depth * std::uint64_t{sizeof(BoardSlot)});
     }
     /// One rank's payload buffers.
     std::uint64_t buffers_bytes() const { return depth * std::uint64_t{slot_bytes}; }
@@ -68,6 +75,11 @@ struct BoardShape {
 /// Where the lines of all boards are, as mapped here; at two cache lines.
 template <typename Byte>
 class BoardLines {
+    template <typename T>
+    using Like = std::conditional_t<std::is_const_v<Byte>, const T, T>;
+    using Head = Like<BoardHead>;
+    using Slot = Like<BoardSlot>;
+
   public:
     BoardLines() = default;
     BoardLines(Byte* lines, const BoardShape& shape)
@@ -75,20 +87,19 @@ class BoardLines {
 
     std::uint32_t ranks() const { return ranks_; }
     std::uint32_t depth() const { return depth_; }
-    auto& head(std::uint32_t rank) const { return reinterpret_cast<Head*>(lines_)[rank]; }
+    auto& sleepers() const { return *reinterpret_cast<Like<BoardSleepers>*>(lines_); }
+    auto& head(std::uint32_t rank) const {
+        return reinterpret_cast<Head*>(lines_ + sizeof(BoardSleepers))[rank];
+    }
     /// Those of one turn, by rank.
     auto* slots(std::uint64_t turn) const {
-        auto* all = reinterpret_cast<Slot*>(lines_ + ranks_ * sizeof(BoardHead));
+        auto* all =
+            reinterpret_cast<Slot*>(lines_ + sizeof(BoardSleepers) + ranks_ * sizeof(BoardHead));
         return all + (turn & (depth_ - 1)) * ranks_;
     }
     auto& slot(std::uint64_t turn, std::uint32_t rank) const { return slots(turn)[rank]; }
 
   private:
-    template <typename T>
-    using Like = std::conditional_t<std::is_const_v<Byte>, const T, T>;
-    using Head = Like<BoardHead>;
-    using Slot = Like<BoardSlot>;
-
     Byte* lines_ = nullptr;
     std::uint64_t ranks_ = 0;
     std::uint32_t depth_ = 0;

@@ -19,6 +19,10 @@
  *
  * Each variant takes something away, and must fail: NO_FENCE, NO_SECOND_LOOK, NO_ROOM_RING,
  * LOOK_FIRST (a ringer looks at the doorbell before it publishes), WAKE_ONE (of several sleepers).
+ *
+ * With COUNTED, ringers look first at the number of sleepers, as those of boards do, and at a
+ * doorbell only if that is not 0; COUNT_LATE, a sleeper that counts itself after its announcement,
+ * must fail.
  */
 #ifndef SLOTS
 #define SLOTS 1
@@ -48,6 +52,9 @@ byte rung[2];
 /* Who is in the kernel's queue of a futex. */
 #define THREAD 2
 bool asleep[3];
+
+/* Who sleeps now and then, or is about to. */
+byte sleepers;
 
 byte finished;
 
@@ -117,9 +124,26 @@ inline publish(writer, bell, what) {
     store(writer);
 #else
     store(writer);
+#ifdef COUNTED
+    atomic { count = sleepers }
+    if
+    :: count == 0
+    :: else -> count = 0; atomic { seen = awaited[bell]; seen_rung = rung[bell] }
+    fi
+#else
     atomic { seen = awaited[bell]; seen_rung = rung[bell] }
 #endif
+#endif
     answer(writer, bell, what)
+}
+
+inline count_oneself() {
+    atomic {
+        if
+        :: !counted -> counted = true; sleepers++
+        :: else
+        fi
+    }
 }
 
 /* Sleeper::announce: the caller's last announcement is mine, mine_rung. */
@@ -160,7 +184,13 @@ inline wait(who, bell, what, condition) {
     do
     :: condition -> break
     :: else ->
+#ifndef COUNT_LATE
+        count_oneself();
+#endif
         announce(bell, what);
+#ifdef COUNT_LATE
+        count_oneself();
+#endif
 #ifdef NO_SECOND_LOOK
         nap(who, bell)
 #else
@@ -170,12 +200,18 @@ inline wait(who, bell, what, condition) {
         fi
 #endif
     od;
-    atomic { mine = 0; mine_rung = 0; stands = false }
+    atomic {
+        mine = 0; mine_rung = 0; stands = false;
+        if
+        :: counted -> counted = false; sleepers--
+        :: else
+        fi
+    }
 }
 
 proctype Sender() {
-    byte seen, seen_rung, mine, mine_rung, sent;
-    bool won, stands, disturbed;
+    byte seen, seen_rung, mine, mine_rung, sent, count;
+    bool won, stands, disturbed, counted;
     do
     :: sent < MESSAGES ->
         wait(SENDER, BELL_S, BOTH, (sent - visible[RECEIVER] < SLOTS));
@@ -187,8 +223,8 @@ proctype Sender() {
 }
 
 proctype Receiver() {
-    byte seen, seen_rung, mine, mine_rung, received;
-    bool won, stands, disturbed;
+    byte seen, seen_rung, mine, mine_rung, received, count;
+    bool won, stands, disturbed, counted;
     do
     :: received < MESSAGES ->
         wait(RECEIVER, BELL_R, MESSAGE, (visible[SENDER] > received));
@@ -204,7 +240,7 @@ proctype Receiver() {
 }
 
 proctype Other() {
-    byte seen, seen_rung;
+    byte seen, seen_rung, count;
     bool won;
     publish(OTHER, BELL_R, MESSAGE);
     finished++
@@ -212,7 +248,7 @@ proctype Other() {
 
 proctype Thread() {
     byte mine, mine_rung;
-    bool stands, disturbed;
+    bool stands, disturbed, counted;
     wait(THREAD, BELL_R, BOTH, (visible[OTHER] > 0));
     finished++
 }

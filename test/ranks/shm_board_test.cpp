@@ -362,13 +362,16 @@ class Sleepy {
     template <typename Condition>
     bool await(Condition condition) {
         shm::Sleeper& sleeper = *heap_->sleeper().value();
-        while (!condition()) {
+        bool seen = condition();
+        transport_->sleeping(seen ? 0 : 1);
+        announced_ = 0; // What stands from before did not follow this.
+        while (!seen) {
             announced_ = sleeper.announce(
                 transport_->stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
-            if (condition()) {
-                break;
+            seen = condition();
+            if (!seen) {
+                sleeper.nap(announced_, 10s);
             }
-            sleeper.nap(announced_, 10s);
             if (sleeper.counts().timed_out > 0) {
                 return false;
             }

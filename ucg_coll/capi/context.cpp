@@ -148,6 +148,29 @@ std::uint64_t Context::staging_for_group() const {
     return with < kGroupsMax ? config_.staging_bytes() : 0;
 }
 
+/// Threads asleep announced themselves before the group was there: they are to do so again.
+void Context::add(Group& group) {
+    groups_.push_back(&group);
+    if (sleeping_ > 0) {
+        group.sleeping(sleeping_);
+        sleeper_->bell().ring(shm::Awaits::both);
+    }
+}
+
+void Context::sleeps() {
+    ++sleeping_;
+    for (Group* group : groups_) {
+        group->sleeping(sleeping_);
+    }
+}
+
+void Context::woken() {
+    --sleeping_;
+    for (Group* group : groups_) {
+        group->sleeping(sleeping_);
+    }
+}
+
 void Context::remove(Group& group) {
     groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
 }

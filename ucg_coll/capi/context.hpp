@@ -100,7 +100,7 @@ class Context {
 
     std::uint32_t next_group_id() const { return next_group_id_; }
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
-    void add(Group& group) { groups_.push_back(&group); }
+    void add(Group& group);
     void remove(Group& group);
     /// What the next group may lease for its peers to read: nothing once many groups have.
     std::uint64_t staging_for_group() const;
@@ -123,6 +123,10 @@ class Context {
     /// How a thread of this process sleeps. Another one once the node heap is there, or is no
     /// more: who sleeps holds on to the one that it began with.
     std::shared_ptr<shm::Sleeper> sleeper() const { return sleeper_; }
+    /// A thread that waits is going to sleep now and then, until it has `woken`: peers in all
+    /// groups learn of it before its first announcement.
+    void sleeps();
+    void woken();
     /// Does any group have messages that wait for room in a peer's memory?
     bool stuck() const;
 
@@ -172,6 +176,7 @@ class Context {
     std::unique_ptr<transport::ucx::UcxWorker> ucx_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
     std::vector<Group*> groups_;
+    std::uint64_t sleeping_ = 0; ///< Threads.
 };
 
 } // namespace ucg::capi

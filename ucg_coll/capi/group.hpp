@@ -84,6 +84,12 @@ class Group {
 
     /// The ladder of a wait, at its first rung.
     const shm::Waiter& waiter() const { return waiter_; }
+    /// So many threads of this process sleep, or are about to.
+    void sleeping(std::uint64_t threads) {
+        if (shm_ != nullptr) {
+            shm_->sleeping(threads);
+        }
+    }
     /// Are messages held up by a peer's full ring?
     bool stuck() const { return shm_ != nullptr && shm_->stuck(); }
 

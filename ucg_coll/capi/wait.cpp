@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 namespace ucg::capi {
 namespace {
@@ -16,6 +17,15 @@ class Wait {
     Wait(Group& group, const engine::Execution& execution)
         : group_(group), context_(group.context()), execution_(execution), waiter_(group.waiter()) {
     }
+
+    ~Wait() {
+        if (sleeps_) {
+            ContextLock lock = context_.lock();
+            context_.woken();
+        }
+    }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
 
     void run() {
         for (Found found = look(); found != Found::end; found = look()) {
@@ -66,6 +76,9 @@ class Wait {
         std::shared_ptr<shm::Sleeper> sleeper;
         {
             ContextLock lock = context_.lock();
+            if (!std::exchange(sleeps_, true)) {
+                context_.sleeps();
+            }
             sleeper = context_.sleeper();
             announced_ = sleeper->announce(
                 context_.stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
@@ -103,6 +116,7 @@ class Wait {
     shm::Waiter waiter_;
     unsigned idle_polls_ = 0;
     std::uint32_t announced_ = 0;
+    bool sleeps_ = false;
 };
 
 } // namespace

@@ -30,6 +30,10 @@ DOORBELL = [
     (PAIR + ["-DNO_SECOND_LOOK"], False, False),
     (PAIR + ["-DNO_ROOM_RING"], False, False),
     (PAIR + ["-DLOOK_FIRST"], False, False),
+    (PAIR + ["-DCOUNTED"], True, True),
+    (THREADS + ["-DCOUNTED"], True, False),
+    (PAIR + ["-DCOUNTED", "-DCOUNT_LATE"], False, False),
+    (PAIR + ["-DCOUNTED", "-DNO_FENCE"], False, False),
     (THREADS + ["-DNO_FENCE"], False, False),
     (THREADS + ["-DWAKE_ONE"], False, False),
 ]

@@ -74,6 +74,13 @@ class BoardRoom {
         }
     }
 
+    /// So many threads of this process sleep from now on, or are about to. To be said before their
+    /// announcements at the doorbell.
+    void sleeping(std::uint64_t threads) {
+        lines_.sleepers().count.fetch_add(threads - sleeping_, std::memory_order_seq_cst);
+        sleeping_ = threads;
+    }
+
     /// Had the last share() no room?
     bool waits_for_room() const { return waits_for_room_; }
     /// Of the peers, the one that held it up.
@@ -102,6 +109,11 @@ class BoardRoom {
     }
 
     void ring(shm::Awaits published) {
+        // As the doorbell itself: the store before, the load after.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (lines_.sleepers().count.load(std::memory_order_relaxed) == 0) [[likely]] {
+            return;
+        }
         for (shm::Doorbell* bell : bells_) {
             bell->ring(published);
         }
@@ -115,9 +127,10 @@ class BoardRoom {
     shm::BoardWriter writer_;
     shm::BoardShape shape_;
     const std::byte* memory_; ///< Of the lines.
-    shm::BoardLines<const std::byte> lines_;
+    shm::BoardLines<std::byte> lines_;
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     std::vector<shm::Doorbell*> bells_;
+    std::uint64_t sleeping_ = 0; ///< What sleeping() was told last.
     bool waits_for_room_ = false;
     std::uint32_t refusals_ = 0;
 };

@@ -74,7 +74,9 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
 shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
     constexpr std::uint64_t kPartOfHost = 8;
     UCG_ASSERT(std::has_single_bit(options.board_depth));
-    const std::uint64_t board = options.host_bytes_max / kPartOfHost / rank_count;
+    const std::uint64_t all = options.host_bytes_max / kPartOfHost;
+    const std::uint64_t board =
+        (all - std::min<std::uint64_t>(all, sizeof(shm::BoardSleepers))) / rank_count;
     const std::uint64_t lines =
         sizeof(shm::BoardHead) + options.board_depth * std::uint64_t{sizeof(shm::BoardSlot)};
     const std::uint64_t room = (board - std::min(board, lines)) / options.board_depth;

@@ -131,6 +131,10 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     void finish(std::uint64_t turn) override { boards_->finish(turn); }
     bool broken() const override { return abandoned_; }
 
+    /// So many threads of this process sleep, or are about to announce it at the doorbell: until
+    /// then nobody who shares something looks there. REQUIRES: connected.
+    void sleeping(std::uint64_t threads) { boards_->sleeping(threads); }
+
     /// From how many of the peers long messages come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
 
