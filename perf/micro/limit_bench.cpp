@@ -4,7 +4,8 @@
 //
 //   pull, push, halves   rank 1 gets rank 0's vector: it copies, rank 0 does, or each one half
 //   exchange, deliver    both copy their own block, and pull the other's or push it to the other
-//                        (allgather, alltoall)
+//                        (allgather)
+//   trade                both copy one block, and push another one to the other (alltoall)
 //   collect              rank 0 copies its own block while rank 1 pushes its block (gather)
 //   sum, share           each sums one half of both vectors, and pulls the other half or pushes
 //                        its own to the other (allreduce)
@@ -74,17 +75,28 @@ std::byte* new_memory(std::uint64_t bytes, int sharing) {
     return static_cast<std::byte*>(memory);
 }
 
-enum class Task : std::uint8_t { pull, push, halves, exchange, deliver, collect, sum, share };
+enum class Task : std::uint8_t {
+    pull,
+    push,
+    halves,
+    exchange,
+    deliver,
+    trade,
+    collect,
+    sum,
+    share
+};
 
 struct Row {
     Task task;
     const char* name;
 };
-constexpr std::array<Row, 8> kRows = {{{Task::pull, "pull"},
+constexpr std::array<Row, 9> kRows = {{{Task::pull, "pull"},
                                        {Task::push, "push"},
                                        {Task::halves, "halves"},
                                        {Task::exchange, "exchange"},
                                        {Task::deliver, "deliver"},
+                                       {Task::trade, "trade"},
                                        {Task::collect, "collect"},
                                        {Task::sum, "sum"},
                                        {Task::share, "share"}}};
@@ -116,6 +128,10 @@ class Process {
             break;
         case Task::deliver:
             push(memory_, 0, bytes);
+            copy_own(bytes);
+            break;
+        case Task::trade:
+            push(memory_ + bytes, 0, bytes);
             copy_own(bytes);
             break;
         case Task::collect: receives ? push(memory_, 0, bytes) : copy_own(bytes); break;
