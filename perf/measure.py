@@ -64,11 +64,11 @@ class Sample:
     alone_us: float | None = None  # ... and the operation without that barrier.
 
     def operation_us(self):
-        """Without the barrier of a cycle, as far as that can be told: not less than a twentieth of
-        it."""
+        """Without the barrier of a cycle; None where it is so little beside that that it cannot be
+        told."""
         if self.bare_us is None or self.alone_us is None:
             return self.us
-        return max(self.alone_us, self.bare_us / 20)
+        return self.alone_us if self.alone_us >= self.bare_us / 20 else None
 
 
 @dataclass
@@ -269,6 +269,10 @@ def take_turn(samples, configuration, turn, options, arguments, head, errors=Non
         bare, alone = (float(row[name]) if row.get(name) else None
                        for name in ("bare_us", "alone_us"))
         microseconds = float(row.get("median_us") or row["mean_us"])
+        if "cyc" in options and alone is None:
+            samples.problems.append(f"turn {turn + 1}, {configuration.name}: this collbench does "
+                                    "not tell the barrier from the operation")
+            continue
         samples.add(configuration.name, cell, turn, Sample(microseconds, pings, bare, alone))
         if row["result"] != "ok":
             samples.problems.append(f"turn {turn + 1}, {configuration.name}: {cell[0]} of "
@@ -307,7 +311,7 @@ def by_state(turns, far_ns):
     result = {}
     for turn, sample in sorted(turns.items()):
         state = state_of(sample, far_ns)
-        if state:
+        if state and sample.operation_us() is not None:
             result.setdefault(state, {})[turn] = sample.operation_us()
     return result
 
@@ -434,7 +438,7 @@ def print_rows(rows, configurations, kind, width=22):
 def write_json(path, samples, configurations, loads):
     cells = {name: [{"kind": cell[0], "bytes": cell[1], "turn": turn, "us": sample.us,
                      "ping_ns": list(sample.pings), "bare_us": sample.bare_us,
-                     "alone_us": sample.alone_us}
+                     "alone_us": sample.alone_us, "operation_us": sample.operation_us()}
                     for cell, turns in of_name.items() for turn, sample in turns.items()]
              for name, of_name in samples.by_name.items()}
     commands = {c.name: shlex.join(c.launch + [c.program]) for c in configurations}

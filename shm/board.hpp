@@ -5,11 +5,11 @@
 // thread.
 // Layout (BoardShape): the lines of all boards lie together, in memory leased by one of the ranks:
 // a rank that looks at all of them touches a page or two, where boards in their owners' memory
-// would be one page each. First one head for each rank, then, for each of `depth` turns, one slot
-// for each rank. Long shares lie in `depth` payload buffers of `slot_bytes`, leased by the owner.
-// Invariants, argued in PROTOCOL.md: a cache line has one writer; the slot and buffer of turn t are
-// written only when every peer has said that it looks at no turn before t - depth + 1; memory of
-// zeros is empty boards.
+// would be one page each. First the sleepers' line, then one head for each rank, then, for each of
+// `depth` turns, one slot for each rank. Long shares lie in `depth` payload buffers of
+// `slot_bytes`, leased by the owner. Invariants, argued in PROTOCOL.md: a cache line but the
+// sleepers' has one writer; the slot and buffer of turn t are written only when every peer has said
+// that it looks at no turn before t - depth + 1; memory of zeros is empty boards.
 #pragma once
 
 #include <algorithm>
@@ -127,8 +127,7 @@ class BoardWriter {
         BoardSlot& slot = lines_.slot(turn, rank_);
         std::byte* const buffer = buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_;
         if (turn < lines_.depth()) {
-            map_around(&slot);
-            map_around(buffer);
+            map_around(bytes <= kBoardInlineBytes ? reinterpret_cast<std::byte*>(&slot) : buffer);
         }
         if (bytes <= kBoardInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);

@@ -66,7 +66,8 @@ class Sleeper {
 
     Doorbell& bell() const { return bell_; }
 
-    /// Says that the caller is about to sleep. Whatever is published from now on rings the bell;
+    /// Says that the caller is about to sleep. Whatever is published from now on rings the bell,
+    /// of shares on boards if the boards' count of sleepers was raised before (board.hpp);
     /// what was published before is seen by a look after this call, which the caller owes.
     /// `previous`: what this thread's last announcement returned, 0 at first; while nobody has
     /// answered it, it stands, and costs a load.

@@ -69,6 +69,9 @@ struct alignas(2 * kCacheLine) RingReceipt {
     std::atomic<std::uint64_t> left;  ///< 1 once the sender looks at nothing of the owner's.
 };
 
+/// Messages up to this length travel whole, where the slots are that long.
+inline constexpr std::uint64_t kWholeBytes = 4096;
+
 /// Fragments up to this length have buffers of their own, side by side: a ring of short messages
 /// touches five pages, where buffers of 16 KiB would cost a page for each.
 inline constexpr std::uint64_t kShortBytes = 1024;
@@ -81,8 +84,8 @@ struct RingShape {
     std::uint64_t ring_bytes() const {
         return head_bytes() + depth * (sizeof(RingSlot) + short_bytes() + slot_bytes);
     }
-    /// 0 where slots are not longer than that.
-    std::uint64_t short_bytes() const { return slot_bytes > kShortBytes ? kShortBytes : 0; }
+    /// 0 where slots are so short that they need none.
+    std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
     /// From the start of the first buffer; `bytes` is the fragment's length.
     std::uint64_t buffer_offset(std::uint64_t index, std::uint64_t bytes) const {
         return bytes <= short_bytes() ? index * short_bytes()
@@ -93,9 +96,6 @@ struct RingShape {
     }
     bool operator==(const RingShape&) const = default;
 };
-
-/// Messages up to this length travel whole, where the slots are that long.
-inline constexpr std::uint64_t kWholeBytes = 4096;
 
 /// The length of the fragment that begins at byte `moved`, which both sides derive from the
 /// message's length alone. Longer messages are cut at least in two, so that the receiver copies one
@@ -145,8 +145,7 @@ class RingSender {
         const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved);
         std::byte* const buffer = buffers_ + shape_.buffer_offset(index, length);
         if (sent_ < shape_.depth) {
-            map_around(&slot);
-            map_around(buffer);
+            map_around(length <= kInlineBytes ? reinterpret_cast<std::byte*>(&slot) : buffer);
         }
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);

@@ -50,6 +50,7 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
 }
 
 Group::~Group() {
+    sleeping(0);
     context_.remove(*this);
 }
 

@@ -15,27 +15,28 @@ using graph::Slice;
 // All ranks meet twice for each strip, or have one another's tiles at its end, so that one place in
 // each window is enough.
 constexpr std::uint32_t kRotation = 1;
-// Two windows, or, in place, one and the tile in scratch.
-constexpr std::uint32_t kPlaces = 2;
-
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kPlaces);
-}
-
 /// What is done with each tile, and how it is passed on.
 struct Variant {
     const char* name;
     bool cyclic;
     bool sends;
+    /// Two windows, or, in place, one and the tile in scratch; who sends tiles publishes none.
+    std::uint32_t places;
 };
-constexpr Variant kNaive = {"tiled_naive", false, false};
-constexpr Variant kCyclic = {"tiled_cyclic", true, false};
-constexpr Variant kExchange = {"tiled_exchange", false, true};
+constexpr Variant kNaive = {"tiled_naive", false, false, 2};
+constexpr Variant kCyclic = {"tiled_cyclic", true, false, 2};
+constexpr Variant kExchange = {"tiled_exchange", false, true, 1};
+
+template <const Variant& variant>
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation,
+                      variant.places);
+}
 
 /// In place, what a rank is sent stands where others still read its vector.
 template <const Variant& variant>
 bool eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, kPlaces) && (request.commutative || !variant.cyclic) &&
+    return strips_fit(facts, request, variant.places) && (request.commutative || !variant.cyclic) &&
            !(request.in_place && variant.sends);
 }
 
@@ -55,7 +56,7 @@ double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes) {
 template <const Variant& variant>
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto count = static_cast<std::uint64_t>(request.rank_count);
-    const Strips strips = strips_of(facts, request);
+    const Strips strips = strips_of<variant>(facts, request);
     const double passed_on_ns =
         variant.sends ? publish_vectors_ns(facts, strips)
                       : publish_ns(facts, request.bytes + request.bytes / count) + meet_ns(facts);
@@ -161,7 +162,7 @@ template <const Variant& variant>
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, variant.name);
     const Team team = Team::whole(request.rank_count, rank);
-    const Strips strips = strips_of(facts, request);
+    const Strips strips = strips_of<variant>(facts, request);
     builder.window(strips.window_bytes());
     const Slice tile_scratch =
         request.in_place ? builder.scratch(strips.strip_bytes) : builder.scratch(0);

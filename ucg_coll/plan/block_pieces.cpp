@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ucg_coll/plan/pieces.hpp"
+
 namespace ucg::plan {
 
 using graph::Builder;
@@ -127,10 +129,8 @@ std::uint64_t all_blocks(const graph::Request& request) {
 }
 
 void reduce_to_result(Builder& builder, std::span<const Slice> operands, Slice target) {
-    const bool overlaps = std::any_of(operands.begin(), operands.end(), [&](const Slice& slice) {
-        return slice.owner == target.owner && slice.buffer == target.buffer &&
-               slice.offset < target.end() && target.offset < slice.end();
-    });
+    const bool overlaps = std::any_of(operands.begin(), operands.end(),
+                                      [&](const Slice& slice) { return overlap(slice, target); });
     if (!overlaps || operands.size() == 1) {
         builder.reduce(operands, target);
         return;

@@ -63,7 +63,8 @@ double crowded_ns(const Facts& facts, const Link& link, std::uint64_t touched_by
 }
 
 /// The same of trees up which strips pass one after the other. While the first is on its way, for
-/// `fill_ns`, ever fewer ranks have work, and processors idle (Graham's bound, 1966).
+/// `fill_ns`, ever fewer ranks have work, and processors idle: as Graham's bound (1966) has it, for
+/// the strips behind the first find work. More processors than ranks take `span_ns`.
 template <typename WorkNs>
 double crowded_tree_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
                        double span_ns, double fill_ns, WorkNs&& work_ns) {
@@ -72,7 +73,7 @@ double crowded_tree_ns(const Facts& facts, const Link& link, std::uint64_t touch
     }
     const double average_ns = work_ns(Work(facts, link, touched_bytes));
     const double idle_part = std::max(0.0, 1 - facts.ranks_per_cpu / facts.placement.rank_count());
-    return facts.ranks_per_cpu * average_ns + idle_part * fill_ns;
+    return std::max(span_ns, facts.ranks_per_cpu * average_ns + idle_part * fill_ns);
 }
 
 /// The same where all ranks exchange messages alike, one after the other, so that the path is one

@@ -8,7 +8,7 @@ using graph::BufferKind;
 using graph::Builder;
 using graph::Slice;
 
-static bool overlap(const Slice& a, const Slice& b) {
+bool overlap(const Slice& a, const Slice& b) {
     return a.owner == b.owner && a.buffer == b.buffer && a.offset < b.end() && b.offset < a.end();
 }
 

@@ -124,6 +124,9 @@ graph::Slice contribution(const graph::Builder& builder, const graph::Request& r
 void reduce_to(graph::Builder& builder, std::span<const graph::Slice> operands,
                graph::Slice target);
 
+/// Do they share bytes?
+bool overlap(const graph::Slice& a, const graph::Slice& b);
+
 /// Reduces to scratch, which it returns: operands[0], if it is own scratch, else a new piece.
 graph::Slice reduce_to_scratch(graph::Builder& builder, std::span<const graph::Slice> operands);
 

@@ -29,10 +29,9 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 std::uint64_t strip_bytes(const Facts& facts, const graph::Request& request) {
     const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
     const bool strips = 3 * longest_block(request) > cache && facts.ranks_per_cpu <= 1;
-    if (!strips || request.in_place) { // There the result overlaps what is combined.
-        return all_blocks(request);
-    }
-    return round_up(kStripBytesMax, std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
+    return !strips ? all_blocks(request)
+                   : round_up(kStripBytesMax,
+                              std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
@@ -85,20 +84,26 @@ class Vector {
     const BlockMap& source_;
 };
 
-/// Exchanges the last blocks with a peer: `sent` for what is combined with `kept` in `target`.
+/// Exchanges the last blocks with a peer: `sent` for what is combined with `kept` in `target`. In
+/// place, which not all ranks need be, that overlaps what is combined.
 void exchange_in_strips(Builder& builder, Rank peer, Slice sent, Slice kept, bool upper,
                         Slice target, std::uint64_t strip_bytes) {
     constexpr std::uint32_t kRotation = 2;
     const Strips strips = {kept.length, strip_bytes, kRotation};
     const Slice places = builder.scratch(strips.window_bytes());
+    const bool aside = overlap(kept, target) || overlap(sent, target);
+    const Slice result = aside ? builder.scratch(kept.length) : target;
     for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
         const Slice received = strip.scratch(places, strips);
         builder.send(peer, strip.of(sent));
         const graph::OpId came = builder.recv(peer, received, strip.after);
         const Slice own = strip.of(kept);
         const std::array operands = upper ? std::array{received, own} : std::array{own, received};
-        return StripOps{came, {builder.reduce(operands, strip.of(target), std::array{came})}};
+        return StripOps{came, {builder.reduce(operands, strip.of(result), std::array{came})}};
     });
+    if (aside) {
+        builder.copy(result, target);
+    }
 }
 
 /// The halving among acting members. Returns the result for the blocks of this position.

@@ -34,8 +34,8 @@ double publish_ns(const Facts& facts, std::uint64_t bytes);
 /// The same of whole vectors of strips that are combined into others of that length: all these and
 /// the windows pass through the caches, which hold them or do not.
 double publish_vectors_ns(const Facts& facts, const Strips& strips);
-/// Combining so many vectors of that length, of which a part is each rank's own, takes no less: what
-/// the own cache does not hold all of, it has to get anew each time.
+/// Combining so many vectors of that length, of which a part is each rank's own, takes no less:
+/// what the own cache does not hold all of, it has to get anew each time.
 double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes);
 
 /// How ranks of a socket combine: in rank order unless another will do.

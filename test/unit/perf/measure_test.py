@@ -55,7 +55,10 @@ class Rows(unittest.TestCase):
                               argparse.Namespace(timeout=20), "collective,bytes")
         self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"x": 1.5, "y": 2.5}))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
-        self.assertEqual(Sample(2, (), 2, -0.5).operation_us(), 0.1)
+        self.assertIsNone(Sample(2, (), 2, -0.5).operation_us())
+        samples.add("x", CELL, 1, Sample(2, (), 2, 0.05))
+        self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
+        del samples.by_name["x"][CELL][1]
         samples.add("x", CELL, 0, Sample(9))  # Another mode has neither.
         self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"y": 2.5}))
 

@@ -64,11 +64,33 @@ TEST_CASE("plan: long blocks of a reduce-scatter are exchanged in strips", "[pla
             CHECK(test::prove(facts, "recursive_halving", sample).message() == "");
             const auto schedule = plan(facts, test::request_of(sample, 0), 0, "recursive_halving");
             REQUIRE(schedule.ok());
-            const bool strips = 3 * sample.bytes > (2U << 20) && !in_place && count % 2 == 0;
+            const bool strips = 3 * sample.bytes > (2U << 20) && count % 2 == 0;
             if (collective == graph::Collective::reduce_scatter_block) {
                 CHECK(schedule->repeats.empty() == !strips);
             }
         }
+    }
+}
+
+TEST_CASE("plan: ranks of a reduce-scatter may differ about in place", "[plan][halving]") {
+    const Rank count = GENERATE(2, 3, 4, 8);
+    const std::uint64_t block = GENERATE(8U, 800000U);
+    const topo::Placement placement = topo::Placement::one_host(count);
+    std::vector<graph::Request> requests(static_cast<std::size_t>(count));
+    for (std::size_t rank = 0; rank < requests.size(); ++rank) {
+        graph::Request& request = requests[rank];
+        request.collective = graph::Collective::reduce_scatter;
+        request.rank_count = count;
+        request.element_bytes = 8;
+        request.in_place = rank % 2 == 0;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            request.receive.offsets.push_back(block * i);
+            request.receive.bytes.push_back(block);
+        }
+    }
+    for (const char* algorithm : {"recursive_halving", "ring", "pairwise", "n_way_dissemination"}) {
+        CHECK(test::prove({placement, cost::default_profile()}, algorithm, requests).message() ==
+              "");
     }
 }
 
