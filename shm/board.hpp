@@ -85,6 +85,7 @@ class BoardLines {
     BoardLines(Byte* lines, const BoardShape& shape)
         : lines_(lines), ranks_(shape.ranks), depth_(shape.depth) {}
 
+    Byte* start() const { return lines_; }
     std::uint32_t ranks() const { return ranks_; }
     std::uint32_t depth() const { return depth_; }
     auto& sleepers() const { return *reinterpret_cast<Like<BoardSleepers>*>(lines_); }

@@ -157,17 +157,10 @@ void Context::add(Group& group) {
     }
 }
 
-void Context::sleeps() {
-    ++sleeping_;
+void Context::set_sleeping(std::uint64_t threads) {
+    sleeping_ = threads;
     for (Group* group : groups_) {
-        group->sleeping(sleeping_);
-    }
-}
-
-void Context::woken() {
-    --sleeping_;
-    for (Group* group : groups_) {
-        group->sleeping(sleeping_);
+        group->sleeping(threads);
     }
 }
 

@@ -125,8 +125,8 @@ class Context {
     std::shared_ptr<shm::Sleeper> sleeper() const { return sleeper_; }
     /// A thread that waits is going to sleep now and then, until it has `woken`: peers in all
     /// groups learn of it before its first announcement.
-    void sleeps();
-    void woken();
+    void sleeps() { set_sleeping(sleeping_ + 1); }
+    void woken() { set_sleeping(sleeping_ - 1); }
     /// Does any group have messages that wait for room in a peer's memory?
     bool stuck() const;
 
@@ -150,6 +150,8 @@ class Context {
     }
 
   private:
+    void set_sleeping(std::uint64_t threads);
+
     Config config_;
     LoadedProfile profile_;
     std::string name_;

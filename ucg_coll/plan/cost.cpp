@@ -146,6 +146,9 @@ double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vec
 }
 
 double Link::reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
+    if (bytes >= vector_bytes) {
+        return reduce_ns(2, bytes, vector_bytes); // The one strip there is.
+    }
     const cost::CacheRates& there = rates(2 * vector_bytes + 2 * bytes);
     const double there_ns = there.reduce_operand_per_byte_ns + there.reduce_target_per_byte_ns +
                             rates(2 * bytes).reduce_operand_per_byte_ns;

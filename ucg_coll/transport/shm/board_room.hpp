@@ -28,12 +28,12 @@ class BoardRoom {
     /// index on the host.
     BoardRoom(const shm::BoardShape& shape, std::uint32_t self, std::byte* lines,
               std::byte* buffers)
-        : writer_(lines, shape, self, buffers), shape_(shape), memory_(lines), lines_(lines, shape),
+        : writer_(lines, shape, self, buffers), shape_(shape), lines_(lines, shape),
           peers_(shape.ranks) {}
 
     /// `buffers` and `bell`: the peer's, as mapped here.
     void connect(std::uint32_t index, const std::byte* buffers, shm::Doorbell& bell) {
-        peers_[index].reader = shm::BoardReader(memory_, shape_, index, buffers);
+        peers_[index].reader = shm::BoardReader(lines_.start(), shape_, index, buffers);
         bells_.push_back(&bell);
     }
 
@@ -77,8 +77,10 @@ class BoardRoom {
     /// So many threads of this process sleep from now on, or are about to. To be said before their
     /// announcements at the doorbell.
     void sleeping(std::uint64_t threads) {
-        lines_.sleepers().count.fetch_add(threads - sleeping_, std::memory_order_seq_cst);
-        sleeping_ = threads;
+        if (threads != sleeping_) {
+            lines_.sleepers().count.fetch_add(threads - sleeping_, std::memory_order_seq_cst);
+            sleeping_ = threads;
+        }
     }
 
     /// Had the last share() no room?
@@ -126,7 +128,6 @@ class BoardRoom {
 
     shm::BoardWriter writer_;
     shm::BoardShape shape_;
-    const std::byte* memory_; ///< Of the lines.
     shm::BoardLines<std::byte> lines_;
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     std::vector<shm::Doorbell*> bells_;
