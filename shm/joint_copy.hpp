@@ -42,6 +42,12 @@ inline std::uint64_t piece_units(std::uint64_t units_left, Share share) {
 /// it.
 enum class End : std::uint8_t { receiver, sender };
 
+/// What a message is known by at both of its ends.
+struct MessageName {
+    std::uint64_t tag = 0;
+    std::uint64_t bytes = 0;
+};
+
 /// The agreement on one message at a time of one direction between two ranks.
 class alignas(2 * kCacheLine) JointCopy {
   public:
@@ -52,8 +58,11 @@ class alignas(2 * kCacheLine) JointCopy {
         return message_bytes > kPieceMin && message_bytes / kPieceUnit < kCountMask;
     }
 
-    /// Begins message `turn`, which goes to `target`. The one before is over.
-    void open(std::uint64_t turn, const RemoteBytes& target) {
+    /// Begins message `turn`, if it is the one of that name and length, which goes to `target`. The
+    /// one before is over.
+    void open(std::uint64_t turn, const MessageName& name, const RemoteBytes& target) {
+        tag_.store(name.tag, std::memory_order_release);
+        bytes_.store(name.bytes, std::memory_order_release);
         target_ = target;
         pushed_.store(0, std::memory_order_relaxed);
         claims_.store(opened(turn), std::memory_order_release);
@@ -87,16 +96,17 @@ class alignas(2 * kCacheLine) JointCopy {
 
     // Either end's.
 
-    /// The next piece of message `turn`, now the caller's to copy; none when it is not open or all
-    /// is claimed.
-    std::optional<Piece> claim(End end, std::uint64_t turn, std::uint64_t message_bytes,
+    /// The next piece of message `turn`, now the caller's to copy; none when it is not open, or for
+    /// another message, or all is claimed.
+    std::optional<Piece> claim(End end, std::uint64_t turn, const MessageName& name,
                                Share share = Share::half) {
+        const std::uint64_t message_bytes = name.bytes;
         const std::uint64_t units = (message_bytes + kPieceUnit - 1) / kPieceUnit;
         std::uint64_t claims = claims_.load(std::memory_order_acquire);
         for (;;) {
             const std::uint64_t front = claims & kCountMask;
             const std::uint64_t back = claims >> kCountBits & kCountMask;
-            if ((claims & ~kBothCounts) != opened(turn) || front + back >= units) {
+            if ((claims & ~kBothCounts) != opened(turn) || front + back >= units || !is_for(name)) {
                 return std::nullopt;
             }
             const std::uint64_t more = piece_units(units - front - back, share);
@@ -111,8 +121,9 @@ class alignas(2 * kCacheLine) JointCopy {
     }
 
     /// Has the receiver said where message `turn` goes?
-    bool is_open(std::uint64_t turn) const {
-        return (claims_.load(std::memory_order_acquire) & ~kBothCounts) == opened(turn);
+    bool is_open(std::uint64_t turn, const MessageName& name) const {
+        return (claims_.load(std::memory_order_acquire) & ~kBothCounts) == opened(turn) &&
+               is_for(name);
     }
 
     // The sender's, between a claim of it and the end of that piece.
@@ -133,8 +144,15 @@ class alignas(2 * kCacheLine) JointCopy {
     /// each message that it opened before the sender learns that it is over.
     static std::uint64_t opened(std::uint64_t turn) { return (turn << 1 | 1) << 2 * kCountBits; }
 
+    bool is_for(const MessageName& name) const {
+        return tag_.load(std::memory_order_acquire) == name.tag &&
+               bytes_.load(std::memory_order_acquire) == name.bytes;
+    }
+
     std::atomic<std::uint64_t> claims_; ///< The turn; units claimed by the sender; the receiver.
     std::atomic<std::uint64_t> pushed_;
+    std::atomic<std::uint64_t> tag_;
+    std::atomic<std::uint64_t> bytes_;
     RemoteBytes target_;
 };
 

@@ -32,6 +32,8 @@ inline constexpr std::uint64_t kInlineBytes = 40;
 struct Help {
     bool mapped = false;   ///< Copy a part into the receiver's segment.
     bool anywhere = false; ///< Into any memory of the receiver's.
+
+    bool reaches(const RemoteBytes& target) const { return target.place != 0 ? mapped : anywhere; }
 };
 
 /// One line carries payload and turn together: a short message costs one transfer between caches.
@@ -237,6 +239,7 @@ class RingReceiver {
     /// Of the message whose fragment is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }
     std::uint64_t message_bytes() const { return head().bytes & ~kMessageFlags; }
+    /// The next fragment's, whether or not it is there.
     std::uint64_t turn() const { return received_ + 1; }
 
     /// Where the message is, if it does not come by the ring. REQUIRES: ready().
@@ -249,12 +252,12 @@ class RingReceiver {
         return data;
     }
 
-    /// Does the sender of the message at the head copy a part of it to that place?
-    bool sender_helps(const RemoteBytes& target) const {
-        return (head().bytes & (target.place != 0 ? kSenderHelps : kSenderWrites)) != 0;
+    /// What the sender of the message at the head offers. REQUIRES: elsewhere() != nullptr.
+    Help help() const {
+        return {(head().bytes & kSenderHelps) != 0, (head().bytes & kSenderWrites) != 0};
     }
 
-    /// Of the message at the head, while that is elsewhere.
+    /// Of the message at the head, while that is elsewhere, or of the one to come there.
     JointCopy& joint() { return *joint_; }
 
     /// Tells the sender that its memory can be read.

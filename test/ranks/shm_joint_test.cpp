@@ -1,5 +1,6 @@
 // Long messages that both ends copy. The ranks are moved by one thread, so that who copies what is
 // certain.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <sys/mman.h>
@@ -68,6 +69,23 @@ struct Transfer : Pair {
     Message recv = message(kRecv, 0, target, 0);
 };
 
+/// The same after another message, by which the receiver knows that its sender copies.
+struct LaterTransfer : Transfer {
+    explicit LaterTransfer(const ShmOptions& options = {}) : Transfer(options) {
+        std::vector<std::byte> before = numbered(kBytes);
+        Message first_send = message(kSend, 1, before, 0);
+        Message first_recv = message(kRecv, 0, target, 0);
+        sender().post({&first_send, 1});
+        receiver().post({&first_recv, 1});
+        exhaust(receiver());
+        exhaust(sender());
+        REQUIRE(first_send.state == MessageState::done);
+        std::fill(target.begin(), target.end(), std::byte{0});
+        send.sequence = 1;
+        recv.sequence = 1;
+    }
+};
+
 /// Two ranks, each with a message for the other; nothing is posted yet.
 struct Exchange {
     /// All has come in the end.
@@ -116,7 +134,7 @@ TEST_CASE("transport/shm: a sender copies all of what its receiver leaves to it"
 TEST_CASE("transport/shm: a receiver copies all of what a busy sender leaves to it",
           "[ranks][shm]") {
     ShmOptions options;
-    options.senders_help = GENERATE(false, true);
+    options.senders_spare = GENERATE(false, true);
     Transfer transfer(options);
     transfer.receiver().post({&transfer.recv, 1});
     transfer.sender().post({&transfer.send, 1});
@@ -161,7 +179,7 @@ TEST_CASE("transport/shm: what is worked on next is brought by the receiver alon
     if (kernel_refuses(transfer.group)) {
         return;
     }
-    transfer.recv.worked_on = true;
+    transfer.recv.sender_help = transport::SenderHelp::unwanted;
     transfer.post();
     CHECK(transfer.recv.state == MessageState::done); // It was not opened for the sender.
     CHECK(transfer.target == transfer.source);
@@ -207,6 +225,109 @@ TEST_CASE("transport/shm: a rank that sends and does not say where to is not awa
     CHECK(exchange.sends[1].state == MessageState::done);
     second.post({&exchange.recvs[1], 1});
     exchange.finish();
+}
+
+TEST_CASE("transport/shm: a receiver says ahead where a message goes, and its sender begins",
+          "[ranks][shm]") {
+    LaterTransfer transfer;
+    if (kernel_refuses(transfer.group)) {
+        return;
+    }
+    transfer.receiver().post({&transfer.recv, 1});
+    transfer.sender().post({&transfer.send, 1});
+    exhaust(transfer.sender());
+    CHECK(transfer.target == transfer.source); // And the receiver was elsewhere.
+    exhaust(transfer.receiver());
+    exhaust(transfer.sender());
+    CHECK(transfer.recv.state == MessageState::done);
+    CHECK(transfer.send.state == MessageState::done);
+}
+
+TEST_CASE("transport/shm: another message than the one that was awaited goes nowhere else",
+          "[ranks][shm]") {
+    LaterTransfer transfer;
+    if (kernel_refuses(transfer.group)) {
+        return;
+    }
+    const std::uint64_t bytes = GENERATE(std::uint64_t{8}, std::uint64_t{20000}, kBytes);
+    std::vector<std::byte> other_source = test::filled(bytes, 7);
+    std::vector<std::byte> other_target = test::filled(bytes, 0);
+    Message other_send = message(kSend, 1, other_source, 2);
+    Message other_recv = message(kRecv, 0, other_target, 2);
+    transfer.receiver().post({&transfer.recv, 1});
+    transfer.sender().post({&other_send, 1});
+    exhaust(transfer.sender());
+    CHECK(transfer.target == test::filled(kBytes, 0));
+    transfer.sender().post({&transfer.send, 1});
+    for (int i = 0; i < 200; ++i) {
+        transfer.sender().progress();
+        transfer.receiver().progress();
+    }
+    CHECK(transfer.recv.state == MessageState::done);
+    CHECK(transfer.target == transfer.source);
+    transfer.receiver().post({&other_recv, 1});
+    CHECK(other_recv.state == MessageState::done);
+    CHECK(other_target == other_source);
+    CHECK(other_send.state == MessageState::done);
+}
+
+TEST_CASE("transport/shm: a message of another length than was awaited is not begun",
+          "[ranks][shm]") {
+    LaterTransfer transfer;
+    if (kernel_refuses(transfer.group)) {
+        return;
+    }
+    transfer.recv.bytes -= 4096;
+    transfer.receiver().post({&transfer.recv, 1});
+    transfer.sender().post({&transfer.send, 1});
+    exhaust(transfer.sender());
+    CHECK(transfer.target == test::filled(kBytes, 0));
+    exhaust(transfer.receiver());
+    CHECK(transfer.recv.state == MessageState::failed);
+    CHECK(transfer.receiver().status().code() == Code::disagreement);
+    exhaust(transfer.sender());
+    CHECK(transfer.target == test::filled(kBytes, 0));
+}
+
+TEST_CASE("transport/shm: a receiver that fails takes back what it opened ahead", "[ranks][shm]") {
+    LaterTransfer transfer;
+    if (kernel_refuses(transfer.group)) {
+        return;
+    }
+    const bool begun = GENERATE(false, true);
+    transfer.receiver().post({&transfer.recv, 1});
+    if (begun) {
+        transfer.sender().post({&transfer.send, 1});
+        CHECK(transfer.sender().progress() == 1); // One piece.
+    }
+    transfer.receiver().abandon();
+    CHECK(transfer.recv.state == MessageState::failed);
+    const auto left = transfer.target;
+    if (!begun) {
+        transfer.sender().post({&transfer.send, 1});
+    }
+    CHECK(transfer.sender().progress() == 0);
+    CHECK(transfer.target == left);
+}
+
+TEST_CASE("transport/shm: where ranks share processors senders copy only what is wanted",
+          "[ranks][shm]") {
+    ShmOptions options;
+    options.senders_spare = false;
+    LaterTransfer transfer(options);
+    if (kernel_refuses(transfer.group)) {
+        return;
+    }
+    const bool wanted = GENERATE(false, true);
+    transfer.recv.sender_help =
+        wanted ? transport::SenderHelp::wanted : transport::SenderHelp::spare;
+    transfer.receiver().post({&transfer.recv, 1});
+    transfer.sender().post({&transfer.send, 1});
+    exhaust(transfer.sender());
+    CHECK((transfer.target == transfer.source) == wanted);
+    exhaust(transfer.receiver());
+    CHECK(transfer.recv.state == MessageState::done);
+    CHECK(transfer.target == transfer.source);
 }
 
 TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {

@@ -15,6 +15,7 @@ using graph::Repeat;
 using graph::Schedule;
 using graph::Slice;
 using transport::Direction;
+using transport::SenderHelp;
 
 bool is_message(const Op& op) {
     return graph::has_peer(op.kind);
@@ -51,7 +52,7 @@ class Lowering {
         if (Status status = find_board(); !status.ok()) {
             return status;
         }
-        find_worked_on();
+        find_help();
         program_.input_bytes = schedule_.input_bytes;
         program_.output_bytes = schedule_.output_bytes;
         program_.scratch_bytes = schedule_.scratch_bytes;
@@ -107,18 +108,32 @@ class Lowering {
         return at->second;
     }
 
-    /// Marks the messages that a reduction waits for.
-    void find_worked_on() {
-        worked_on_.resize(schedule_.ops.size());
+    /// What senders do about the messages that come: nothing for those that a reduction waits for,
+    /// and all they can where this rank receives from several and sends no data itself.
+    void find_help() {
+        help_.assign(schedule_.ops.size(), gathers() ? SenderHelp::wanted : SenderHelp::spare);
         for (std::uint32_t i = 0; i < schedule_.ops.size(); ++i) {
             if (schedule_.ops[i].kind != OpKind::reduce) {
                 continue;
             }
             const graph::IndexRange range = graph::dependency_range(schedule_, i);
             for (std::uint32_t k = range.first; k < range.last; ++k) {
-                worked_on_[schedule_.dependencies[k].op] = true;
+                help_[schedule_.dependencies[k].op] = SenderHelp::unwanted;
             }
         }
+    }
+
+    bool gathers() const {
+        std::set<Rank> senders;
+        for (const Op& op : schedule_.ops) {
+            if (op.kind == OpKind::send) {
+                return false;
+            }
+            if (op.kind == OpKind::recv) {
+                senders.insert(op.peer);
+            }
+        }
+        return senders.size() > 1;
     }
 
     void lower_repeat(const Repeat& repeat) {
@@ -247,7 +262,7 @@ class Lowering {
         message.channel = channel_of(op);
         message.plan = plan_;
         message.direction = is_outgoing(op) ? Direction::send : Direction::recv;
-        message.worked_on = worked_on_[static_cast<std::size_t>(&op - schedule_.ops.data())];
+        message.sender_help = help_[static_cast<std::size_t>(&op - schedule_.ops.data())];
         program_.slots.insert(program_.slots.end(), plan.mask + 1U, message);
     }
 
@@ -374,7 +389,7 @@ class Lowering {
     Program program_;
     std::vector<std::uint32_t> message_of_op_;
     std::map<Rank, std::uint32_t> board_index_; // Into Program::boards.
-    std::vector<bool> worked_on_;               // Index: op; meaningful for messages.
+    std::vector<SenderHelp> help_;              // Index: op; meaningful for messages.
     std::map<StepKey, std::uint16_t> steps_;
     std::map<StepKey, std::uint16_t> per_iteration_;
     std::set<std::uint32_t> known_done_; // Slots that an earlier instruction has waited for.

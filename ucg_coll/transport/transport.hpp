@@ -25,6 +25,13 @@ enum class MessageState : std::uint8_t {
     failed, ///< The transport failed; Transport::status() tells why.
 };
 
+/// Whether a message's sender copies a part of it, where both of its ends could.
+enum class SenderHelp : std::uint8_t {
+    unwanted, ///< It is worked on at once, so it should come into the receiver's cache.
+    spare,    ///< If the sender has a processor for itself.
+    wanted,   ///< In any case: of several senders that wait for one receiver, who has enough to do.
+};
+
 /// One message. It is matched by (group, peer, sequence, channel, step): the transport knows the
 /// group; `sequence` numbers the group's collectives; `channel` tells data from signals; `step`
 /// counts the messages of the collective from one rank to another on that channel. Within one
@@ -40,12 +47,10 @@ struct Message {
     std::uint16_t plan = 0;
     std::uint8_t channel = 0; ///< kDataChannel or kSignalChannel
     Direction direction = Direction::send;
-    /// recv: what comes is worked on at once, so it should come into this processor's cache. Else
-    /// others may bring it.
-    bool worked_on = false;
-    MessageState state = MessageState::idle; ///< Written by the transport once posted.
-    std::uint64_t moved = 0;                 ///< Transport's own: bytes already moved.
-    Message* next = nullptr;                 ///< Transport's own: queue link.
+    SenderHelp sender_help = SenderHelp::spare; ///< recv.
+    MessageState state = MessageState::idle;    ///< Written by the transport once posted.
+    std::uint64_t moved = 0;                    ///< Transport's own: bytes already moved.
+    Message* next = nullptr;                    ///< Transport's own: queue link.
 };
 inline constexpr std::uint8_t kDataChannel = 0;
 inline constexpr std::uint8_t kSignalChannel = 1;

@@ -330,5 +330,40 @@ TEST_CASE("engine: an exchange of two ranks is one post and one reduction", "[en
     CHECK(program.instructions[2].kind == engine::InstructionKind::finish);
 }
 
+TEST_CASE("engine: senders help a rank that gathers, and none that reduces", "[engine][lower]") {
+    using transport::SenderHelp;
+    struct Case {
+        std::vector<Rank> from;
+        bool sends;
+        bool reduces;
+        SenderHelp expected;
+    };
+    const Case one = GENERATE(
+        Case{{1, 2}, false, false, SenderHelp::wanted}, Case{{1}, false, false, SenderHelp::spare},
+        Case{{1, 1}, false, false, SenderHelp::spare}, Case{{1, 2}, true, false, SenderHelp::spare},
+        Case{{1, 2}, false, true, SenderHelp::unwanted},
+        Case{{1}, true, true, SenderHelp::unwanted});
+    Builder b(allreduce(3, 8), 0, "receive");
+    if (one.sends) {
+        b.send(1, b.input(0, 8));
+    }
+    std::vector<Slice> operands = {b.input(0, 8)};
+    for (const Rank peer : one.from) {
+        operands.push_back(b.scratch(8));
+        b.recv(peer, operands.back());
+    }
+    if (one.reduces) {
+        b.reduce(operands, b.output(0, 8));
+    }
+    transport::LoopbackFabric fabric(3, Delivery::immediate);
+    const auto routes = fabric.routes(0);
+    const engine::Program program = engine::lower(b.finish(), routes).value();
+    for (const transport::Message& message : program.slots) {
+        if (message.direction == transport::Direction::recv) {
+            CHECK(message.sender_help == one.expected);
+        }
+    }
+}
+
 } // namespace
 } // namespace ucg

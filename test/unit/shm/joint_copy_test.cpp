@@ -8,18 +8,26 @@
 
 using namespace ucg::shm;
 
+namespace {
+
+MessageName of_length(std::uint64_t bytes) {
+    return {42, bytes};
+}
+
+} // namespace
+
 TEST_CASE("shm/joint_copy: pieces cover a message once, whatever its length", "[shm]") {
     const std::uint64_t bytes =
         GENERATE(std::uint64_t{1}, std::uint64_t{16384}, std::uint64_t{16385}, std::uint64_t{65536},
                  std::uint64_t{1000003}, std::uint64_t{4} << 20, (std::uint64_t{60} << 30) + 1);
     REQUIRE((bytes <= kPieceMin || JointCopy::serves(bytes)));
     JointCopy joint{};
-    joint.open(3, {});
+    joint.open(3, of_length(bytes), {});
     std::uint64_t front = 0;
     std::uint64_t back = bytes;
     for (int i = 0; front < back; ++i) {
         const End end = i % 3 == 0 ? End::sender : End::receiver;
-        const auto piece = joint.claim(end, 3, bytes);
+        const auto piece = joint.claim(end, 3, of_length(bytes));
         REQUIRE(piece);
         REQUIRE(piece->length > 0);
         REQUIRE(piece->length <= kPieceMax);
@@ -32,49 +40,65 @@ TEST_CASE("shm/joint_copy: pieces cover a message once, whatever its length", "[
         }
     }
     CHECK(front == back);
-    CHECK_FALSE(joint.claim(End::sender, 3, bytes));
-    CHECK_FALSE(joint.claim(End::receiver, 3, bytes));
+    CHECK_FALSE(joint.claim(End::sender, 3, of_length(bytes)));
+    CHECK_FALSE(joint.claim(End::receiver, 3, of_length(bytes)));
     CHECK(joint.close(3, bytes) == bytes - back);
 }
 
 TEST_CASE("shm/joint_copy: nobody claims of another turn, nor of a closed message", "[shm]") {
     constexpr std::uint64_t kBytes = 1 << 20;
     JointCopy joint{};
-    CHECK_FALSE(joint.claim(End::sender, 0, kBytes)); // Zeros: nothing is open.
-    joint.open(1, {100, 0});
-    CHECK_FALSE(joint.claim(End::receiver, 2, kBytes));
-    REQUIRE(joint.claim(End::sender, 1, kBytes));
+    CHECK_FALSE(joint.claim(End::sender, 0, of_length(kBytes))); // Zeros: nothing is open.
+    joint.open(1, of_length(kBytes), {100, 0});
+    CHECK_FALSE(joint.claim(End::receiver, 2, of_length(kBytes)));
+    REQUIRE(joint.claim(End::sender, 1, of_length(kBytes)));
     CHECK(joint.target().at(8).address == 108);
     CHECK(joint.close(1, kBytes) == kBytes / 2);
-    CHECK_FALSE(joint.claim(End::sender, 1, kBytes));
-    joint.open(2, {});
-    CHECK_FALSE(joint.claim(End::sender, 1, kBytes));
-    CHECK(joint.claim(End::receiver, 2, kBytes)->offset == 0);
+    CHECK_FALSE(joint.claim(End::sender, 1, of_length(kBytes)));
+    joint.open(2, of_length(kBytes), {});
+    CHECK_FALSE(joint.claim(End::sender, 1, of_length(kBytes)));
+    CHECK(joint.claim(End::receiver, 2, of_length(kBytes))->offset == 0);
+}
+
+TEST_CASE("shm/joint_copy: a message of another name or length is not the one that was opened",
+          "[shm]") {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    JointCopy joint{};
+    joint.open(1, {5, kBytes}, {100, 0});
+    CHECK_FALSE(joint.is_open(1, {6, kBytes}));
+    CHECK_FALSE(joint.claim(End::sender, 1, {6, kBytes}));
+    CHECK_FALSE(joint.claim(End::sender, 1, {5, kBytes - 1}));
+    CHECK(joint.close(1, kBytes) == 0);
+    joint.open(1, {6, kBytes}, {200, 0}); // What has come instead.
+    CHECK(joint.is_open(1, {6, kBytes}));
+    CHECK_FALSE(joint.claim(End::sender, 1, {5, kBytes}));
+    REQUIRE(joint.claim(End::sender, 1, {6, kBytes}));
+    CHECK(joint.target().address == 200);
 }
 
 TEST_CASE("shm/joint_copy: a message that is over is nobody's, whatever its turn's number",
           "[shm]") {
     JointCopy joint{};
     constexpr std::uint64_t kTurn = 5;
-    joint.open(kTurn, {});
-    REQUIRE(joint.claim(End::receiver, kTurn, kPieceMin));
+    joint.open(kTurn, of_length(kPieceMin), {});
+    REQUIRE(joint.claim(End::receiver, kTurn, of_length(kPieceMin)));
     CHECK(joint.close(kTurn + 1, kPieceMin) == 0); // Another's: left alone.
     CHECK(joint.close(kTurn, kPieceMin) == 0);
-    CHECK_FALSE(joint.claim(End::sender, kTurn, 1 << 20));
-    CHECK_FALSE(joint.claim(End::sender, kTurn + (1 << 15), 1 << 20));
+    CHECK_FALSE(joint.claim(End::sender, kTurn, of_length(kPieceMin)));
+    CHECK_FALSE(joint.claim(End::sender, kTurn + (1 << 15), of_length(kPieceMin)));
 }
 
 TEST_CASE("shm/joint_copy: a piece that could not be pushed is told, and forgotten by the next",
           "[shm]") {
     JointCopy joint{};
-    joint.open(1, {});
+    joint.open(1, of_length(200), {});
     joint.piece_pushed(100, true);
     CHECK(joint.pushed().bytes == 100);
     CHECK_FALSE(joint.pushed().failed);
     joint.piece_pushed(50, false);
     CHECK(joint.pushed().bytes == 150);
     CHECK(joint.pushed().failed);
-    joint.open(2, {});
+    joint.open(2, of_length(200), {});
     CHECK(joint.pushed().bytes == 0);
     CHECK_FALSE(joint.pushed().failed);
 }
@@ -94,7 +118,7 @@ TEST_CASE("shm/joint_copy: two threads share many messages, and each byte comes 
     std::thread sender([&] {
         for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
             while (taken.load(std::memory_order_acquire) < turn) {
-                if (const auto piece = joint.claim(End::sender, turn, kBytes)) {
+                if (const auto piece = joint.claim(End::sender, turn, of_length(kBytes))) {
                     copy(*piece);
                     joint.piece_pushed(piece->length, true);
                 } else {
@@ -107,9 +131,9 @@ TEST_CASE("shm/joint_copy: two threads share many messages, and each byte comes 
     for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
         std::fill(source.begin(), source.end(), static_cast<std::uint8_t>(turn));
         std::fill(target.begin(), target.end(), std::uint8_t{0});
-        joint.open(turn, {});
+        joint.open(turn, of_length(kBytes), {});
         std::uint64_t own = 0;
-        while (const auto piece = joint.claim(End::receiver, turn, kBytes)) {
+        while (const auto piece = joint.claim(End::receiver, turn, of_length(kBytes))) {
             copy(*piece);
             own += piece->length;
         }

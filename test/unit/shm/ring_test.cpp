@@ -164,8 +164,8 @@ TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "
     CHECK(receiver.tag() == 9);
     CHECK(receiver.message_bytes() == data.size());
     CHECK(receiver.turn() == turn);
-    CHECK_FALSE(receiver.sender_helps({1, 0}));
-    CHECK(receiver.sender_helps({1, 1}));
+    CHECK_FALSE(receiver.help().reaches({1, 0}));
+    CHECK(receiver.help().reaches({1, 1}));
     REQUIRE(receiver.elsewhere());
     CHECK(receiver.elsewhere()->address == place.address);
     CHECK_FALSE(sender.taken(turn));

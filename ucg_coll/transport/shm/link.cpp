@@ -96,7 +96,7 @@ bool Outbox::copy_piece(shm::Share share) {
     }
     const Message& message = announced_.front();
     shm::JointCopy& joint = ring_.joint();
-    const auto piece = joint.claim(shm::End::sender, message.moved, message.bytes, share);
+    const auto piece = joint.claim(shm::End::sender, message.moved, name_of(message), share);
     if (!piece) {
         return false;
     }
@@ -176,9 +176,14 @@ bool Inbox::begin_message() {
         broken_ = Code::disagreement;
         return false;
     }
+    joint_ = false;
     if (current_ != nullptr && ring_.elsewhere()) {
         begin_elsewhere(bytes);
     }
+    if (!joint_) {
+        close_ahead();
+    }
+    opened_ = nullptr;
     return current_ != nullptr;
 }
 
@@ -194,16 +199,52 @@ bool Inbox::move_fragment(Pull pull) {
 /// early arrival's memory may be exchanged for that of the message that asks for it. What the
 /// sender writes stays in its cache.
 void Inbox::begin_elsewhere(std::uint64_t bytes) {
-    joint_ = false;
-    if (current_is_early_ || current_->worked_on || !shm::JointCopy::serves(bytes)) {
+    offered_ = ring_.help();
+    if (current_is_early_ || !asks_for_help(*current_)) {
         return;
     }
     const shm::RemoteBytes target = remote(*heap_, current_->data, bytes);
-    if (ring_.sender_helps(target)) {
+    if (offered_.reaches(target)) {
         joint_ = true;
         sender_claims_ = 0;
         looks_ = 0;
-        ring_.joint().open(ring_.turn(), target);
+        if (opened_ != current_) {
+            close_ahead();
+            ring_.joint().open(ring_.turn(), name_of(*current_), target);
+        }
+    }
+}
+
+bool Inbox::asks_for_help(const Message& message) const {
+    // Where senders take turns on processors with others, a piece costs those their turns.
+    constexpr std::uint64_t kWantedMin = 4 * shm::kPieceMin;
+    const bool asks =
+        senders_spare_ ? message.sender_help != SenderHelp::unwanted
+                       : message.sender_help == SenderHelp::wanted && message.bytes >= kWantedMin;
+    return asks && shm::JointCopy::serves(message.bytes);
+}
+
+/// Where the message does not come, or comes otherwise, that is in vain; so not before the sender
+/// has offered to copy others.
+void Inbox::open_ahead(const Message& message) {
+    const bool next = current_ == nullptr && posted_.begins_with(message);
+    if (!next || !offered_.mapped || !asks_for_help(message)) {
+        return;
+    }
+    const shm::RemoteBytes target = remote(*heap_, message.data, message.bytes);
+    if (offered_.reaches(target)) {
+        opened_ = &message;
+        ring_.joint().open(ring_.turn(), name_of(message), target);
+    }
+}
+
+/// What has come is another message than the one that was opened, so that its sender has claimed
+/// nothing, or it came by the ring.
+void Inbox::close_ahead() {
+    if (opened_ != nullptr) {
+        const std::uint64_t claimed = ring_.joint().close(ring_.turn(), opened_->bytes);
+        UCG_ASSERT(claimed == 0);
+        opened_ = nullptr;
     }
 }
 
@@ -236,7 +277,7 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
     shm::JointCopy& joint = ring_.joint();
     std::optional<shm::Piece> piece;
     if (pull == Pull::now) {
-        piece = joint.claim(shm::End::receiver, ring_.turn(), current_->bytes);
+        piece = joint.claim(shm::End::receiver, ring_.turn(), name_of(*current_));
     }
     if (piece) {
         if (!fetch(data, *piece)) {
@@ -284,10 +325,10 @@ bool Inbox::await_sender() {
 
 /// Before the caller gets its memory back: nothing may be written there any more. The sender is
 /// inside one copy at most, unless it is gone; where that cannot be asked, it gets its time.
-void Inbox::stop_joint_copy() {
+void Inbox::stop_joint_copy(std::uint64_t bytes) {
     constexpr unsigned kYieldsMax = 1 << 20;
     shm::JointCopy& joint = ring_.joint();
-    sender_claims_ += joint.close(ring_.turn(), current_->bytes);
+    sender_claims_ += joint.close(ring_.turn(), bytes);
     const bool askable = sender_.process.process != 0;
     for (unsigned i = 0; joint.pushed().bytes < sender_claims_; ++i) {
         const bool gone = askable && i % 1024 == 0 && !shm::can_read(sender_.process);
@@ -371,8 +412,8 @@ bool Inbox::contradicted(Message& message) {
 
 unsigned Inbox::fail_all() {
     unsigned failed = 0;
-    if (joint_) {
-        stop_joint_copy();
+    if (joint_ || opened_ != nullptr) {
+        stop_joint_copy(joint_ ? current_->bytes : opened_->bytes);
     }
     if (current_ != nullptr) {
         current_->state = MessageState::failed;

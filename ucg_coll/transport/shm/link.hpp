@@ -29,13 +29,12 @@ class Outbox {
   public:
     Outbox() = default;
     /// Messages of at least `limits` bytes stay where they are, for a receiver that can read them
-    /// there; if `helps`, the sender copies a part of them. `bell`: the peer's. `heap`: the own
-    /// one; it must outlive the outbox.
+    /// there, and that lets the sender copy a part. `bell`: the peer's. `heap`: the own one; it
+    /// must outlive the outbox.
     Outbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-           const shm::Heap& heap, const shm::PeerReach& receiver, const SingleCopyLimits& limits,
-           bool helps)
+           const shm::Heap& heap, const shm::PeerReach& receiver, const SingleCopyLimits& limits)
         : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
-          receiver_(receiver), limits_(limits), help_{helps, helps && receiver.writes} {}
+          receiver_(receiver), limits_(limits), help_{true, receiver.writes} {}
 
     /// True when the message has left; otherwise it is queued and flush() continues it.
     bool post(Message& message) {
@@ -72,7 +71,7 @@ class Outbox {
     bool awaits_target() {
         return help_.mapped && !announced_.empty() &&
                shm::JointCopy::serves(announced_.front().bytes) &&
-               !ring_.joint().is_open(announced_.front().moved);
+               !ring_.joint().is_open(announced_.front().moved, name_of(announced_.front()));
     }
 
     /// Fails what is queued; returns how many.
@@ -109,11 +108,12 @@ enum class Pull : std::uint8_t {
 class Inbox {
   public:
     Inbox() = default;
-    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox.
+    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox. `spare`: senders have
+    /// processors for themselves.
     Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-          const shm::Heap& heap, const shm::PeerReach& sender)
+          const shm::Heap& heap, const shm::PeerReach& sender, bool spare)
         : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
-          sender_(sender) {
+          sender_(sender), senders_spare_(spare) {
         if (sender.process.process != 0) {
             ring_.offer_reading();
         }
@@ -131,6 +131,10 @@ class Inbox {
         }
         return post_unmet(message);
     }
+
+    /// Tells the sender of a message that was posted and is not there where it will go, so that
+    /// the sender need not ask, nor wait for a receiver that is at something else by then.
+    void open_ahead(const Message& message);
 
     /// Nothing is awaited and no message is half received.
     bool idle() const { return current_ == nullptr && posted_.empty(); }
@@ -175,12 +179,14 @@ class Inbox {
     bool begin_message();
     bool move_fragment(Pull pull);
     void begin_elsewhere(std::uint64_t bytes);
+    bool asks_for_help(const Message& message) const;
+    void close_ahead();
     bool read_elsewhere(const shm::RemoteBytes& data);
     bool read_jointly(const shm::RemoteBytes& data, Pull pull);
     bool copy_alone();
     bool await_sender();
     bool fetch(const shm::RemoteBytes& data, const shm::Piece& piece);
-    void stop_joint_copy();
+    void stop_joint_copy(std::uint64_t bytes);
     void end_message();
     Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
     bool take_early(Message& message);
@@ -194,12 +200,15 @@ class Inbox {
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
     Code broken_ = Code::ok;
     bool joint_ = false;              ///< The sender may be copying to current_ as well.
+    const Message* opened_ = nullptr; ///< Awaited, and the sender may be copying to it already.
+    shm::Help offered_;               ///< By the sender, with its last message that was elsewhere.
     std::uint64_t looks_ = 0;         ///< At a joint message that the sender might copy.
     std::uint64_t sender_claims_ = 0; ///< Bytes; of a joint copy that was closed before its end.
     unsigned fruitless_looks_ = 0;
     const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach sender_;
+    bool senders_spare_ = false;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "shm/joint_copy.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {
@@ -11,6 +12,10 @@ namespace ucg::transport {
 inline std::uint64_t tag_of(const Message& message) {
     return (std::uint64_t{message.sequence} << 32) | (std::uint64_t{message.step} << 16) |
            lane_of(message);
+}
+
+inline shm::MessageName name_of(const Message& message) {
+    return {tag_of(message), message.bytes};
 }
 
 /// Do the two belong to one collective, of which the ranks have different plans?
@@ -23,6 +28,7 @@ class MessageQueue {
   public:
     bool empty() const { return first_ == nullptr; }
     Message& front() { return *first_; }
+    bool begins_with(const Message& message) const { return first_ == &message; }
 
     void push(Message& message) {
         message.next = nullptr;

@@ -227,8 +227,8 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         }
         std::byte* to = region + ring_offset(i, self_);
         std::byte* from = region_.data() + ring_offset(self_, i);
-        peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits, options_.senders_help);
-        peer.inbox = Inbox(from, to, shape_, bell, heap_, reach);
+        peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits);
+        peer.inbox = Inbox(from, to, shape_, bell, heap_, reach, options_.senders_spare);
         boards_->connect(static_cast<std::uint32_t>(i), region + board_offset(), bell);
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",

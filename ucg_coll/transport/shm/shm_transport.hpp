@@ -38,9 +38,9 @@ struct ShmOptions {
     std::uint64_t single_copy_bytes_min = 16 << 10;
     /// The same of messages in the sender's segment, which no system call copies.
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
-    /// A sender that waits copies a part of such a message. Not for ranks that share processors:
-    /// what one does there keeps another from its own.
-    bool senders_help = true;
+    /// Ranks have processors for themselves, so that a sender that waits may as well copy a part of
+    /// such a message. Where they share processors, what one does keeps another from its own.
+    bool senders_spare = true;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
     /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
@@ -186,8 +186,12 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         const std::uint32_t index = index_of(message.peer);
         message.moved = 0;
         message.state = MessageState::posted;
-        if (!peers_[index].inbox.post(message)) {
+        Peer& peer = peers_[index];
+        if (!peer.inbox.post(message)) {
             receiving_.add(index);
+            if (peer.outbox.idle()) { // Of an exchange each end copies its own message, later.
+                peer.inbox.open_ahead(message);
+            }
         }
     }
     std::uint64_t place_of(const SharedBuffer& buffer) const;
