@@ -51,6 +51,8 @@ struct MessageName {
 /// The agreement on one message at a time of one direction between two ranks.
 class alignas(2 * kCacheLine) JointCopy {
   public:
+    static constexpr std::uint64_t kTurns = 1 << 15;
+
     // The receiver's.
 
     /// Is a message of that length worth two ends, and counted?
@@ -140,8 +142,9 @@ class alignas(2 * kCacheLine) JointCopy {
     static constexpr std::uint64_t kBothCounts = (std::uint64_t{1} << 2 * kCountBits) - 1;
     static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
 
-    /// The turn modulo 2^15, and a bit that tells it from zeros: enough, since the receiver closes
-    /// each message that it opened before the sender learns that it is over.
+    /// The turn modulo kTurns, and a bit that tells it from zeros: enough, since the receiver
+    /// closes each message that it opened before the sender learns that it is over, and a sender
+    /// between its load and its swap has announced no more than the ring holds.
     static std::uint64_t opened(std::uint64_t turn) { return (turn << 1 | 1) << 2 * kCountBits; }
 
     bool is_for(const MessageName& name) const {

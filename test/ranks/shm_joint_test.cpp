@@ -397,6 +397,29 @@ TEST_CASE("transport/shm: what its sender could not write the receiver copies it
     ::munmap(memory, kMapped);
 }
 
+TEST_CASE("transport/shm: what a sender did not push before is not awaited when a receiver fails",
+          "[ranks][shm]") {
+    Transfer transfer;
+    if (kernel_refuses(transfer.group)) {
+        return;
+    }
+    constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
+    void* memory = ::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    transfer.recv.data = static_cast<std::byte*>(memory);
+    transfer.post();
+    CHECK(transfer.sender().progress() == 1); // In vain.
+    REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
+    exhaust(transfer.receiver());
+    exhaust(transfer.sender());
+    REQUIRE(transfer.recv.state == MessageState::done);
+    Message late = message(kRecv, 0, transfer.target, 1);
+    transfer.receiver().post({&late, 1});
+    transfer.receiver().abandon(); // Ends.
+    CHECK(late.state == MessageState::failed);
+    ::munmap(memory, kMapped);
+}
+
 TEST_CASE("transport/shm: after another transport's failure no sender writes to the caller",
           "[ranks][shm]") {
     Transfer transfer;

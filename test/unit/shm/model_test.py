@@ -49,7 +49,25 @@ BOARD = [
     (["-DDONE_EARLY"], False, False),
     (["-DBATCH=5"], False, False),
 ]
-CASES = {"doorbell": DOORBELL, "board": BOARD}
+JOINT = [
+    ([], True, False),
+    (["-DMESSAGES=3"], True, True),
+    (["-DDEPTH=1", "-DNUMBERS=2"], True, False),
+    (["-DNUMBERS=2"], False, False),
+    (["-DNO_NAME"], False, False),
+    (["-DNO_CLOSE"], False, False),
+    (["-DNAME_BEFORE_CLOSE"], False, False),
+    (["-DTARGET_FIRST"], False, False),
+    (["-DCLAIMS_FIRST"], False, False),
+    (["-DPUSHED_FIRST"], False, False),
+    (["-DSILENT"], False, False),
+    (["-DNO_WAIT"], False, False),
+    (["-DSTALE_CLAIMS"], False, False),
+    (["-DLEFT_OPEN"], False, False),
+    (["-DNO_AHEAD", "-DNO_NAME"], True, False),
+    (["-DNO_AHEAD", "-DNO_NAME", "-DLEFT_OPEN"], False, False),
+]
+CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT}
 
 
 def run(command, folder):
@@ -58,7 +76,7 @@ def run(command, folder):
 
 def verifier(model, defines, options, folder):
     """Generates and compiles the search; returns its path."""
-    for command in (["spin", *defines, "-a", model], ["cc", "-O1", "-w", *options, "pan.c", "-o",
+    for command in (["spin", *defines, "-a", model], ["cc", "-O0", "-w", *options, "pan.c", "-o",
                                                       "pan"]):
         done = run(command, folder)
         if done.returncode != 0:

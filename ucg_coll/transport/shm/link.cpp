@@ -234,6 +234,7 @@ void Inbox::open_ahead(const Message& message) {
     const shm::RemoteBytes target = remote(*heap_, message.data, message.bytes);
     if (offered_.reaches(target)) {
         opened_ = &message;
+        sender_claims_ = 0;
         ring_.joint().open(ring_.turn(), name_of(message), target);
     }
 }
@@ -414,6 +415,7 @@ unsigned Inbox::fail_all() {
     unsigned failed = 0;
     if (joint_ || opened_ != nullptr) {
         stop_joint_copy(joint_ ? current_->bytes : opened_->bytes);
+        opened_ = nullptr;
     }
     if (current_ != nullptr) {
         current_->state = MessageState::failed;

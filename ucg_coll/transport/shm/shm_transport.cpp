@@ -46,7 +46,8 @@ const char* what_is_wrong(Code code) {
 } // namespace
 
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
-    UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2);
+    UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2 &&
+               options.depth < shm::JointCopy::kTurns);
     const std::uint64_t rings = std::uint64_t{rank_count} * (rank_count - 1);
     const std::uint64_t least = round_up(options.slot_bytes_min, kCacheLine);
     const std::uint64_t most = std::max(least, round_up(options.slot_bytes_max, kCacheLine));
