@@ -140,6 +140,7 @@ class alignas(2 * kCacheLine) JointCopy {
     static constexpr unsigned kCountBits = 24;
     static constexpr std::uint64_t kCountMask = (1U << kCountBits) - 1;
     static constexpr std::uint64_t kBothCounts = (std::uint64_t{1} << 2 * kCountBits) - 1;
+    static_assert(kTurns == std::uint64_t{1} << (63 - 2 * kCountBits));
     static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
 
     /// The turn modulo kTurns, and a bit that tells it from zeros: enough, since the receiver

@@ -252,7 +252,7 @@ class RingReceiver {
         return data;
     }
 
-    /// What the sender of the message at the head offers. REQUIRES: elsewhere() != nullptr.
+    /// What the sender of the message at the head offers. REQUIRES: elsewhere() has a value.
     Help help() const {
         return {(head().bytes & kSenderHelps) != 0, (head().bytes & kSenderWrites) != 0};
     }

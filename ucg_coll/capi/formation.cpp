@@ -355,7 +355,7 @@ class Former {
                                             : ~std::uint64_t{0};
         static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
         options.mapped_copy_bytes_min = cost::kMappedBytesMin;
-        options.senders_spare = formation_.ranks_per_cpu <= 1;
+        options.own_processors = formation_.ranks_per_cpu <= 1;
         options.staging_bytes =
             formation_.placement.host_count() == 1 ? context_.staging_for_group() : 0;
         options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());

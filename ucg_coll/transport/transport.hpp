@@ -29,7 +29,7 @@ enum class MessageState : std::uint8_t {
 enum class SenderHelp : std::uint8_t {
     unwanted, ///< It is worked on at once, so it should come into the receiver's cache.
     spare,    ///< If the sender has a processor for itself.
-    wanted,   ///< In any case: of several senders that wait for one receiver, who has enough to do.
+    wanted,   ///< If it is long, in any case: it is one of several that wait for one receiver.
 };
 
 /// One message. It is matched by (group, peer, sequence, channel, step): the transport knows the

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 PERF = os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 * [".."], "perf")
@@ -41,6 +42,29 @@ class Refusals(unittest.TestCase):
         self.assertEqual(found, {(8, "two_stage"): NEEDS})
         self.assertEqual(passed_on.getvalue(),
                          "[host:7] ucg warning: something else\nmpirun: hello\n")
+
+
+class SameSchedules(unittest.TestCase):
+    SHOWN = {"linear": "schedule alltoall linear rank 0\n0: send",
+             "pairwise": "schedule alltoall pairwise rank 0\n0: send",
+             "boards": "schedule alltoall boards rank 0\n0: share"}
+
+    def groups(self):
+        with unittest.mock.patch.object(
+                model, "plan", lambda *arguments: self.SHOWN[arguments[-1]]):
+            return model.alike(None, "alltoall", "8", list(self.SHOWN), None)
+
+    def test_the_name_alone_makes_no_difference(self):
+        self.assertEqual(self.groups(), {"linear": ["linear", "pairwise"],
+                                         "pairwise": ["linear", "pairwise"],
+                                         "boards": ["boards"]})
+
+    def test_their_samples_are_put_together_but_for_what_was_refused(self):
+        medians = model.medians_of(self.groups(), {"linear": [1, 2], "pairwise": [9],
+                                                   "boards": [4]})
+        self.assertEqual(medians, {"linear": 2, "pairwise": 2, "boards": 4})
+        medians = model.medians_of(self.groups(), {"pairwise": [9], "boards": []})
+        self.assertEqual(medians, {"pairwise": 9})
 
 
 if __name__ == "__main__":

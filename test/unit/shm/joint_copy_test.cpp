@@ -80,12 +80,13 @@ TEST_CASE("shm/joint_copy: a message that is over is nobody's, whatever its turn
           "[shm]") {
     JointCopy joint{};
     constexpr std::uint64_t kTurn = 5;
-    joint.open(kTurn, of_length(kPieceMin), {});
-    REQUIRE(joint.claim(End::receiver, kTurn, of_length(kPieceMin)));
-    CHECK(joint.close(kTurn + 1, kPieceMin) == 0); // Another's: left alone.
-    CHECK(joint.close(kTurn, kPieceMin) == 0);
-    CHECK_FALSE(joint.claim(End::sender, kTurn, of_length(kPieceMin)));
-    CHECK_FALSE(joint.claim(End::sender, kTurn + (1 << 15), of_length(kPieceMin)));
+    constexpr std::uint64_t kBytes = 1 << 20;
+    joint.open(kTurn, of_length(kBytes), {});
+    REQUIRE(joint.claim(End::receiver, kTurn, of_length(kBytes))); // Half is left.
+    CHECK(joint.close(kTurn + 1, kBytes) == 0);                    // Another's: left alone.
+    CHECK(joint.close(kTurn, kBytes) == 0);
+    CHECK_FALSE(joint.claim(End::sender, kTurn, of_length(kBytes)));
+    CHECK_FALSE(joint.claim(End::sender, kTurn + (1 << 15), of_length(kBytes)));
 }
 
 TEST_CASE("shm/joint_copy: a piece that could not be pushed is told, and forgotten by the next",

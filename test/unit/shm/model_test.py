@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-SECONDS = 120  # For one run. They take one or two; the machine may be busy.
+SECONDS = 120  # For one step of one case. Most take one or two; the machine may be busy.
 
 PAIR = ["-DMESSAGES=3"]
 DEEP = ["-DMESSAGES=5", "-DSLOTS=2"]

@@ -158,7 +158,9 @@ unsigned Inbox::drain_jointly(bool may_copy) {
     // A look takes about as long as copying so much: who waits in vain is done in twice the time,
     // or, with a long message, before it would fall asleep.
     constexpr std::uint64_t kBytesPerLook = 1024;
-    const bool waits = may_copy && looks_++ < std::min(current_->bytes, kReadBytes) / kBytesPerLook;
+    // On shared processors its sender is not told where to before it gathers: see asks_for_help().
+    const bool waits = own_processors_ && may_copy &&
+                       looks_++ < std::min(current_->bytes, kReadBytes) / kBytesPerLook;
     return drain(waits ? Pull::end : Pull::now);
 }
 
@@ -216,18 +218,16 @@ void Inbox::begin_elsewhere(std::uint64_t bytes) {
 }
 
 bool Inbox::asks_for_help(const Message& message) const {
-    // Where senders take turns on processors with others, a piece costs those their turns.
-    constexpr std::uint64_t kWantedMin = 4 * shm::kPieceMin;
-    const bool asks =
-        senders_spare_ ? message.sender_help != SenderHelp::unwanted
-                       : message.sender_help == SenderHelp::wanted && message.bytes >= kWantedMin;
+    const bool asks = own_processors_ ? message.sender_help != SenderHelp::unwanted
+                                      : message.sender_help == SenderHelp::wanted &&
+                                            message.bytes >= kWantedHelpBytesMin;
     return asks && shm::JointCopy::serves(message.bytes);
 }
 
 /// Where the message does not come, or comes otherwise, that is in vain; so not before the sender
 /// has offered to copy others.
-void Inbox::open_ahead(const Message& message) {
-    const bool next = current_ == nullptr && posted_.begins_with(message);
+void Inbox::open_long_ahead(const Message& message) {
+    const bool next = broken_ == Code::ok && current_ == nullptr && posted_.begins_with(message);
     if (!next || !offered_.mapped || !asks_for_help(message)) {
         return;
     }

@@ -94,6 +94,10 @@ class Outbox {
     shm::Help help_;
 };
 
+/// Where ranks share processors a piece that a sender copies costs others their turns: help is
+/// asked for from this length on.
+inline constexpr std::uint64_t kWantedHelpBytesMin = 4 * shm::kPieceMin;
+
 /// What an inbox does about a message that both ends may copy.
 enum class Pull : std::uint8_t {
     later, ///< It lets the sender begin.
@@ -108,12 +112,12 @@ enum class Pull : std::uint8_t {
 class Inbox {
   public:
     Inbox() = default;
-    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox. `spare`: senders have
-    /// processors for themselves.
+    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox. `own_processors`: each
+    /// rank has one for itself.
     Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-          const shm::Heap& heap, const shm::PeerReach& sender, bool spare)
+          const shm::Heap& heap, const shm::PeerReach& sender, bool own_processors)
         : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
-          sender_(sender), senders_spare_(spare) {
+          sender_(sender), own_processors_(own_processors) {
         if (sender.process.process != 0) {
             ring_.offer_reading();
         }
@@ -134,7 +138,11 @@ class Inbox {
 
     /// Tells the sender of a message that was posted and is not there where it will go, so that
     /// the sender need not ask, nor wait for a receiver that is at something else by then.
-    void open_ahead(const Message& message);
+    void open_ahead(const Message& message) {
+        if (shm::JointCopy::serves(message.bytes)) {
+            open_long_ahead(message);
+        }
+    }
 
     /// Nothing is awaited and no message is half received.
     bool idle() const { return current_ == nullptr && posted_.empty(); }
@@ -180,6 +188,7 @@ class Inbox {
     bool move_fragment(Pull pull);
     void begin_elsewhere(std::uint64_t bytes);
     bool asks_for_help(const Message& message) const;
+    void open_long_ahead(const Message& message);
     void close_ahead();
     bool read_elsewhere(const shm::RemoteBytes& data);
     bool read_jointly(const shm::RemoteBytes& data, Pull pull);
@@ -208,7 +217,7 @@ class Inbox {
     const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach sender_;
-    bool senders_spare_ = false;
+    bool own_processors_ = false;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
 };
 

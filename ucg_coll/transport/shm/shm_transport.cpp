@@ -229,7 +229,7 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         std::byte* to = region + ring_offset(i, self_);
         std::byte* from = region_.data() + ring_offset(self_, i);
         peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits);
-        peer.inbox = Inbox(from, to, shape_, bell, heap_, reach, options_.senders_spare);
+        peer.inbox = Inbox(from, to, shape_, bell, heap_, reach, options_.own_processors);
         boards_->connect(static_cast<std::uint32_t>(i), region + board_offset(), bell);
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",

@@ -40,7 +40,7 @@ struct ShmOptions {
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
     /// Ranks have processors for themselves, so that a sender that waits may as well copy a part of
     /// such a message. Where they share processors, what one does keeps another from its own.
-    bool senders_spare = true;
+    bool own_processors = true;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
     /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
