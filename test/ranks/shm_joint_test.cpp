@@ -69,7 +69,25 @@ struct Transfer : Pair {
     Message recv = message(kRecv, 0, target, 0);
 };
 
-/// The same after another message, by which the receiver knows that its sender copies.
+/// The same to memory that nobody may write, at first.
+struct ForbiddenTransfer : Transfer {
+    static constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
+
+    ForbiddenTransfer()
+        : memory(::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        REQUIRE(memory != MAP_FAILED);
+        recv.data = static_cast<std::byte*>(memory);
+    }
+    ~ForbiddenTransfer() { ::munmap(memory, kMapped); }
+    ForbiddenTransfer(const ForbiddenTransfer&) = delete;
+    ForbiddenTransfer& operator=(const ForbiddenTransfer&) = delete;
+
+    void permit() { REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0); }
+
+    void* const memory;
+};
+
+/// A transfer after another message, by which the receiver knows that its sender copies.
 struct LaterTransfer : Transfer {
     explicit LaterTransfer(const ShmOptions& options = {}) : Transfer(options) {
         std::vector<std::byte> before = numbered(kBytes);
@@ -417,57 +435,44 @@ TEST_CASE("transport/shm: mapped messages need no kernel", "[ranks][shm]") {
 }
 
 TEST_CASE("transport/shm: a target that nobody can write fails the receiver", "[ranks][shm]") {
-    Transfer transfer;
+    ForbiddenTransfer transfer;
     if (kernel_refuses(transfer.group)) {
         return;
     }
-    void* hole = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(hole != MAP_FAILED);
-    transfer.recv.data = static_cast<std::byte*>(hole);
     transfer.post();
     CHECK(transfer.sender().progress() == 1); // It tried, and has told.
     exhaust(transfer.receiver());
     CHECK(transfer.recv.state == MessageState::failed);
     CHECK(transfer.receiver().status().code() == Code::io_error);
     CHECK(transfer.sender().progress() == 0); // Nothing more is to be had.
-    ::munmap(hole, kBytes);
 }
 
 TEST_CASE("transport/shm: what its sender could not write the receiver copies itself",
           "[ranks][shm]") {
-    Transfer transfer;
+    ForbiddenTransfer transfer;
     if (kernel_refuses(transfer.group)) {
         return;
     }
-    constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
-    void* memory = ::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    transfer.recv.data = static_cast<std::byte*>(memory);
     transfer.post();
     CHECK(transfer.sender().progress() == 1); // In vain.
-    REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
+    transfer.permit();
     CHECK(transfer.sender().progress() == 0); // It does not try again.
     exhaust(transfer.receiver());
     exhaust(transfer.sender());
     CHECK(transfer.recv.state == MessageState::done);
     CHECK(transfer.send.state == MessageState::done);
-    CHECK(std::memcmp(memory, transfer.source.data(), kBytes) == 0);
-    ::munmap(memory, kMapped);
+    CHECK(std::memcmp(transfer.memory, transfer.source.data(), kBytes) == 0);
 }
 
 TEST_CASE("transport/shm: what a sender did not push before is not awaited when a receiver fails",
           "[ranks][shm]") {
-    Transfer transfer;
+    ForbiddenTransfer transfer;
     if (kernel_refuses(transfer.group)) {
         return;
     }
-    constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
-    void* memory = ::mmap(nullptr, kMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    transfer.recv.data = static_cast<std::byte*>(memory);
     transfer.post();
     CHECK(transfer.sender().progress() == 1); // In vain.
-    REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
+    transfer.permit();
     exhaust(transfer.receiver());
     exhaust(transfer.sender());
     REQUIRE(transfer.recv.state == MessageState::done);
@@ -475,7 +480,6 @@ TEST_CASE("transport/shm: what a sender did not push before is not awaited when 
     transfer.receiver().post({&late, 1});
     transfer.receiver().abandon(); // Ends.
     CHECK(late.state == MessageState::failed);
-    ::munmap(memory, kMapped);
 }
 
 TEST_CASE("transport/shm: after another transport's failure no sender writes to the caller",
