@@ -82,7 +82,12 @@ struct ForbiddenTransfer : Transfer {
     ForbiddenTransfer(const ForbiddenTransfer&) = delete;
     ForbiddenTransfer& operator=(const ForbiddenTransfer&) = delete;
 
-    void permit() { REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0); }
+    /// The sender has tried, in vain; from now on it could.
+    void try_and_permit() {
+        post();
+        CHECK(sender().progress() == 1);
+        REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
+    }
 
     void* const memory;
 };
@@ -453,9 +458,7 @@ TEST_CASE("transport/shm: what its sender could not write the receiver copies it
     if (kernel_refuses(transfer.group)) {
         return;
     }
-    transfer.post();
-    CHECK(transfer.sender().progress() == 1); // In vain.
-    transfer.permit();
+    transfer.try_and_permit();
     CHECK(transfer.sender().progress() == 0); // It does not try again.
     exhaust(transfer.receiver());
     exhaust(transfer.sender());
@@ -470,9 +473,7 @@ TEST_CASE("transport/shm: what a sender did not push before is not awaited when 
     if (kernel_refuses(transfer.group)) {
         return;
     }
-    transfer.post();
-    CHECK(transfer.sender().progress() == 1); // In vain.
-    transfer.permit();
+    transfer.try_and_permit();
     exhaust(transfer.receiver());
     exhaust(transfer.sender());
     REQUIRE(transfer.recv.state == MessageState::done);

@@ -208,13 +208,17 @@ void Inbox::begin_elsewhere(std::uint64_t bytes) {
     const shm::RemoteBytes target = remote(*heap_, current_->data, bytes);
     if (offered_.reaches(target)) {
         joint_ = true;
-        sender_claims_ = 0;
         looks_ = 0;
         if (opened_ != current_) {
             close_ahead();
-            ring_.joint().open(ring_.turn(), name_of(*current_), target);
+            open(*current_, target);
         }
     }
+}
+
+void Inbox::open(const Message& message, const shm::RemoteBytes& target) {
+    sender_claims_ = 0;
+    ring_.joint().open(ring_.turn(), name_of(message), target);
 }
 
 bool Inbox::asks_for_help(const Message& message) const {
@@ -234,8 +238,7 @@ void Inbox::open_long_ahead(const Message& message) {
     const shm::RemoteBytes target = remote(*heap_, message.data, message.bytes);
     if (offered_.reaches(target)) {
         opened_ = &message;
-        sender_claims_ = 0;
-        ring_.joint().open(ring_.turn(), name_of(message), target);
+        open(message, target);
     }
 }
 

@@ -188,6 +188,7 @@ class Inbox {
     bool move_fragment(Pull pull);
     void begin_elsewhere(std::uint64_t bytes);
     bool asks_for_help(const Message& message) const;
+    void open(const Message& message, const shm::RemoteBytes& target);
     void open_long_ahead(const Message& message);
     void close_ahead();
     bool read_elsewhere(const shm::RemoteBytes& data);
