@@ -52,8 +52,6 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
     if (segment) {
         (*segment)
             ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
-        // Each process dumps what is its own: a core file of all peers' heaps would fill any disk.
-        ::madvise((*segment)->base_, bytes, MADV_DONTDUMP);
     }
     return segment;
 }
@@ -89,6 +87,8 @@ Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t byt
     if (base == MAP_FAILED) {
         return system_failure("mmap");
     }
+    // A core file would back every hole with a page. Each process dumps what it has reserved.
+    ::madvise(base, bytes, MADV_DONTDUMP);
     return std::unique_ptr<Segment>(
         new Segment(std::move(file), static_cast<std::byte*>(base), bytes));
 }
@@ -118,10 +118,12 @@ Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
             return status;
         }
     }
+    ::madvise(base_ + offset, bytes, MADV_DODUMP);
     return Status();
 }
 
 void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
+    ::madvise(base_ + offset, bytes, MADV_DONTDUMP);
     // It can fail only for arguments that are wrong.
     UCG_ASSERT(::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                            static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ||

@@ -38,8 +38,8 @@ class Segment {
     int descriptor() const { return file_.get(); }
 
     /// Backs a range with zeroed pages, on the caller's NUMA node by the usual first-touch policy.
-    /// Exhaustion is out_of_memory here and never a signal later. REQUIRES: created here,
-    /// page-aligned.
+    /// Exhaustion is out_of_memory here and never a signal later. Core files of this process hold
+    /// it, and nothing else of any segment. REQUIRES: created here, page-aligned.
     Status reserve(std::uint64_t offset, std::uint64_t bytes);
 
     /// Returns the pages of a range to the system. REQUIRES: created here, page-aligned.

@@ -117,6 +117,8 @@ bool heap_space_make(void) {
                   strerror(errno));
         return false;
     }
+    /* A core file would back every hole with a page: it is to hold what is taken. */
+    madvise(space.base, space.bytes, MADV_DONTDUMP);
     atomic_store(&space.taken, space.lease_bytes);
     space.shared = true;
     return true;
@@ -134,6 +136,8 @@ void* heap_space_take(size_t bytes, size_t alignment) {
             return NULL;
         }
     } while (!atomic_compare_exchange_weak(&space.taken, &taken, first + bytes));
+    /* From `taken` on, with what alignment left out, so that all that is taken is one mapping. */
+    madvise(space.base + taken, first + bytes - taken, MADV_DODUMP);
     return space.base + first;
 }
 

@@ -5,6 +5,7 @@
  *   allocations place          large blocks lie in the heap, small ones do not
  *   allocations flat           a million blocks later the process is no larger
  *   allocations returned       what is freed goes back to the system
+ *   allocations dumped         core files hold what is allocated, not the segment's holes
  *   allocations late           frees after every destructor
  *   allocations limited        more than the address space allows fails with NULL, the rest works
  */
@@ -249,6 +250,25 @@ static int returned(void) {
     return 0;
 }
 
+static int dumped(void) {
+    enum { BLOCKS = 20, BLOCK_BYTES = 3 << 20, HEAP_KB_MAX = 256 << 10 };
+    int failures = 0;
+
+    for (int i = 0; i < BLOCKS; ++i) {
+        unsigned char* block = malloc(BLOCK_BYTES);
+        bool first = false, last = false;
+        const long kb = dumped_kb(block, &first);
+
+        dumped_kb(block + BLOCK_BYTES - 1, &last);
+        if (!first || !last || kb > HEAP_KB_MAX) {
+            fprintf(stderr, "block %d: a core file has its ends %d %d, %ld kB of the heap\n", i,
+                    first, last, kb);
+            ++failures;
+        }
+    }
+    return failures;
+}
+
 static void* late_block;
 
 static void free_late(void) {
@@ -282,6 +302,8 @@ int main(int argc, char** argv) {
         failures = flat();
     } else if (strcmp(what, "returned") == 0) {
         failures = returned();
+    } else if (strcmp(what, "dumped") == 0) {
+        failures = dumped();
     } else if (strcmp(what, "late") == 0) {
         late_block = malloc(50000);
         failures = atexit(free_late);

@@ -26,6 +26,32 @@ static inline bool in_heap(const void* address) {
     return found;
 }
 
+/* How many kB of the heap a core file would hold, from VmFlags in smaps ("dd": left out); *holds_p
+ * says whether the page at `address` is among them. */
+static inline long dumped_kb(const void* address, bool* holds_p) {
+    FILE* smaps = fopen("/proc/self/smaps", "re");
+    char line[512];
+    unsigned long long first = 0, end = 0, from = 0, to = 0;
+    bool heap = false;
+    long kb = 0;
+
+    *holds_p = false;
+    while (smaps != NULL && fgets(line, sizeof(line), smaps) != NULL) {
+        if (sscanf(line, "%llx-%llx ", &from, &to) == 2) {
+            first = from;
+            end = to;
+            heap = strstr(line, "memfd:ucg") != NULL;
+        } else if (heap && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " dd") == NULL) {
+            kb += (long)((end - first) / 1024);
+            *holds_p = *holds_p || ((uintptr_t)address >= first && (uintptr_t)address < end);
+        }
+    }
+    if (smaps != NULL) {
+        fclose(smaps);
+    }
+    return kb;
+}
+
 static inline long resident_kb(void) {
     FILE* status = fopen("/proc/self/status", "re");
     char line[256];
