@@ -44,6 +44,7 @@ static void run_place(const char* name, MPI_Comm comm) {
         run_long(&place);
         run_predefined(&place);
         run_mixed(&place);
+        run_bottom(&place);
     }
 }
 

@@ -80,5 +80,6 @@ void run_reductions(const place_t* place);
 void run_long(const place_t* place);
 void run_predefined(const place_t* place);
 void run_mixed(const place_t* place);
+void run_bottom(const place_t* place);
 
 #endif

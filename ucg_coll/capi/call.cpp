@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "ucg_coll/engine/operators.hpp"
 
@@ -87,21 +88,6 @@ Status check_reduction(const ucg_coll_params_t& params) {
                          static_cast<int>(params.op), static_cast<int>(params.datatype));
 }
 
-/// Blocks from C's counts and displacements. Offsets are made non-negative by moving the base,
-/// which `lowest` (in elements) tells.
-graph::Blocks blocks_of(const GivenBlocks& given, std::uint64_t element_bytes, std::int64_t lowest,
-                        Rank rank_count) {
-    graph::Blocks blocks;
-    for (Rank i = 0; i < rank_count; ++i) {
-        const std::uint64_t count = given.count(i);
-        const auto displacement =
-            given.displs.data == nullptr ? 0 : static_cast<std::uint64_t>(given.displs[i] - lowest);
-        blocks.bytes.push_back(checked_multiply(count, element_bytes));
-        blocks.offsets.push_back(count == 0 ? 0 : checked_multiply(displacement, element_bytes));
-    }
-    return blocks;
-}
-
 /// The lowest displacement of a block that is not empty; 0 if there is none.
 std::int64_t lowest_displacement(const GivenBlocks& given, Rank rank_count) {
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
@@ -111,6 +97,34 @@ std::int64_t lowest_displacement(const GivenBlocks& given, Rank rank_count) {
         }
     }
     return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
+}
+
+/// A number of elements in bytes. False if that exceeds 64 bits.
+template <typename Integer>
+bool to_bytes(Integer elements, std::uint64_t element_bytes, Integer& bytes) {
+    return !__builtin_mul_overflow(elements, element_bytes, &bytes);
+}
+
+/// Blocks from C's counts and displacements. Offsets are made non-negative by moving the base to
+/// the lowest of them.
+Status lay_out(const GivenBlocks& given, std::uint64_t element_bytes, Rank rank_count,
+               graph::Blocks& blocks) {
+    const std::int64_t lowest = lowest_displacement(given, rank_count);
+    std::int64_t base = 0;
+    bool fits = to_bytes(lowest, element_bytes, base);
+    for (Rank i = 0; i < rank_count && fits; ++i) {
+        const std::uint64_t count = given.count(i);
+        const std::uint64_t above =
+            count == 0 || given.displs.data == nullptr
+                ? 0
+                : static_cast<std::uint64_t>(given.displs[i]) - static_cast<std::uint64_t>(lowest);
+        fits = to_bytes(count, element_bytes, blocks.bytes.emplace_back()) &&
+               to_bytes(above, element_bytes, blocks.offsets.emplace_back());
+    }
+    return fits ? Status()
+                : failure(Code::invalid_argument,
+                          "counts or displacements in elements of {} bytes exceed 64 bits",
+                          element_bytes);
 }
 
 /// Which vectors a call brings on this rank; where they begin is not looked at.
@@ -197,7 +211,7 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
         if (Status status = check_reduction(params); !status.ok()) {
             return status;
         }
-        key.element_bytes = static_cast<std::uint32_t>(params.element_bytes);
+        key.element_bytes = params.element_bytes;
         key.commutative = (params.flags & UCG_COLL_FLAG_NON_COMMUTATIVE) == 0;
     }
     const bool counted = !graph::has_block_vectors(key.collective) ||
@@ -258,17 +272,19 @@ Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey
     request.in_place = key.in_place;
     request.commutative = key.commutative;
     const VectorUse use = vector_use(key, rank);
+    Status status;
     if (use.send) {
-        const GivenBlocks given = send_blocks(params);
-        request.send = blocks_of(given, params.element_bytes,
-                                 lowest_displacement(given, rank_count), rank_count);
+        status = lay_out(send_blocks(params), params.element_bytes, rank_count, request.send);
     }
-    if (use.receive) {
-        const GivenBlocks given = receive_blocks(params, use);
-        request.receive = blocks_of(given, params.element_bytes,
-                                    lowest_displacement(given, rank_count), rank_count);
+    if (status.ok() && use.receive) {
+        status =
+            lay_out(receive_blocks(params, use), params.element_bytes, rank_count, request.receive);
     }
-    if (Status status = graph::validate(request, rank); !status.ok()) {
+    if (!status.ok()) {
+        return status;
+    }
+    status = graph::validate(request, rank);
+    if (!status.ok()) {
         return status;
     }
     return request;

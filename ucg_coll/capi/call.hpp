@@ -61,7 +61,7 @@ inline CallShape shape_of(const ucg_coll_params_t& params) {
 /// What identifies a plan without vectors.
 struct CallKey {
     std::uint64_t bytes = 0;
-    std::uint32_t element_bytes = 1;
+    std::uint64_t element_bytes = 1;
     Rank root = 0;
     graph::Collective collective = graph::Collective::barrier;
     bool in_place = false;
@@ -71,7 +71,7 @@ struct CallKey {
 
     std::uint64_t hash() const {
         std::uint64_t mixed = bytes * 0x9e3779b97f4a7c15ULL;
-        mixed ^= (std::uint64_t{element_bytes} << 32) ^ static_cast<std::uint32_t>(root);
+        mixed ^= std::rotl(element_bytes, 32) ^ static_cast<std::uint32_t>(root);
         mixed ^= static_cast<std::uint64_t>(collective) << 56;
         mixed ^= (std::uint64_t{in_place} << 55) ^ (std::uint64_t{commutative} << 54);
         return (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9ULL;

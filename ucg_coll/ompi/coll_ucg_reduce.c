@@ -3,7 +3,7 @@
  */
 #include "coll_ucg.h"
 
-/** What the four have in common. `output` is null where this rank gets no result. */
+/** What the four have in common. No address tells whether there is a buffer: MPI_BOTTOM is null. */
 typedef struct {
     ucg_coll_type_t type;
     const void* input;
@@ -14,13 +14,18 @@ typedef struct {
     int root;
 } vector_reduction_t;
 
+/** Does this rank have a receive buffer? */
+static bool has_output(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call) {
+    return UCG_COLL_REDUCE != call->type || call->root == ompi_comm_rank(ucg->comm);
+}
+
 /** Opens the buffers that the call has; with MPI_IN_PLACE the operands are where the result goes.
  */
 static ucg_status_t open_buffers(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call,
                                  coll_ucg_buffer_t* output, ucg_coll_params_t* params) {
     coll_ucg_buffer_t input;
     ucg_status_t status = UCG_OK;
-    if (NULL != call->output) {
+    if (has_output(ucg, call)) {
         status =
             coll_ucg_open_receive(output, &ucg->receive, call->output, call->count, call->datatype);
         params->recv_buffer = output->packed;
@@ -38,7 +43,7 @@ static ucg_status_t open_buffers(mca_coll_ucg_module_t* ucg, const vector_reduct
 
 /** Rank 0's result of exscan is undefined: its buffer is not written. */
 static bool has_result(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call) {
-    return NULL != call->output &&
+    return has_output(ucg, call) &&
            (UCG_COLL_EXSCAN != call->type || 0 != ompi_comm_rank(ucg->comm));
 }
 
@@ -80,8 +85,7 @@ int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_dat
                         struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    void* output = root == ompi_comm_rank(comm) ? rbuf : NULL;
-    const vector_reduction_t call = {UCG_COLL_REDUCE, sbuf, output, (size_t)count, dtype, op, root};
+    const vector_reduction_t call = {UCG_COLL_REDUCE, sbuf, rbuf, (size_t)count, dtype, op, root};
     ucg_status_t status = coll_ucg_enter(ucg, comm);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = reduce_vector(ucg, &call);

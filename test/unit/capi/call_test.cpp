@@ -1,0 +1,122 @@
+// A call's arguments, as C gives them, in bytes.
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/call.hpp"
+
+using ucg::Code;
+using ucg::Rank;
+using ucg::capi::CallKey;
+using ucg::graph::Collective;
+
+namespace {
+
+constexpr std::uint64_t kHuge = (std::uint64_t{1} << 32U) + 24; // Its low 32 bits make sense, too.
+
+void keep_left(void* /*argument*/, const void* /*left*/, const void* /*right*/, void* /*target*/,
+               std::size_t /*count*/) {}
+
+/// Elements of the caller's own, of that size.
+ucg_coll_params_t reduction(ucg_coll_type_t type, std::uint64_t count,
+                            std::uint64_t element_bytes) {
+    ucg_coll_params_t params = {};
+    params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+    params.type = type;
+    params.count = count;
+    params.element_bytes = element_bytes;
+    params.op = UCG_OP_USER;
+    params.reduce = keep_left;
+    return params;
+}
+
+/// One block for each of two ranks.
+struct TwoBlocks {
+    explicit TwoBlocks(std::uint64_t element_bytes) {
+        params.field_mask = UCG_COLL_PARAM_FIELD_VECTORS;
+        params.type = UCG_COLL_ALLGATHERV;
+        params.element_bytes = element_bytes;
+        params.recv_counts = counts.data();
+        params.recv_displs = displs.data();
+    }
+    TwoBlocks(const TwoBlocks&) = delete;
+    TwoBlocks& operator=(const TwoBlocks&) = delete;
+
+    ucg::Result<ucg::graph::Request> request() const {
+        const auto key = ucg::capi::key_of(params, 0, 2);
+        REQUIRE(key.ok());
+        return ucg::capi::request_of(params, *key, 0, 2);
+    }
+
+    std::array<std::uint64_t, 2> counts = {1, 1};
+    std::array<std::int64_t, 2> displs = {0, 1};
+    ucg_coll_params_t params = {};
+};
+
+} // namespace
+
+TEST_CASE("elements of more than 4 GiB keep their size") {
+    for (const ucg_coll_type_t type :
+         {UCG_COLL_REDUCE, UCG_COLL_ALLREDUCE, UCG_COLL_REDUCE_SCATTER_BLOCK, UCG_COLL_SCAN,
+          UCG_COLL_EXSCAN}) {
+        for (const std::uint64_t count : {0, 1, 3}) {
+            CAPTURE(static_cast<int>(type), count);
+            const ucg_coll_params_t params = reduction(type, count, kHuge);
+            const auto key = ucg::capi::key_of(params, 1, 2);
+            REQUIRE(key.ok());
+            CHECK(key->element_bytes == kHuge);
+            CHECK(key->bytes == count * kHuge);
+            const auto request = ucg::capi::request_of(params, *key, 1, 2);
+            REQUIRE(request.ok());
+            CHECK(request->element_bytes == kHuge);
+            CHECK(request->bytes == count * kHuge);
+        }
+    }
+}
+
+TEST_CASE("sizes that differ above 32 bits are different calls") {
+    const auto small = ucg::capi::key_of(reduction(UCG_COLL_ALLREDUCE, 0, 24), 0, 2);
+    const auto huge = ucg::capi::key_of(reduction(UCG_COLL_ALLREDUCE, 0, kHuge), 0, 2);
+    REQUIRE((small.ok() && huge.ok()));
+    CHECK(!(*small == *huge));
+    CHECK(small->hash() != huge->hash());
+}
+
+TEST_CASE("blocks of elements of more than 4 GiB lie where they were put") {
+    TwoBlocks call(kHuge);
+    call.counts = {3, 2};
+    call.displs = {-2, 5};
+    const auto request = call.request();
+    REQUIRE(request.ok());
+    CHECK(request->receive.bytes == std::vector<std::uint64_t>{3 * kHuge, 2 * kHuge});
+    CHECK(request->receive.offsets == std::vector<std::uint64_t>{0, 7 * kHuge});
+    const auto key = ucg::capi::key_of(call.params, 0, 2);
+    const ucg::capi::CallBinding binding = ucg::capi::binding_of(call.params, *key, 0, 2);
+    CHECK(binding.output_offset == -2 * static_cast<std::int64_t>(kHuge));
+}
+
+TEST_CASE("blocks that no address space holds are refused") {
+    SECTION("by their length") {
+        TwoBlocks call(kHuge);
+        call.counts = {1, std::uint64_t{1} << 32U};
+        CHECK(call.request().status().code() == Code::invalid_argument);
+    }
+    SECTION("by their distance") {
+        TwoBlocks call(16);
+        call.displs = {std::numeric_limits<std::int64_t>::min() / 16,
+                       std::numeric_limits<std::int64_t>::max()};
+        CHECK(call.request().status().code() == Code::invalid_argument);
+    }
+    SECTION("by where they begin") {
+        TwoBlocks call(16);
+        call.displs = {std::numeric_limits<std::int64_t>::min(), 0};
+        CHECK(call.request().status().code() == Code::invalid_argument);
+    }
+    SECTION("but an empty block lies nowhere") {
+        TwoBlocks call(16);
+        call.counts = {1, 0};
+        call.displs = {0, std::numeric_limits<std::int64_t>::max()};
+        CHECK(call.request().ok());
+    }
+}
