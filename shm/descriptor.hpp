@@ -1,33 +1,54 @@
 // A file descriptor with one owner.
 #pragma once
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 namespace ucg::shm {
 
+/// Remembers which file it is: a program that closes descriptors which it did not open (closefrom)
+/// gives our numbers to files of its own, which are not ours to read, change or close.
 class Descriptor {
   public:
     Descriptor() = default;
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    explicit Descriptor(int fd) : fd_(fd) {
+        struct stat info = {};
+        if (fd >= 0 && ::fstat(fd, &info) == 0) {
+            device_ = info.st_dev;
+            inode_ = info.st_ino;
+        }
+    }
+    Descriptor(Descriptor&& other) noexcept
+        : fd_(std::exchange(other.fd_, -1)), device_(other.device_), inode_(other.inode_) {}
     Descriptor& operator=(Descriptor&& other) noexcept {
         std::swap(fd_, other.fd_);
+        std::swap(device_, other.device_);
+        std::swap(inode_, other.inode_);
         return *this;
     }
     ~Descriptor() { reset(); }
 
-    /// -1 when there is none.
-    int get() const { return fd_; }
+    /// For one system call; -1 when there is none, or none any more.
+    int get() const {
+        struct stat info = {};
+        const bool ours =
+            valid() && ::fstat(fd_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
+        return ours ? fd_ : -1;
+    }
+    /// Was there one? The program may have closed it since.
     bool valid() const { return fd_ >= 0; }
     void reset() {
-        if (valid()) {
-            ::close(std::exchange(fd_, -1));
+        if (const int fd = get(); fd >= 0) {
+            ::close(fd);
         }
+        fd_ = -1;
     }
 
   private:
     int fd_ = -1;
+    dev_t device_ = 0;
+    ino_t inode_ = 0;
 };
 
 } // namespace ucg::shm

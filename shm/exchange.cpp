@@ -154,8 +154,19 @@ Exchange::Exchange(Heap& heap, std::span<const HeapAddress> peers)
 
 Exchange::~Exchange() = default;
 
+/// Needed to meet anybody new, and the program may have closed them.
+Status Exchange::own_descriptors() const {
+    if (heap_.listener_.get() < 0 || heap_.segment_->descriptor() < 0) {
+        return Status(Code::unreachable,
+                      "shared memory: the program has closed descriptors that it did not open "
+                      "(closefrom), the node heap's among them: processes that it has not met yet "
+                      "cannot map it");
+    }
+    return Status();
+}
+
 Status Exchange::run(Clock::time_point deadline) {
-    Status status;
+    Status status = wanted_.empty() ? Status() : own_descriptors();
     while (status.ok() && !wanted_.empty()) {
         status = call_missing();
         if (status.ok()) {

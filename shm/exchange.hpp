@@ -44,6 +44,7 @@ class Exchange {
     struct Wanted;
     struct Letter;
 
+    Status own_descriptors() const;
     Status call_missing();
     Status call(Wanted& peer);
     Status accept_callers();

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr std::uint64_t kReserveStep = std::uint64_t{8} << 20;
+constexpr int kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
 
 Status system_failure(const char* what) {
     const Code code = errno == ENOMEM || errno == ENOSPC ? Code::out_of_memory : Code::io_error;
@@ -105,29 +106,58 @@ Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
     // A process that was slow to let go of an earlier lease may have touched a page of it since, so
     // the range is emptied again; then every page of it is new and zero.
     discard(offset, bytes);
-    // In steps: a signal undoes the whole of a call, and a periodic one would undo a long call
-    // forever.
-    for (std::uint64_t done = 0; done < bytes;) {
-        const std::uint64_t step = std::min(kReserveStep, bytes - done);
-        if (::fallocate(file_.get(), 0, static_cast<off_t>(offset + done),
-                        static_cast<off_t>(step)) == 0) {
-            done += step;
-        } else if (errno != EINTR) {
-            Status status = system_failure("fallocate");
-            discard(offset, bytes);
-            return status;
-        }
+    if (Status status = back(offset, bytes); !status.ok()) {
+        discard(offset, bytes);
+        return status;
     }
     ::madvise(base_ + offset, bytes, MADV_DODUMP);
     return Status();
 }
 
+/// By address, which is right even when the program has closed the descriptor.
+Status Segment::back(std::uint64_t offset, std::uint64_t bytes) {
+    if (::madvise(base_ + offset, bytes, kPopulateWrite) == 0) {
+        return Status();
+    }
+    if (errno == EFAULT) { // What a touch would be told by SIGBUS.
+        errno = ENOMEM;
+    }
+    return errno == EINVAL ? allocate(offset, bytes) : system_failure("madvise");
+}
+
+/// For Linux before 5.14.
+Status Segment::allocate(std::uint64_t offset, std::uint64_t bytes) {
+    // In steps: a signal undoes the whole of a call, and a periodic one would undo a long call
+    // forever.
+    for (std::uint64_t done = 0; done < bytes;) {
+        const int file = file_.get();
+        if (file < 0) {
+            return Status(Code::io_error,
+                          "shared memory: the program has closed the descriptor of the node heap, "
+                          "which this version of Linux needs in order to allocate from it");
+        }
+        const std::uint64_t step = std::min(kReserveStep, bytes - done);
+        if (::fallocate(file, 0, static_cast<off_t>(offset + done), static_cast<off_t>(step)) ==
+            0) {
+            done += step;
+        } else if (errno != EINTR) {
+            return system_failure("fallocate");
+        }
+    }
+    return Status();
+}
+
 void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
     ::madvise(base_ + offset, bytes, MADV_DONTDUMP);
-    // It can fail only for arguments that are wrong.
-    UCG_ASSERT(::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                           static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ||
-               errno == EINTR || errno == ENOMEM);
+    if (::madvise(base_ + offset, bytes, MADV_REMOVE) == 0) {
+        return;
+    }
+    // Memory that the program has locked.
+    const int file = file_.get();
+    if (file < 0 || ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+        std::memset(base_ + offset, 0, bytes);
+    }
 }
 
 } // namespace ucg::shm

@@ -34,7 +34,8 @@ class Segment {
     std::uint64_t bytes() const { return bytes_; }
     /// The part, from the start, that the owner of this object may reserve and discard.
     std::uint64_t own_bytes() const { return own_bytes_; }
-    /// Of a created segment; an adopted one has none.
+    /// Of a created segment, for one system call; an adopted one has none. -1 when the program has
+    /// closed it.
     int descriptor() const { return file_.get(); }
 
     /// Backs a range with zeroed pages, on the caller's NUMA node by the usual first-touch policy.
@@ -42,13 +43,16 @@ class Segment {
     /// it, and nothing else of any segment. REQUIRES: created here, page-aligned.
     Status reserve(std::uint64_t offset, std::uint64_t bytes);
 
-    /// Returns the pages of a range to the system. REQUIRES: created here, page-aligned.
+    /// Returns the pages of a range to the system: it reads as zeros. What the program has locked
+    /// in memory (mlockall) may stay there. REQUIRES: created here, page-aligned.
     void discard(std::uint64_t offset, std::uint64_t bytes);
 
   private:
     Segment(Descriptor file, std::byte* base, std::uint64_t bytes)
         : file_(std::move(file)), base_(base), bytes_(bytes), own_bytes_(bytes) {}
     static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes);
+    Status back(std::uint64_t offset, std::uint64_t bytes);
+    Status allocate(std::uint64_t offset, std::uint64_t bytes);
 
     Descriptor file_;
     std::byte* base_;

@@ -26,7 +26,7 @@ SEED = sys.argv[3] if len(sys.argv) > 3 else "1"
 # In the order in which a job comes by. Names of system calls: in libucg, before the first of them.
 BOTH = ["before_init", "before_first_collective", "short_operator", "long_operator",
         "communicator_made", "communicator_used", "before_finalize", "after_finalize"]
-SHARED = ["memfd_create", "listen", "fallocate64", "sendmsg", "recvmsg", "process_vm_readv",
+SHARED = ["memfd_create", "listen", "leasing", "sendmsg", "recvmsg", "process_vm_readv",
           "last_lease_returned"]
 PLACES = [(point, "shm,ucx") for point in BOTH + SHARED] + [(point, "ucx") for point in BOTH[1:6]]
 

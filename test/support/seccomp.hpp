@@ -1,14 +1,27 @@
 // A kernel that refuses system calls, as containers' kernels do.
 #pragma once
 
+#include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 namespace ucg::test {
+
+namespace detail {
+
+template <std::size_t Size>
+bool filter_calls(sock_filter (&program)[Size]) {
+    sock_fprog filter = {Size, program};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+} // namespace detail
 
 /// From now on process_vm_readv fails with EPERM in this process. False if that could not be had.
 inline bool refuse_process_vm_readv() {
@@ -18,9 +31,21 @@ inline bool refuse_process_vm_readv() {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    sock_fprog filter = {sizeof(program) / sizeof(program[0]), program};
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    return detail::filter_calls(program);
+}
+
+/// From now on madvise() with this advice fails with EINVAL, as on a kernel that does not know it.
+inline bool refuse_advice(std::uint32_t advice) {
+    static_assert(std::endian::native == std::endian::little, "the low half of the argument");
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, advice, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    return detail::filter_calls(program);
 }
 
 } // namespace ucg::test
