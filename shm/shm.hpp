@@ -8,5 +8,6 @@
 #include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/host.hpp"
+#include "shm/neighbours.hpp"
 #include "shm/ring.hpp"
 #include "shm/wait.hpp"

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <sched.h>
+
+#include "shm/neighbours.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -22,9 +25,24 @@ inline void cpu_pause() {
 #endif
 }
 
+/// What a wait knows before it begins.
+struct WaitFacts {
+    unsigned ranks_on_host = 1;
+    /// What the affinity masks and control groups of the ranks allow, not what exists. At least 1.
+    unsigned usable_cpus = 1;
+    /// How long a wait is in vain before it sleeps; empty: a millisecond where processors are
+    /// shared, never where each rank has one for itself.
+    std::optional<std::chrono::nanoseconds> sleep_after;
+    /// Is a network waited for, too? That takes longer than giving way.
+    bool over_network = false;
+    /// What the process has learned so far, and learns from this wait; null: nothing. Must outlive
+    /// the wait.
+    Neighbours* neighbours = nullptr;
+};
+
 /// One wait. A wait that found something starts again from the first rung.
 ///
-///     Waiter waiter(ranks_on_host, usable_cpus);
+///     Waiter waiter(facts);
 ///     while (!done()) {
 ///         if (progress() > 0) { waiter.reset(); }
 ///         else if (waiter.rung() != Waiter::Rung::sleep) { waiter.idle(); }
@@ -34,10 +52,17 @@ inline void cpu_pause() {
 ///
 /// Ranks that outnumber the CPUs yield at once: a rank that spins keeps the one it waits for from
 /// running until the scheduler's tick, which costs milliseconds where a yield costs two
-/// microseconds. Ranks with a CPU each spin, then pause, and after some thousand polls yield as
-/// well, since a stranger may hold the peer's CPU. Whoever has found nothing for `sleep_after`
-/// sleeps: being woken costs tens of microseconds, little beside that, and less than the processor
-/// time that a computing neighbour, or the peer itself, can make of it.
+/// microseconds. The same holds where yields have found other neighbours that wait as well. Ranks
+/// with a CPU each spin, then pause, and after some thousand polls yield, since a stranger may hold
+/// the peer's CPU; earlier where they wait for a network, beside which a yield is short.
+///
+/// Who gives way to a neighbour that computes misses its processor for a slice, milliseconds, while
+/// the peer's answer may come within a microsecond; who sleeps is woken by it. So a wait that has
+/// met such a neighbour sleeps where it would yield; and where ranks outnumber CPUs or have
+/// neighbours, whoever has found nothing for `sleep_after` sleeps: being woken costs tens of
+/// microseconds, little beside that, and less than the processor time that a computing neighbour,
+/// or the peer itself, can make of it. Ranks with a CPU each do not sleep: what nobody rings for,
+/// the network's messages and the host's, is then found at once.
 ///
 /// The ladder has no clock: who waits reads one where it costs nothing and hands it in. A wait that
 /// is never told the time never sleeps.
@@ -48,6 +73,7 @@ class Waiter {
 
     static constexpr std::uint32_t kSpinPolls = 16;
     static constexpr std::uint32_t kPausePolls = 4096; ///< Polls of spin and pause together.
+    static constexpr std::uint32_t kPausePollsNetwork = 256;
     static constexpr Nanoseconds kSleepAfter = std::chrono::milliseconds(1);
     static constexpr Nanoseconds kNever = Nanoseconds::max();
 
@@ -63,17 +89,26 @@ class Waiter {
     /// ... but are never away for longer than this.
     static constexpr Nanoseconds kNapMaxShared = std::chrono::milliseconds(16);
 
-    /// `usable_cpus`: what the affinity masks and control groups of the ranks allow, not what
-    /// exists. REQUIRES: usable_cpus >= 1.
-    Waiter(unsigned ranks_on_host, unsigned usable_cpus, Nanoseconds sleep_after = kSleepAfter)
-        : first_poll_(ranks_on_host > usable_cpus ? kPausePolls : 0), polls_(first_poll_),
-          sleep_after_(sleep_after),
-          nap_max_(std::clamp<Nanoseconds>(kNapMax * ranks_on_host / usable_cpus, kNapMax,
-                                           kNapMaxShared)) {}
+    explicit Waiter(const WaitFacts& facts)
+        : oversubscribed_(facts.ranks_on_host > facts.usable_cpus),
+          sleeps_alone_(facts.sleep_after.has_value()),
+          pause_polls_(facts.over_network ? kPausePollsNetwork : kPausePolls),
+          sleep_after_(facts.sleep_after.value_or(kSleepAfter)),
+          nap_max_(std::clamp<Nanoseconds>(kNapMax * facts.ranks_on_host / facts.usable_cpus,
+                                           kNapMax, kNapMaxShared)),
+          neighbours_(facts.neighbours) {
+        reset();
+    }
+    Waiter(unsigned ranks_on_host, unsigned usable_cpus)
+        : Waiter(WaitFacts{ranks_on_host, usable_cpus, std::nullopt, false, nullptr}) {}
 
     /// Something moved.
     void reset() {
-        polls_ = first_poll_;
+        const bool yields_at_once =
+            oversubscribed_ ||
+            (neighbours_ != nullptr && neighbours_->present() && !neighbours_->computing());
+        polls_ = yields_at_once ? pause_polls_ : 0;
+        lost_slice_ = false;
         ticking_ = false;
         waited_ = Nanoseconds::zero();
     }
@@ -92,35 +127,67 @@ class Waiter {
         }
     }
 
+    /// The yield of the latest idle() took so long, as the caller's clock has it.
+    void gave_way(Nanoseconds took) {
+        lost_slice_ = took >= Neighbours::kSlice;
+        if (neighbours_ != nullptr) {
+            neighbours_->gave_way(took);
+        }
+    }
+
     /// Tells the time of a clock that only rises. The wait begins with the first after reset().
     void tick(Nanoseconds now) {
         if (!ticking_) {
             ticking_ = true;
             began_ = now;
+        } else if (neighbours_ != nullptr && polls_ < pause_polls_) {
+            neighbours_->lost(now - began_ - waited_);
         }
         waited_ = now - began_;
     }
 
+    /// The caller has slept.
+    void slept() {
+        if (neighbours_ != nullptr) {
+            neighbours_->slept();
+        }
+    }
+
     /// What to do next.
     Rung rung() const {
-        if (waited_ >= sleep_after_) {
+        if (waited_ >= sleep_after_ && may_sleep()) {
             return Rung::sleep;
         }
-        return polls_ < kSpinPolls ? Rung::spin
-                                   : (polls_ < kPausePolls ? Rung::pause : Rung::yield);
+        if (polls_ < pause_polls_) {
+            return polls_ < kSpinPolls ? Rung::spin : Rung::pause;
+        }
+        return misses_its_processor() ? Rung::sleep : Rung::yield;
     }
 
     /// How long to sleep at most.
     Nanoseconds nap() const { return std::clamp(waited_ / kNapShare, kNapMin, nap_max_); }
 
   private:
-    std::uint32_t first_poll_;
-    std::uint32_t polls_;
+    bool may_sleep() const {
+        return sleeps_alone_ || oversubscribed_ ||
+               (neighbours_ != nullptr && (neighbours_->present() || neighbours_->computing()));
+    }
+    bool misses_its_processor() const {
+        return sleep_after_ != kNever && neighbours_ != nullptr &&
+               (lost_slice_ || (!oversubscribed_ && neighbours_->computing()));
+    }
+
+    bool oversubscribed_;
+    bool sleeps_alone_; ///< Also with a CPU for itself.
+    bool lost_slice_ = false;
     bool ticking_ = false;
+    std::uint32_t pause_polls_;
+    std::uint32_t polls_ = 0;
     Nanoseconds began_{};
     Nanoseconds waited_{};
     Nanoseconds sleep_after_;
     Nanoseconds nap_max_;
+    Neighbours* neighbours_;
 };
 
 } // namespace ucg::shm

@@ -50,17 +50,21 @@ Status check_seconds(std::string_view value) {
     return parse_seconds(value).status();
 }
 
-Result<std::chrono::nanoseconds> parse_sleep_after(std::string_view value) {
+/// Empty: the wait decides.
+Result<std::optional<std::chrono::nanoseconds>> parse_sleep_after(std::string_view value) {
+    if (value == "auto") {
+        return std::optional<std::chrono::nanoseconds>();
+    }
     if (value == "never") {
-        return std::chrono::nanoseconds::max();
+        return std::optional(std::chrono::nanoseconds::max());
     }
     std::uint32_t microseconds = 0;
     const auto [end, error] =
         std::from_chars(value.data(), value.data() + value.size(), microseconds);
     if (error != std::errc() || end != value.data() + value.size()) {
-        return expected("a number of microseconds or never", value);
+        return expected("a number of microseconds, auto or never", value);
     }
-    return std::chrono::nanoseconds(std::chrono::microseconds(microseconds));
+    return std::optional<std::chrono::nanoseconds>(std::chrono::microseconds(microseconds));
 }
 
 Status check_sleep_after(std::string_view value) {
@@ -153,9 +157,11 @@ const std::vector<Variable>& variables() {
              check_any},
             {"TIMEOUT", "60", "Seconds that setting up shared memory waits for a peer.",
              check_seconds},
-            {"SLEEP_AFTER", "1000",
+            {"SLEEP_AFTER", "auto",
              "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
-             "that sleeps leaves its processor to others and takes some 20 us longer to notice.",
+             "that sleeps leaves its processor to others and takes some 20 us longer to notice. "
+             "auto: 1000 where ranks outnumber processors or others are felt to want them, else "
+             "never: a rank that waits then uses all of its processor, and yields it.",
              check_sleep_after},
         };
         for (const graph::Collective collective : graph::kCollectives) {
@@ -260,7 +266,7 @@ std::uint32_t Config::timeout_seconds() const {
     return parse_seconds(value("TIMEOUT")).value();
 }
 
-std::chrono::nanoseconds Config::sleep_after() const {
+std::optional<std::chrono::nanoseconds> Config::sleep_after() const {
     return parse_sleep_after(value("SLEEP_AFTER")).value();
 }
 

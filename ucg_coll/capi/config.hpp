@@ -40,7 +40,7 @@ class Config {
     std::uint64_t staging_bytes() const;
     std::uint32_t timeout_seconds() const;
     /// How long a wait polls before it sleeps; the greatest value: it never does.
-    std::chrono::nanoseconds sleep_after() const;
+    std::optional<std::chrono::nanoseconds> sleep_after() const;
     /// For load_profile().
     std::string_view profile() const { return value("PROFILE"); }
     /// The algorithm asked for, for requests of that many bytes (plan::uniform_bytes); empty: the

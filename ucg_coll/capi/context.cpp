@@ -17,10 +17,16 @@ unsigned host_cpus() {
     return limited_by_quota ? usable : static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+bool host_yields(const ucg_context_params_t* params) {
+    return params != nullptr && (params->field_mask & UCG_CONTEXT_PARAM_FIELD_YIELDS) != 0 &&
+           params->yields != 0;
+}
+
 } // namespace
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile)
-    : config_(std::move(config)), profile_(std::move(profile)), name_("ucg") {
+    : config_(std::move(config)), profile_(std::move(profile)), name_("ucg"),
+      neighbours_(host_yields(params)) {
     set_log_level(config_.log_level());
     if (params == nullptr) {
         return;

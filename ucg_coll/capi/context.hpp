@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -130,12 +131,24 @@ class Context {
     /// Does any group have messages that wait for room in a peer's memory?
     bool stuck() const;
 
-    /// Lets the host make progress. The caller does not hold the lock.
-    void host_progress() {
-        if (host_progress_ != nullptr) {
-            host_progress_(host_progress_arg_);
+    /// Lets the host make progress; returns how many things happened there. The caller does not
+    /// hold the lock.
+    unsigned host_progress(unsigned flags = 0) {
+        return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
+    }
+    /// The same at the end of a call: at each one while there is something to do, else at each
+    /// eighth.
+    void host_progress_at_end() {
+        constexpr unsigned kRest = 8;
+        const unsigned rest = host_rests_.load(std::memory_order_relaxed);
+        if (rest > 0) {
+            host_rests_.store(rest - 1, std::memory_order_relaxed);
+        } else {
+            host_rests_.store(host_progress() > 0 ? 0 : kRest - 1, std::memory_order_relaxed);
         }
     }
+    /// Who shares this process's processors, as its waits have learned.
+    shm::Neighbours& neighbours() { return neighbours_; }
     void disconnect();
 
     /// Messages that make sense once in the life of a process.
@@ -157,8 +170,10 @@ class Context {
     std::string name_;
     bool threaded_ = false;
     std::mutex mutex_;
-    void (*host_progress_)(void*) = nullptr;
+    unsigned (*host_progress_)(void*, unsigned) = nullptr;
     void* host_progress_arg_ = nullptr;
+    std::atomic<unsigned> host_rests_ = 0; ///< Ends of calls that leave the host alone.
+    shm::Neighbours neighbours_;
     CpuLoad host_load_;
     std::uint32_t next_group_id_ = 1;
     std::array<bool, static_cast<std::size_t>(Once::count)> told_ = {};

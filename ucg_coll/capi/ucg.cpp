@@ -24,6 +24,7 @@ using ucg::capi::ContextLock;
 using ucg::capi::Group;
 using ucg::capi::guarded;
 using ucg::capi::report;
+using ucg::capi::Slept;
 
 struct ucg_config {
     Config config;
@@ -281,7 +282,8 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
     return guarded([&] {
         Group& group = *coll->collective.group;
-        ucg::capi::wait(group, coll->collective.run->execution);
+        const Slept slept = ucg::capi::wait(group, coll->collective.run->execution);
+        ucg::capi::serve_host(group.context(), coll->collective.type, slept);
         ContextLock lock = group.context().lock();
         return ucg::capi::to_c(group.outcome(coll->collective).code());
     });
@@ -302,6 +304,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
     return guarded([&] {
         Group& group = *handle->group;
         Collective collective;
+        ucg_status_t outcome = UCG_INPROGRESS;
         {
             ContextLock lock = group.context().lock();
             if (Status status = group.prepare(*params, collective); !status.ok()) {
@@ -309,12 +312,17 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
             }
             group.start(collective);
             if (!collective.run->execution.in_progress()) {
-                return ucg::capi::end(group, collective);
+                outcome = ucg::capi::end(group, collective);
             }
         }
-        ucg::capi::wait(group, collective.run->execution);
-        ContextLock lock = group.context().lock();
-        return ucg::capi::end(group, collective);
+        Slept slept = Slept::no;
+        if (outcome == UCG_INPROGRESS) {
+            slept = ucg::capi::wait(group, collective.run->execution);
+            ContextLock lock = group.context().lock();
+            outcome = ucg::capi::end(group, collective);
+        }
+        ucg::capi::serve_host(group.context(), collective.type, slept);
+        return outcome;
     });
 }
 

@@ -2,15 +2,18 @@
 
 #include <chrono>
 #include <memory>
+#include <sched.h>
 #include <utility>
 
 namespace ucg::capi {
 namespace {
 
-/// The host's own progress is asked for once per this many idle polls: it costs as much as several
-/// of ours, but somebody may wait there for what we hold up. The clock is read then, too.
-constexpr unsigned kPollsPerHostProgress = 128;
-constexpr unsigned kYieldsPerHostProgress = 4; // When each idle poll gives the processor away.
+/// The host's own progress is asked for once per this many idle polls, after those of the first
+/// rung: it costs as much as some of ours, and somebody may wait there for what we hold up.
+constexpr unsigned kPollsPerHostProgress = 4;
+/// Other groups are looked after, and the clock is read, once per this many idle polls ...
+constexpr unsigned kPollsPerTick = 128;
+constexpr unsigned kYieldsPerTick = 4; ///< ... or so many that gave the processor away.
 
 class Wait {
   public:
@@ -39,6 +42,8 @@ class Wait {
         }
     }
 
+    Slept slept() const { return sleeps_ ? Slept::yes : Slept::no; }
+
   private:
     enum class Found { nothing, something, end };
 
@@ -56,13 +61,40 @@ class Wait {
     }
 
     void idle() {
+        ++idle_polls_;
+        if (waiter_.rung() == shm::Waiter::Rung::spin) {
+            waiter_.idle();
+            return;
+        }
+        const bool yields = waiter_.rung() == shm::Waiter::Rung::yield;
+        if (yields && !yielded_) {
+            stamp_ = now();
+        }
+        yielded_ = yields;
         waiter_.idle();
-        const unsigned period = waiter_.rung() == shm::Waiter::Rung::yield ? kYieldsPerHostProgress
-                                                                           : kPollsPerHostProgress;
-        if (++idle_polls_ >= period) {
-            idle_polls_ = 0;
-            progress_others();
-            tick();
+        if (yields) {
+            const auto before = std::exchange(stamp_, now());
+            waiter_.gave_way(stamp_ - before);
+            waiter_.tick(stamp_);
+        }
+        serve_others(yields);
+    }
+
+    /// Whatever else moved may be followed by more, and others wait for it: the ladder begins anew.
+    void serve_others(bool yields) {
+        unsigned events = 0;
+        if (yields || idle_polls_ % kPollsPerHostProgress == 0) {
+            events += context_.host_progress();
+        }
+        if (idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
+            events += progress_groups();
+            if (!yields) {
+                waiter_.tick(now());
+            }
+        }
+        if (events > 0) {
+            waiter_.reset();
+            yielded_ = false;
         }
     }
 
@@ -89,40 +121,52 @@ class Wait {
         case Found::nothing: break;
         }
         // What others of this process have received was ours to see as well.
-        if (progress_others() == 0) {
-            sleeper->nap(announced_, waiter_.nap());
+        if (progress_groups() + context_.host_progress() > 0) {
+            waiter_.reset();
+            return;
         }
-        tick();
+        sleeper->nap(announced_, waiter_.nap());
+        waiter_.slept();
+        feel();
     }
 
-    /// What this rank holds up elsewhere: collectives of other groups, and the host's
-    /// communication. A peer may have to wait for those before it joins the collective that we wait
-    /// for.
-    unsigned progress_others() {
-        unsigned events = 0;
-        {
-            ContextLock lock = context_.lock();
-            events = context_.progress();
-        }
-        context_.host_progress();
-        return events;
+    /// What this rank holds up elsewhere: collectives of other groups. A peer may have to wait for
+    /// those, as for the host's communication, before it joins the collective that we wait for.
+    unsigned progress_groups() {
+        ContextLock lock = context_.lock();
+        return context_.progress();
     }
 
-    void tick() { waiter_.tick(std::chrono::steady_clock::now().time_since_epoch()); }
+    /// Gives way once, so that a sleeper notices that nobody is there any more.
+    void feel() {
+        const auto before = now();
+        ::sched_yield();
+        const auto after = now();
+        waiter_.gave_way(after - before);
+        waiter_.tick(after);
+    }
+
+    static std::chrono::nanoseconds now() {
+        return std::chrono::steady_clock::now().time_since_epoch();
+    }
 
     Group& group_;
     Context& context_;
     const engine::Execution& execution_;
     shm::Waiter waiter_;
+    std::chrono::nanoseconds stamp_{}; ///< The end of the last yield, if that was the last poll.
     unsigned idle_polls_ = 0;
+    bool yielded_ = false;
     std::uint32_t announced_ = 0;
     bool sleeps_ = false;
 };
 
 } // namespace
 
-void wait(Group& group, const engine::Execution& execution) {
-    Wait(group, execution).run();
+Slept wait(Group& group, const engine::Execution& execution) {
+    Wait wait(group, execution);
+    wait.run();
+    return wait.slept();
 }
 
 } // namespace ucg::capi

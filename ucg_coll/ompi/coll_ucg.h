@@ -168,8 +168,18 @@ static inline mca_coll_ucg_module_t* coll_ucg_module_of(opal_list_item_t* link) 
 
 void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* counters);
 
-/** The host's progress, for libucg to call while it waits. */
-void coll_ucg_progress_host(void* unused);
+/** Open MPI's progress, for libucg to call: returns how many messages moved. */
+unsigned coll_ucg_progress_host(void* unused, unsigned flags);
+/** Looks for what tells it that. Once, after MPI_Init has chosen its transports. */
+void coll_ucg_find_host_progress(void);
+/** Says whether this thread is inside libucg, which opal_progress() then must not enter again.
+ *  Returns what was said before. */
+bool coll_ucg_enter_library(bool inside);
+/** Has opal_progress() drive libucg for a group that UCX serves; once for each module. The caller
+ *  holds the component's lock, here and below. */
+void coll_ucg_start_polling(mca_coll_ucg_module_t* module);
+/** Nothing for a module that does not poll. */
+void coll_ucg_stop_polling(mca_coll_ucg_module_t* module);
 
 /** comm_query of the component: a module, or NULL for a communicator that stays with others. */
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority);

@@ -10,6 +10,7 @@
 #include "coll_ucg.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/runtime/opal_params.h"
+#include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
@@ -243,12 +244,14 @@ static ucg_status_t create_context(ucg_context_h* context_p) {
     if (UCG_OK == status) {
         const ucg_context_params_t params = {
             .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
-                          UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES,
+                          UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
+                          UCG_CONTEXT_PARAM_FIELD_YIELDS,
             .thread_mode =
                 mca_coll_ucg_component.threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE,
             .progress = coll_ucg_progress_host,
             .name = "coll/ucg",
             .local_processes = (uint32_t)opal_process_info.num_local_peers + 1,
+            .yields = opal_progress_yield_when_idle,
         };
         status = ucg_context_create(&params, config, context_p);
     }
@@ -260,6 +263,7 @@ ucg_status_t coll_ucg_context(ucg_context_h* context_p) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     opal_mutex_lock(&component->lock);
     if (UCG_INPROGRESS == component->context_status) {
+        coll_ucg_find_host_progress();
         component->context_status = create_context(&component->context);
     }
     *context_p = component->context;

@@ -1,63 +1,10 @@
 /*
- * The set-up of a communicator's group at its first collective, and how the progress engines of
- * Open MPI and of libucg drive one another without nesting.
+ * The set-up of a communicator's group at its first collective.
  */
 #include <stdlib.h>
 
 #include "coll_ucg.h"
-#include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
-
-/* ------------------------------------------------------------------ progress */
-
-/** Is this thread inside libucg? Then opal_progress() must not enter it again. */
-static _Thread_local bool inside_library;
-
-void coll_ucg_progress_host(void* unused) {
-    const bool inside = inside_library;
-    (void)unused;
-    inside_library = true;
-    opal_progress();
-    inside_library = inside;
-}
-
-/**
- * Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks:
- * the thread that makes a group may be waiting for the very thread that got here.
- */
-static int progress_library(void) {
-    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
-    if (inside_library || 0 != opal_mutex_trylock(&component->making)) {
-        return 0;
-    }
-    inside_library = true;
-    const unsigned events = ucg_context_progress(component->context);
-    inside_library = false;
-    opal_mutex_unlock(&component->making);
-    return (int)events;
-}
-
-/** Messages through shared memory complete without this rank; only UCX needs its worker driven. */
-static void start_polling(mca_coll_ucg_module_t* module) {
-    ucg_group_attr_t attributes;
-    if (UCG_OK != ucg_group_query(module->group, &attributes) || !attributes.uses_ucx) {
-        return;
-    }
-    module->polled = true;
-    if (1 == ++mca_coll_ucg_component.polled_groups) {
-        (void)opal_progress_register(progress_library);
-    }
-}
-
-static void stop_polling(mca_coll_ucg_module_t* module) {
-    if (!module->polled) {
-        return;
-    }
-    module->polled = false;
-    if (0 == --mca_coll_ucg_component.polled_groups) {
-        (void)opal_progress_unregister(progress_library);
-    }
-}
 
 /* ------------------------------------------------------------------ exchange */
 
@@ -176,11 +123,11 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
         .oob_arg = exchange,
         .name = comm->c_name,
     };
-    inside_library = true;
+    const bool inside = coll_ucg_enter_library(true);
     opal_mutex_lock(&mca_coll_ucg_component.making);
     const ucg_status_t status = ucg_group_create(context, &params, &exchange->module->group);
     opal_mutex_unlock(&mca_coll_ucg_component.making);
-    inside_library = false;
+    (void)coll_ucg_enter_library(inside);
     return status;
 }
 
@@ -205,7 +152,7 @@ static ucg_status_t make_group(exchange_t* exchange) {
 static void enlist(mca_coll_ucg_module_t* module) {
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     opal_list_append(&mca_coll_ucg_component.modules, &module->link);
-    start_polling(module);
+    coll_ucg_start_polling(module);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     COLL_UCG_VERBOSE(2, "coll/ucg: %s: rank %d of %d is set up", module->comm->c_name,
                      ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
@@ -262,7 +209,7 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
         return;
     }
     opal_mutex_lock(&mca_coll_ucg_component.lock);
-    stop_polling(module);
+    coll_ucg_stop_polling(module);
     opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     ucg_group_destroy(module->group);

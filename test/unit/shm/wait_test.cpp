@@ -4,6 +4,7 @@
 #include "test/support/catch.hpp"
 
 using namespace std::chrono_literals;
+using ucg::shm::Neighbours;
 using ucg::shm::Waiter;
 
 TEST_CASE("shm/wait: ranks that outnumber the CPUs yield at once", "[shm]") {
@@ -31,9 +32,18 @@ TEST_CASE("shm/wait: the ladder goes up with idle polls and starts again", "[shm
     CHECK(waiter.rung() == Waiter::Rung::spin);
 }
 
+TEST_CASE("shm/wait: who waits for a network yields earlier", "[shm]") {
+    Waiter waiter({2, 2, std::nullopt, true, nullptr});
+    for (std::uint32_t i = 0; i < Waiter::kPausePollsNetwork; ++i) {
+        CHECK(waiter.rung() != Waiter::Rung::yield);
+        waiter.idle();
+    }
+    CHECK(waiter.rung() == Waiter::Rung::yield);
+}
+
 TEST_CASE("shm/wait: sleeps once a while has passed since the first tick", "[shm]") {
     const unsigned ranks = GENERATE(2U, 5U);
-    Waiter waiter(ranks, 2);
+    Waiter waiter({ranks, 2, Waiter::kSleepAfter, false, nullptr});
     const Waiter::Rung first = waiter.rung();
     waiter.tick(10h);
     CHECK(waiter.rung() == first);
@@ -48,18 +58,88 @@ TEST_CASE("shm/wait: sleeps once a while has passed since the first tick", "[shm
 }
 
 TEST_CASE("shm/wait: without ticks, or where it is told never to, it does not sleep", "[shm]") {
-    Waiter untold(2, 2);
+    Waiter untold(5, 2);
     for (std::uint32_t i = 0; i < 2 * Waiter::kPausePolls; ++i) {
         untold.idle();
     }
     CHECK(untold.rung() == Waiter::Rung::yield);
 
-    Waiter never(2, 1, Waiter::kNever);
+    Neighbours neighbours(true);
+    neighbours.lost(1s);
+    Waiter never({2, 1, Waiter::kNever, false, &neighbours});
     never.tick(0ns);
     never.tick(24h);
+    never.gave_way(1s);
     CHECK(never.rung() == Waiter::Rung::yield);
 
-    CHECK(Waiter(1, 1, 0ns).rung() == Waiter::Rung::sleep);
+    CHECK(Waiter({1, 1, 0ns, false, nullptr}).rung() == Waiter::Rung::sleep);
+}
+
+TEST_CASE("shm/wait: ranks with a processor each sleep only where others want it", "[shm]") {
+    Neighbours neighbours;
+    Waiter waiter({2, 2, std::nullopt, false, &neighbours});
+    for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
+        waiter.idle();
+    }
+    waiter.tick(1h);
+    waiter.tick(2h);
+    CHECK(waiter.rung() != Waiter::Rung::sleep);
+    for (int i = 0; i < Neighbours::kPresent / Neighbours::kWeight; ++i) {
+        waiter.gave_way(Neighbours::kSwitched);
+    }
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+    waiter.reset();
+    CHECK(waiter.rung() ==
+          Waiter::Rung::yield); // They wait as well: the processor comes back soon.
+}
+
+TEST_CASE("shm/wait: who loses a slice sleeps instead of yielding, after it has spun", "[shm]") {
+    Neighbours neighbours;
+    Waiter waiter({2, 2, std::nullopt, false, &neighbours});
+    for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
+        waiter.idle();
+    }
+    CHECK(waiter.rung() == Waiter::Rung::yield);
+    waiter.gave_way(Neighbours::kSlice);
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+    waiter.reset();
+    CHECK(waiter.rung() == Waiter::Rung::spin);
+    for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
+        waiter.idle();
+    }
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+    for (int i = 0; i < Neighbours::kRememberedSleeps; ++i) {
+        waiter.slept();
+    }
+    CHECK(waiter.rung() == Waiter::Rung::yield); // To see whether it is still there.
+}
+
+TEST_CASE("shm/wait: a slice that passes between two polls is felt", "[shm]") {
+    Neighbours neighbours;
+    Waiter waiter({2, 2, std::nullopt, false, &neighbours});
+    waiter.tick(1s);
+    waiter.tick(1s + 5us);
+    CHECK(!neighbours.computing());
+    waiter.tick(1s + 5us + Neighbours::kSlice);
+    CHECK(neighbours.computing());
+}
+
+TEST_CASE("shm/neighbours: one that is gone is forgotten, a timer's interrupt is none", "[shm]") {
+    Neighbours neighbours;
+    neighbours.gave_way(Neighbours::kSwitched);
+    CHECK(!neighbours.present());
+    for (int i = 0; i < 8; ++i) {
+        neighbours.gave_way(Neighbours::kSwitched);
+    }
+    CHECK(neighbours.present());
+    for (int i = 0; i < Neighbours::kMost; ++i) {
+        neighbours.gave_way(Neighbours::kSwitched - 1ns);
+    }
+    CHECK(!neighbours.present());
+    CHECK(!neighbours.computing());
+
+    Neighbours expected(true);
+    CHECK(expected.present());
 }
 
 TEST_CASE("shm/wait: naps grow with the time waited, up to the ranks' share of a CPU", "[shm]") {

@@ -88,20 +88,33 @@ enum ucg_context_params_field {
     UCG_CONTEXT_PARAM_FIELD_THREAD_MODE = UCG_BIT(0),
     UCG_CONTEXT_PARAM_FIELD_PROGRESS = UCG_BIT(1),
     UCG_CONTEXT_PARAM_FIELD_NAME = UCG_BIT(2),
-    UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES = UCG_BIT(3)
+    UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES = UCG_BIT(3),
+    UCG_CONTEXT_PARAM_FIELD_YIELDS = UCG_BIT(4)
+};
+
+enum ucg_progress_flags {
+    /** Messages that are there, and what follows from them, are enough: this call is made so
+     *  often that timers and the like may wait for another one. */
+    UCG_PROGRESS_FLAG_MESSAGES = UCG_BIT(0)
 };
 
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_context_params_field. */
     ucg_thread_mode_t thread_mode;
-    /** Called now and then while a blocking call waits, so that the host's own communication goes
-     * on. May be NULL. Must not call this context. */
-    void (*progress)(void* progress_arg);
+    /** Drives the host's own communication and returns how many things happened there; 0: nothing.
+     *  `flags`: bits of ucg_progress_flags. Blocking calls call it often while they wait, and
+     *  before they return: each one while it finds something to do, else each eighth; a barrier,
+     *  and a call that has slept, until it returns 0. May be NULL. Must not call this context. */
+    unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
     const char* name; /**< For messages; copied. */
     /** Processes of the job on this host, in whatever groups: when they outnumber its CPUs, waiting
      *  yields the processor at once. */
     uint32_t local_processes;
+    /** Not 0: processes that wait are asked to give their processors away (Open MPI's
+     *  mpi_yield_when_idle), since others want them whom counts of ranks do not show. Waits begin
+     *  so, until they find that nobody takes what they give. */
+    int yields;
 } ucg_context_params_t;
 
 /** Makes a context: one per process is enough. Does not communicate. `config` may be NULL: then the
@@ -313,8 +326,8 @@ ucg_status_t ucg_coll_start(ucg_coll_h coll);
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
 /** Blocks until complete: spins first, yields the processor when ranks outnumber the CPUs they may
- *  use, sleeps after UCG_SLEEP_AFTER microseconds, and calls the context's progress function now
- *  and then. */
+ *  use or others are found to want them, sleeps as UCG_SLEEP_AFTER says, and calls the context's
+ *  progress function. */
 ucg_status_t ucg_coll_wait(ucg_coll_h coll);
 
 /** Frees a prepared collective. REQUIRES: not in progress. */

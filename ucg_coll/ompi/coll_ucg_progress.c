@@ -1,0 +1,128 @@
+/*
+ * How the progress engines of Open MPI and of libucg drive one another without nesting.
+ */
+#include "coll_ucg.h"
+#include "ompi/mca/bml/base/base.h"
+#include "ompi/mca/pml/pml.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/runtime/opal_progress.h"
+
+/** Is this thread inside libucg? A byte of the memory that every program keeps for libraries that
+ *  are loaded later: reading it takes no call. */
+static _Thread_local bool inside_library __attribute__((tls_model("initial-exec")));
+
+bool coll_ucg_enter_library(bool inside) {
+    const bool before = inside_library;
+    inside_library = inside;
+    return before;
+}
+
+/* ------------------------------------------------------------------ Open MPI's */
+
+/** Of different components there are few on a host: self, one for shared memory, networks. */
+enum { PROGRESS_FUNCTIONS_MAX = 8 };
+
+/*
+ * In Open MPI 4.1 opal_progress() does not tell whether anything happened. The functions that it
+ * calls for messages do: that of the pml, and those of the transports below pml/ob1. They are
+ * called once more here, to learn whether the host is busy; what has no such function (btl/tcp
+ * works by events) is driven, but not counted.
+ */
+static mca_btl_base_component_progress_fn_t progress_functions[PROGRESS_FUNCTIONS_MAX];
+static size_t progress_function_count;
+
+static void add_progress_function(mca_btl_base_component_progress_fn_t function) {
+    for (size_t i = 0; i < progress_function_count; i++) {
+        if (progress_functions[i] == function) {
+            return;
+        }
+    }
+    if (NULL != function && progress_function_count < PROGRESS_FUNCTIONS_MAX) {
+        progress_functions[progress_function_count++] = function;
+    }
+}
+
+void coll_ucg_find_host_progress(void) {
+    progress_function_count = 0;
+    add_progress_function(mca_pml.pml_progress);
+    if (!mca_bml_base_inited()) {
+        return;
+    }
+    mca_btl_base_selected_module_t* selected;
+    OPAL_LIST_FOREACH(selected, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t) {
+        add_progress_function(selected->btl_component->btl_progress);
+    }
+}
+
+static int count_messages(void) {
+    int events = 0;
+    for (size_t i = 0; i < progress_function_count; i++) {
+        events += progress_functions[i]();
+    }
+    return events;
+}
+
+/** Whoever waits in libucg gives the processor away by its own rules, and who is done does not at
+ *  all: opal_progress() is not to. */
+static void progress_without_yield(void) {
+    const bool yields = opal_progress_yield_when_idle;
+    if (OPAL_UNLIKELY(yields)) {
+        opal_progress_yield_when_idle = false;
+    }
+    opal_progress();
+    if (OPAL_UNLIKELY(yields)) {
+        opal_progress_yield_when_idle = true;
+    }
+}
+
+unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
+    (void)unused;
+    const bool inside = inside_library;
+    inside_library = true;
+    const int events = count_messages();
+    if (events <= 0 && 0 == (flags & UCG_PROGRESS_FLAG_MESSAGES)) {
+        progress_without_yield();
+    }
+    inside_library = inside;
+    return events > 0 ? (unsigned)events : 0;
+}
+
+/* ------------------------------------------------------------------ libucg's */
+
+/**
+ * Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks:
+ * the thread that makes a group may be waiting for the very thread that got here.
+ */
+static int progress_library(void) {
+    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    if (inside_library || 0 != opal_mutex_trylock(&component->making)) {
+        return 0;
+    }
+    inside_library = true;
+    const unsigned events = ucg_context_progress(component->context);
+    inside_library = false;
+    opal_mutex_unlock(&component->making);
+    return (int)events;
+}
+
+/** Messages through shared memory complete without this rank; only UCX needs its worker driven. */
+void coll_ucg_start_polling(mca_coll_ucg_module_t* module) {
+    ucg_group_attr_t attributes;
+    if (UCG_OK != ucg_group_query(module->group, &attributes) || !attributes.uses_ucx) {
+        return;
+    }
+    module->polled = true;
+    if (1 == ++mca_coll_ucg_component.polled_groups) {
+        (void)opal_progress_register(progress_library);
+    }
+}
+
+void coll_ucg_stop_polling(mca_coll_ucg_module_t* module) {
+    if (!module->polled) {
+        return;
+    }
+    module->polled = false;
+    if (0 == --mca_coll_ucg_component.polled_groups) {
+        (void)opal_progress_unregister(progress_library);
+    }
+}
