@@ -81,10 +81,11 @@ def late_ranks(bench):
     """Who waits sleeps, and not for so short that waking is work. Counts, whatever the machine is
     busy with: naps are a sixteenth of the wait so far and at most a millisecond, or two where two
     ranks share each processor, so some hundred fit; a rank that polls takes none. On a busy machine
-    they last longer."""
+    they last longer. Ranks that may not share a processor are told to sleep."""
     for ranks in [2, RANKS]:
         what = f"rank 0 of {ranks} comes {LATE_MS} ms late"
-        job = bench.launcher.run(ranks, [bench.program, "late", str(LATE_MS)])
+        job = bench.launcher.run(ranks, [bench.program, "late", str(LATE_MS)],
+                                 environment={"UCG_SLEEP_AFTER": "1000"})
         bench.expect_right(what, job, "late")
         told = re.findall(r"waited rank \d+: (\d+) naps, (\d+) us used", job.output)
         print(f"{what}: naps and us used: {told}", flush=True)
