@@ -1,4 +1,4 @@
-"""What perf/compare and perf/apps/run share: configurations, turns, medians with their spread.
+"""What compare, apps/run and apps/programs share: configurations, turns, medians and spreads.
 
 A configuration is a name, a command that starts ranks, and the program for them. Programs print CSV
 with a kind and a size in the first two columns, then a time in microseconds, and "ok" or "WRONG" as
@@ -12,6 +12,7 @@ import io
 import json
 import math
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -106,7 +107,11 @@ def check_options(arguments):
         raise Wrong("--np and --pairs are at least 1")
     if arguments.preset and arguments.config:
         raise Wrong("--preset and --config exclude each other")
-    if arguments.plot and not shutil.which("gnuplot"):
+    check_plot(arguments.plot)
+
+
+def check_plot(path):
+    if path and not shutil.which("gnuplot"):
         raise Wrong("--plot needs gnuplot; install Debian's by tools/packages compare")
 
 
@@ -127,21 +132,29 @@ def fits(np):
     return np <= len(os.sched_getaffinity(0))
 
 
-def openmpi(np):
+def openmpi_mpirun():
     mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
     if not mpirun:
         raise Wrong("no mpirun; install Debian's by tools/packages run")
+    return os.path.basename(mpirun)
+
+
+def openmpi(np):
     binding = ["--bind-to", "core"] if fits(np) else ["--bind-to", "none"]
-    return [os.path.basename(mpirun), "--oversubscribe", "-np", str(np), *binding]
+    return [openmpi_mpirun(), "--oversubscribe", "-np", str(np), *binding]
 
 
-def with_ucg(arguments):
-    """Open MPI's mpirun with the component of the build directory in its path."""
-    found = subprocess.run([os.path.join(ROOT, "tools", "component_path"), arguments.build],
+def with_component(build):
+    """Words for mpirun that put the component of the build directory in its path."""
+    found = subprocess.run([os.path.join(ROOT, "tools", "component_path"), build],
                            capture_output=True, text=True, check=False)
     if found.returncode != 0:
         raise Wrong(found.stderr.strip())
-    return openmpi(arguments.np) + ["--mca", "mca_base_component_path", found.stdout.strip()]
+    return ["--mca", "mca_base_component_path", found.stdout.strip()]
+
+
+def with_ucg(arguments):
+    return openmpi(arguments.np) + with_component(arguments.build)
 
 
 def build_for_mpich(build, program):
@@ -224,6 +237,17 @@ def end(process):
             return
 
 
+def wait(process, timeout):
+    """As process.wait(timeout), which looks every 50 ms: this one returns when the process ends."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        if not select.select([handle], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(process.args, timeout)
+    finally:
+        os.close(handle)
+    return process.wait()
+
+
 def execute(command, timeout, errors=None):
     """(exit status or what was wrong, standard output) of one run. Standard error goes to the file
     `errors`, else to ours."""
@@ -233,7 +257,7 @@ def execute(command, timeout, errors=None):
                                    stderr=errors or sys.stderr, env=environment,
                                    start_new_session=True)
         try:
-            status = process.wait(timeout)
+            status = wait(process, timeout)
         except subprocess.TimeoutExpired:
             end(process)
             status = f"no end within {timeout:g} s"

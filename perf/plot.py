@@ -99,6 +99,20 @@ plot {plots}
 """)
 
 
+def ratio_bars(path, bars, title, against):
+    """`bars`: [(label, ratio, its relative spread or None), ...] in the order of the picture."""
+    data = [f'"{label}" {middle:g} {middle * (around or 0):g}' for label, middle, around in bars]
+    draw(path, title, blocks({"ratios": data}) + f"""set style data histograms
+set style histogram errorbars lw 1
+set style fill solid 0.7 border
+set xtics rotate by -40 noenhanced
+set yrange [0:*]
+set ylabel {quoted('time over ' + against)} noenhanced
+unset key
+plot 1 with lines lc rgb 'black' dt 2, $d0 using 2:3:xtic(1)
+""")
+
+
 def model_lines(path, lines, title):
     """`lines`: {name: ["bytes measured predicted", ...]}; both axes logarithmic."""
     plots = ", ".join(
