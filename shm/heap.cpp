@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kCapacityMin = std::uint64_t{1} << 20;
 constexpr std::uint64_t kCapacityShare = 4; // Of the memory there is.
-constexpr std::uint64_t kLeaseShare = 2;    // Of the memory that is left.
+constexpr std::uint64_t kLeaseShare = 2;    // Of the memory that is left: of all lessees together.
 constexpr std::uint64_t kAddressShare = 2;  // Of the address space that is left.
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
@@ -132,13 +132,13 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
     }
     const std::uint64_t leasable = std::min(*capacity, segment->own_bytes());
     return std::unique_ptr<Heap>(
-        new Heap(std::move(segment), leasable, *token, std::move(*listener)));
+        new Heap(std::move(segment), leasable, options.lessees, *token, std::move(*listener)));
 }
 
-Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
-           Descriptor listener)
-    : segment_(std::move(segment)), capacity_bytes_(capacity_bytes), token_(token),
-      listener_(std::move(listener)), ranges_(capacity_bytes) {
+Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
+           const Token& token, Descriptor listener)
+    : segment_(std::move(segment)), capacity_bytes_(capacity_bytes), lessees_(lessees),
+      token_(token), listener_(std::move(listener)), ranges_(capacity_bytes) {
     SegmentsInProcess& all = segments_in_process();
     const std::lock_guard lock(all.mutex);
     all.by_token[token] = segment_;
@@ -187,12 +187,13 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
                        capacity_bytes_, bytes);
     }
     const std::uint64_t size = round_up(bytes, page_bytes());
+    // They all look at the same moment, when none of them has taken anything yet.
     const std::uint64_t available = memory_budget().available;
-    if (size > available / kLeaseShare) {
+    if (size > available / kLeaseShare / lessees_) {
         return failure(Code::out_of_memory,
-                       "a lease of {} bytes would take most of the {} bytes of memory that this "
-                       "host or control group has left",
-                       size, available);
+                       "leases of {} bytes by {} processes would take most of the {} bytes of "
+                       "memory that this host or control group has left",
+                       size, lessees_, available);
     }
     collect();
     const std::lock_guard lock(mutex_);

@@ -54,6 +54,9 @@ struct HeapOptions {
     /// Heaps that this process will map, its own and its peers': under RLIMIT_AS all of them have
     /// to fit into half of what is left, so each gets its part of that.
     unsigned mappings = 1;
+    /// Processes of this host that lease, at the same moment when a job makes a group: one lease
+    /// takes no more than its part of the memory that is left. At least 1.
+    unsigned lessees = 1;
 };
 
 /// What another process needs in order to map a heap. Trivially copyable, without pointers: it is
@@ -83,8 +86,9 @@ class Heap {
     Heap(const Heap&) = delete;
     Heap& operator=(const Heap&) = delete;
 
-    /// Fails with out_of_memory when the segment has no such range free, or when so much memory
-    /// would endanger the processes of this host: never later, by a signal, when it is written.
+    /// Fails with out_of_memory when the segment has no such range free, or when so much memory,
+    /// leased by all lessees of this host at once, would endanger its processes: never later, by a
+    /// signal, when it is written.
     Result<Lease> lease(std::uint64_t bytes);
 
     /// Returns the lease when all words of `left`, which lie in this heap, are not 0: peers that
@@ -151,8 +155,8 @@ class Heap {
         std::vector<const std::atomic<std::uint64_t>*> left;
     };
 
-    Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, const Token& token,
-         Descriptor listener);
+    Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
+         const Token& token, Descriptor listener);
     void give_back(std::uint64_t offset, std::uint64_t bytes);
     void collect_retired();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
@@ -162,6 +166,7 @@ class Heap {
 
     std::shared_ptr<Segment> segment_;
     std::uint64_t capacity_bytes_;
+    unsigned lessees_;
     Token token_;
     Descriptor listener_;
     mutable std::mutex mutex_; ///< Guards ranges_, peers_ and retired_.

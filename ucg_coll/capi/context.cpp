@@ -42,6 +42,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
         name_ = params->name;
     }
     if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES) != 0) {
+        local_processes_ = params->local_processes;
         host_load_ = {params->local_processes, host_cpus()};
     }
 }
@@ -59,6 +60,7 @@ Result<shm::Heap*> Context::heap() {
         options.capacity_bytes = config_.heap_bytes();
         // The caller may not have told of the others: one for each CPU is usual.
         options.mappings = std::max(host_load_.ranks, host_cpus());
+        options.lessees = local_processes_ > 0 ? local_processes_ : host_cpus();
         Result<std::unique_ptr<shm::Heap>> made = shm::Heap::create(options);
         if (!made.ok()) {
             return made.status();

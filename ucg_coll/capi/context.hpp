@@ -175,6 +175,7 @@ class Context {
     std::atomic<unsigned> host_rests_ = 0; ///< Ends of calls that leave the host alone.
     shm::Neighbours neighbours_;
     CpuLoad host_load_;
+    unsigned local_processes_ = 0; ///< 0: the caller has not told.
     std::uint32_t next_group_id_ = 1;
     std::array<bool, static_cast<std::size_t>(Once::count)> told_ = {};
     std::set<std::pair<graph::Collective, std::string>> refused_; ///< Of those in config_.

@@ -1,6 +1,9 @@
 // Heaps where the limits of the process leave less room than wished.
+#include <cstdlib>
 #include <fstream>
+#include <sched.h>
 #include <string>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -38,7 +41,39 @@ bool take_address_space_away() {
     return ::setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
+/// From now on this process has 1 GiB of memory, 64 MiB of it left. False where the system allows
+/// no mount namespace.
+bool live_in_scarce_memory() {
+    const char text[] = "MemTotal: 1048576 kB\nMemAvailable: 65536 kB\n";
+    std::string path = "/tmp/meminfo-XXXXXX";
+    const int file = ::mkstemp(path.data());
+    const bool lives =
+        ::write(file, text, sizeof(text) - 1) > 0 &&
+        (::unshare(CLONE_NEWNS) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        ::mount(path.c_str(), "/proc/meminfo", nullptr, MS_BIND, nullptr) == 0;
+    ::unlink(path.c_str());
+    ::close(file);
+    return lives;
+}
+
 } // namespace
+
+TEST_CASE("shm/heap: a lease is a rank's part of what all of a host may take", "[shm]") {
+    require_all_ok(test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        if (!live_in_scarce_memory()) {
+            return "";
+        }
+        const auto one = Heap::create({.capacity_bytes = 64 * kMebi});
+        const auto of_eight = Heap::create({.capacity_bytes = 64 * kMebi, .lessees = 8});
+        if (!one || !(*one)->lease(32 * kMebi).ok() || !of_eight ||
+            !(*of_eight)->lease(4 * kMebi).ok()) {
+            return "refuses what would fit";
+        }
+        const auto too_much = (*of_eight)->lease(4 * kMebi + shm::page_bytes());
+        return too_much.status().code() == Code::out_of_memory ? "" : "takes more than its part";
+    }));
+}
 
 TEST_CASE("shm/heap: the address space limit is respected", "[shm]") {
     require_all_ok(test::fork_ranks(1, 10s, [](const test::ForkedRank&) -> std::string {
