@@ -6,10 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* The longest of these files, memory.stat, has some 2 KiB. */
 enum { TEXT_BYTES = 8192, PATH_BYTES = 4096 };
+
+/* What is read, in memory of its own: threads that ask may have stacks of 16 KiB, signal handlers
+ * less. */
+struct scratch {
+    char path[PATH_BYTES];
+    char text[TEXT_BYTES];
+    char groups[TEXT_BYTES]; /* The control groups of the process. */
+};
 
 /* The names that version 1 and version 2 give to the same things. */
 struct group_files {
@@ -27,17 +36,19 @@ static const struct group_files version_1 = {"/sys/fs/cgroup/memory", "memory.li
 
 /* A folder of the control groups: "<root><mount>" and the first `length` bytes of `path`. */
 struct folder {
+    struct scratch* scratch;
     const char* root;
     const char* mount;
     const char* path;
     int length;
 };
 
+/* Into `text`, which is one of the scratch's. */
 static bool read_text(struct folder folder, const char* name, char* text) {
-    char path[PATH_BYTES];
+    char* path = folder.scratch->path;
     size_t length = 0;
     ssize_t got = 1;
-    const int written = snprintf(path, sizeof(path), "%s%s%.*s/%s", folder.root, folder.mount,
+    const int written = snprintf(path, PATH_BYTES, "%s%s%.*s/%s", folder.root, folder.mount,
                                  folder.length, folder.path, name);
     const int fd = written < PATH_BYTES ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
@@ -55,7 +66,7 @@ static bool read_text(struct folder folder, const char* name, char* text) {
 
 /* The number that a file begins with; nothing when it says "max" or cannot be read. */
 static bool read_number(struct folder folder, const char* name, uint64_t* value_p) {
-    char text[TEXT_BYTES];
+    char* text = folder.scratch->text;
     char* end = text;
 
     if (!read_text(folder, name, text)) {
@@ -84,7 +95,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
 
 static void limit_by_group(struct folder folder, const struct group_files* files,
                            struct ucg_shm_budget* budget) {
-    char statistics[TEXT_BYTES] = "";
+    const char* statistics = folder.scratch->text;
     uint64_t limit = 0;
     uint64_t held = 0;
     uint64_t cache;
@@ -96,8 +107,8 @@ static void limit_by_group(struct folder folder, const struct group_files* files
         held = 0;
     }
     /* The page cache is charged to the group but is dropped before anything is killed. */
-    if (!read_text(folder, "memory.stat", statistics)) {
-        statistics[0] = '\0';
+    if (!read_text(folder, "memory.stat", folder.scratch->text)) {
+        statistics = "";
     }
     cache = field(statistics, files->inactive) + field(statistics, files->active);
     held -= least(held, cache);
@@ -107,7 +118,7 @@ static void limit_by_group(struct folder folder, const struct group_files* files
 
 /* A limit of any group from that of `line` up to the root holds. The line says
  * "id:controllers:path"; version 2 has id 0 and no controllers. */
-static void limit_by_groups(const char* root, const char* line, int length,
+static void limit_by_groups(struct folder proc, const char* line, int length,
                             struct ucg_shm_budget* budget) {
     const char* end = line + length;
     const char* controllers = memchr(line, ':', (size_t)length);
@@ -129,7 +140,8 @@ static void limit_by_groups(const char* root, const char* line, int length,
         }
         files = &version_1;
     }
-    folder = (struct folder){root, files->mount, path + 1, (int)(end - path - 1)};
+    folder =
+        (struct folder){proc.scratch, proc.root, files->mount, path + 1, (int)(end - path - 1)};
     while (true) {
         limit_by_group(folder, files, budget);
         if (folder.length == 0) {
@@ -141,22 +153,35 @@ static void limit_by_groups(const char* root, const char* line, int length,
     }
 }
 
-struct ucg_shm_budget ucg_shm_memory_budget(const char* root) {
-    const struct folder proc = {root, "/proc", "", 0};
+static struct ucg_shm_budget read_budget(struct scratch* scratch, const char* root) {
+    const struct folder proc = {scratch, root, "/proc", "", 0};
     struct ucg_shm_budget budget = {UINT64_MAX, UINT64_MAX};
-    char text[TEXT_BYTES];
+    const char* text = scratch->text;
 
-    if (read_text(proc, "meminfo", text) && field(text, "MemTotal:") > 0) {
+    if (read_text(proc, "meminfo", scratch->text) && field(text, "MemTotal:") > 0) {
         budget.total = field(text, "MemTotal:") * 1024;
         budget.available = field(text, "MemAvailable:") * 1024;
     }
-    if (read_text(proc, "self/cgroup", text)) {
-        for (const char* line = text; *line != '\0';) {
+    if (read_text(proc, "self/cgroup", scratch->groups)) {
+        for (const char* line = scratch->groups; *line != '\0';) {
             const size_t length = strcspn(line, "\n");
 
-            limit_by_groups(root, line, (int)length, &budget);
+            limit_by_groups(proc, line, (int)length, &budget);
             line += length + (line[length] == '\n' ? 1 : 0);
         }
     }
+    return budget;
+}
+
+struct ucg_shm_budget ucg_shm_memory_budget(const char* root) {
+    struct ucg_shm_budget budget = {0, 0};
+    struct scratch* scratch =
+        mmap(NULL, sizeof(*scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (scratch == MAP_FAILED) {
+        return budget; /* There is not even this. */
+    }
+    budget = read_budget(scratch, root);
+    munmap(scratch, sizeof(*scratch));
     return budget;
 }

@@ -30,6 +30,10 @@ static const size_t eager_bytes = (size_t)32 << 20;
 
 static atomic_bool segment_full;
 
+/* "arena.<large blocks>.purge", translated. */
+static size_t purge_mib[3];
+static size_t purge_mib_length = sizeof(purge_mib) / sizeof(*purge_mib);
+
 static void* ordinary_memory(size_t bytes, size_t alignment) {
     const size_t slack = alignment - 1;
     char* base = mmap(NULL, bytes + slack, PROT_READ | PROT_WRITE,
@@ -161,13 +165,26 @@ static bool serves_large_blocks(void) {
     return served;
 }
 
+static bool find_purge(unsigned arena) {
+    char name[64];
+
+    snprintf(name, sizeof(name), "arena.%u.purge", arena);
+    return mallctlnametomib(name, purge_mib, &purge_mib_length) == 0;
+}
+
+/* Runs before jemalloc's own handler takes its locks. */
+static void purge_before_fork(void) {
+    mallctlbymib(purge_mib, purge_mib_length, NULL, NULL, NULL, 0);
+}
+
 bool heap_extents_install(void) {
     extent_hooks_t* hooks = &segment_hooks;
     unsigned arena = 0;
 
     if (find_arena(&arena) && set_number(arena, "extent_hooks", &hooks, sizeof(void*)) &&
-        set_decay(arena) && serves_large_blocks()) {
-        return true;
+        set_decay(arena) && serves_large_blocks() && find_purge(arena)) {
+        /* Registered after jemalloc's handlers, so it runs before them. */
+        return heap_space_before_fork(purge_before_fork) == 0;
     }
     heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its own "
               "malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "

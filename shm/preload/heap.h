@@ -36,6 +36,8 @@ bool heap_space_holds(const void* address);
 bool heap_space_purge(void* address, size_t bytes);
 /* Registers what keeps a forked child's memory apart from its parent's. */
 int heap_space_guard_fork(void);
+/* Registers what is to run before a fork: earlier than all that was registered so far. */
+int heap_space_before_fork(void (*prepare)(void));
 
 /* ------------------------------------------------------------------ extents.c */
 

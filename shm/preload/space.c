@@ -331,6 +331,10 @@ int heap_space_guard_fork(void) {
     return __real_pthread_atfork(prepare_fork, parent_after_fork, child_after_fork);
 }
 
+int heap_space_before_fork(void (*prepare)(void)) {
+    return __real_pthread_atfork(prepare, NULL, NULL);
+}
+
 /* ------------------------------------------------------------------ for libucg */
 
 int ucg_heap_claim_1(struct ucg_heap_segment* segment_p) {

@@ -8,9 +8,12 @@
  *   forks waited      the same while the parent does nothing but wait: so also without a copy
  *   forks start       posix_spawn, system, popen and vfork
  *   forks zeros       what a child gets fresh is zero
+ *   forks freed       what was freed is not copied
+ *   forks small       a thread with little stack forks, and a signal handler on a stack of its own
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +33,7 @@ extern char** environ;
 
 static unsigned char* blocks[BLOCKS];
 static atomic_bool stop;
+static atomic_int small_forks;
 
 static size_t bytes_of(int i) {
     return (size_t)1000 << (i % 11);
@@ -252,6 +257,9 @@ static int start(void) {
 
 /* What was freed, purged and used again on the way must not come back as zeros that are none. */
 static int zeros(void) {
+    unsigned char* kept = malloc(1 << 20);
+
+    memset(kept, 7, 1 << 20);
     for (int round = 0; round < 20; ++round) {
         unsigned char* block = malloc(1 << 20);
         pid_t second;
@@ -266,7 +274,69 @@ static int zeros(void) {
             return 1;
         }
     }
-    return 0;
+    return kept[0] == 7 ? 0 : 1;
+}
+
+/* Blocks small enough to be kept for reuse for a while. */
+static int freed(void) {
+    enum { COUNT = 24, BYTES = 8 << 20, SLACK_KB = 48 << 10 };
+    static unsigned char* kept[COUNT];
+    const long before = resident_kb();
+    pid_t second;
+
+    for (int i = 0; i < COUNT; ++i) {
+        kept[i] = malloc(BYTES);
+        memset(kept[i], 6, BYTES);
+    }
+    for (int i = 1; i < COUNT; ++i) {
+        free(kept[i]);
+    }
+    second = fork();
+    if (second == 0) {
+        const bool whole = kept[0][0] == 6 && memcmp(kept[0], kept[0] + 1, BYTES - 1) == 0;
+
+        fprintf(stderr, "%ld kB, in the child %ld\n", before, resident_kb());
+        _exit(whole && resident_kb() < before + SLACK_KB ? 0 : 1);
+    }
+    return ended_well(second) ? 0 : 1;
+}
+
+static void fork_once(int signal) {
+    const pid_t second = fork();
+
+    (void)signal;
+    if (second == 0) {
+        _exit(0);
+    }
+    atomic_fetch_add(&small_forks, ended_well(second) ? 1 : 0);
+}
+
+static void* fork_in_thread(void* argument) {
+    fork_once(0);
+    return argument;
+}
+
+static int small(void) {
+    struct sigaction action = {.sa_handler = fork_once, .sa_flags = SA_ONSTACK};
+    stack_t stack = {.ss_size = 16 << 10};
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    allocate_blocks();
+    fill(1);
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, 32 << 10) != 0 ||
+        pthread_create(&thread, &attributes, fork_in_thread, NULL) != 0) {
+        return 1;
+    }
+    pthread_join(thread, NULL);
+    stack.ss_sp =
+        mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0 ||
+        sigaction(SIGUSR1, &action, NULL) != 0 || raise(SIGUSR1) != 0) {
+        return 1;
+    }
+    return atomic_load(&small_forks) == 2 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
@@ -290,6 +360,12 @@ int main(int argc, char** argv) {
     }
     if (strcmp(what, "start") == 0) {
         return start();
+    }
+    if (strcmp(what, "freed") == 0) {
+        return freed();
+    }
+    if (strcmp(what, "small") == 0) {
+        return small();
     }
     return strcmp(what, "zeros") == 0 ? zeros() : 1;
 }
