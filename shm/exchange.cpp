@@ -8,6 +8,7 @@
 #include <optional>
 #include <poll.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -17,16 +18,19 @@
 namespace ucg::shm {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3150414548474355; // "UCGHEAP1"
+constexpr std::uint64_t kMagic = 0x3250414548474355; // "UCGHEAP2"
 constexpr int kBacklog = 4096;                       // The system reduces it to its own limit.
 constexpr auto kSecondCall = std::chrono::milliseconds(100);
-constexpr auto kPollStep = std::chrono::milliseconds(5); // To call again a peer that was busy.
+constexpr auto kPause = std::chrono::milliseconds(5); // Before what failed is tried again.
+constexpr std::size_t kCallsMax = 8;                  // Each has a descriptor in flight.
+constexpr std::size_t kFlightShare = 4; // Of the descriptors in flight, for all of an exchange.
+constexpr std::size_t kCallersMax = 16; // Accepted at a time: each takes descriptors of ours.
 
 /// What both sides send, with the descriptor of the segment.
 struct Greeting {
     std::uint64_t magic = kMagic;
-    Token token;
-    std::uint64_t capacity_bytes = 0;
+    Token to;         // The key of the one who is spoken to.
+    HeapAddress from; // With the key, which the other one compares if it has asked for this heap.
     std::uint64_t base = 0; // Where its owner has mapped it: of use within one process only.
 };
 
@@ -56,6 +60,11 @@ Status socket_failure(const char* what) {
     return failure(Code::io_error, "shared memory: {} failed: {}", what, std::strerror(errno));
 }
 
+Status no_descriptor() {
+    return Status(Code::io_error, "shared memory: no file descriptor is left to receive a peer's "
+                                  "node heap (ulimit -n): raise the limit");
+}
+
 /// Who is at the other end, as the kernel knows it.
 std::optional<ucred> credentials(int socket) {
     ucred peer = {};
@@ -76,6 +85,20 @@ bool same_process(int socket) {
     return peer && peer->pid == ::getpid();
 }
 
+bool connect_to(int socket, const Token& token) {
+    const Address address = socket_address(token);
+    return ::connect(socket, address.get(), address.length) == 0;
+}
+
+/// How many calls each of `peers` processes may make at a time, so that their descriptors in flight
+/// do not reach what the system grants to all processes of an ordinary user: RLIMIT_NOFILE.
+std::size_t calls_at_a_time(std::size_t peers) {
+    rlimit files = {};
+    const bool limited = ::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY;
+    const std::size_t all = limited ? files.rlim_cur / kFlightShare : peers * kCallsMax;
+    return std::clamp<std::size_t>(all / (peers + 1), 1, kCallsMax);
+}
+
 /// Room for the control message that carries one descriptor.
 union Control {
     cmsghdr header;
@@ -86,12 +109,13 @@ union Control {
 
 struct Exchange::Wanted {
     HeapAddress address;
-    Descriptor socket; // Connected and greeted; the answer is due.
+    Descriptor socket;            // Connected and greeted; the answer is due.
+    Clock::time_point not_before; // When it may be called again.
 };
 
 /// A greeting that arrived, or why none did.
 struct Exchange::Letter {
-    enum class Kind { nothing_yet, closed, greeting };
+    enum class Kind { nothing_yet, closed, no_descriptor, greeting };
     Kind kind = Kind::closed;
     Greeting greeting;
     Descriptor file;
@@ -121,12 +145,20 @@ Exchange::Letter Exchange::Letter::receive(int socket) {
         int fd = -1;
         std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
         letter.file = Descriptor(fd);
+    } else if ((message.msg_flags & MSG_CTRUNC) != 0) {
+        letter.kind = Kind::no_descriptor;
     }
     if (got == sizeof(Greeting) && letter.greeting.magic == kMagic && letter.file.valid()) {
         letter.kind = Kind::greeting;
     }
     return letter;
 }
+
+/// Heard, and not answered as long as too many descriptors are in flight.
+struct Exchange::Caller {
+    Descriptor socket;
+    Letter letter = {Letter::Kind::nothing_yet, {}, {}};
+};
 
 Result<Descriptor> listen_for_peers(const Token& token) {
     Descriptor socket = new_socket();
@@ -143,11 +175,28 @@ Result<Descriptor> listen_for_peers(const Token& token) {
     return socket;
 }
 
+Descriptor next_caller(int listener) {
+    int caller = -1;
+    do {
+        caller = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    } while (caller < 0 && (errno == EINTR || errno == ECONNABORTED));
+    return Descriptor(caller);
+}
+
+bool somebody_listens(const Token& token) {
+    const Descriptor socket = new_socket();
+    return !socket.valid() || connect_to(socket.get(), token) || errno != ECONNREFUSED;
+}
+
+/// Begins with the peers behind the own place, so that not all call the first one at once.
 Exchange::Exchange(Heap& heap, std::span<const HeapAddress> peers)
-    : heap_(heap), started_(Clock::now()) {
-    for (const HeapAddress& peer : peers) {
+    : heap_(heap), started_(Clock::now()), calls_max_(calls_at_a_time(peers.size())) {
+    const auto own = std::find(peers.begin(), peers.end(), heap_.address_);
+    const auto first = static_cast<std::size_t>(own - peers.begin());
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        const HeapAddress& peer = peers[(first + i) % peers.size()];
         if (!heap_.attached(peer.token)) {
-            wanted_.push_back({peer, Descriptor()});
+            wanted_.push_back({peer, Descriptor(), started_});
         }
     }
 }
@@ -166,7 +215,7 @@ Status Exchange::own_descriptors() const {
 }
 
 Status Exchange::run(Clock::time_point deadline) {
-    Status status = wanted_.empty() ? Status() : own_descriptors();
+    Status status = own_descriptors();
     while (status.ok() && !wanted_.empty()) {
         status = call_missing();
         if (status.ok()) {
@@ -187,26 +236,37 @@ Status Exchange::run(Clock::time_point deadline) {
     return status;
 }
 
+bool Exchange::my_turn(const Wanted& peer) const {
+    return heap_.address_.token < peer.address.token || Clock::now() - started_ >= kSecondCall;
+}
+
+/// Greeted and not answered yet.
+std::size_t Exchange::calls() const {
+    return static_cast<std::size_t>(std::count_if(
+        wanted_.begin(), wanted_.end(), [](const Wanted& peer) { return peer.socket.valid(); }));
+}
+
 Status Exchange::call_missing() {
-    const bool everyone = Clock::now() - started_ >= kSecondCall;
-    for (Wanted& peer : wanted_) {
-        const bool my_turn = everyone || heap_.token_ < peer.address.token;
-        if (my_turn && !peer.socket.valid()) {
+    std::size_t room = calls_max_ - calls();
+    for (std::size_t i = 0; i < wanted_.size() && room > 0; ++i) {
+        Wanted& peer = wanted_[i];
+        if (!peer.socket.valid() && my_turn(peer) && Clock::now() >= peer.not_before) {
             if (Status status = call(peer); !status.ok()) {
                 return status;
             }
+            room -= peer.socket.valid() ? 1 : 0;
         }
     }
     return Status();
 }
 
 Status Exchange::call(Wanted& peer) {
+    peer.not_before = Clock::now() + kPause;
     Descriptor socket = new_socket();
     if (!socket.valid()) {
         return socket_failure("socket");
     }
-    const Address address = socket_address(peer.address.token);
-    if (::connect(socket.get(), address.get(), address.length) != 0) {
+    if (!connect_to(socket.get(), peer.address.token)) {
         if (errno == EAGAIN || errno == EINTR) { // Its backlog is full; it is called again.
             return Status();
         }
@@ -219,17 +279,17 @@ Status Exchange::call(Wanted& peer) {
     if (!same_user(socket.get())) {
         return Status(Code::unreachable, "shared memory: a node heap belongs to another user");
     }
-    if (greet(socket.get())) {
+    if (greet(socket.get(), peer.address.key) == Sent::yes) {
         peer.socket = std::move(socket);
     }
     return Status();
 }
 
-bool Exchange::greet(int socket) const {
+Exchange::Sent Exchange::greet(int socket, const Token& key) const {
     const Segment& segment = *heap_.segment_;
     Greeting greeting;
-    greeting.token = heap_.token_;
-    greeting.capacity_bytes = segment.bytes();
+    greeting.to = key;
+    greeting.from = heap_.address_;
     greeting.base = reinterpret_cast<std::uintptr_t>(segment.base());
     iovec part = {&greeting, sizeof(greeting)};
     Control control = {};
@@ -248,57 +308,90 @@ bool Exchange::greet(int socket) const {
     do {
         sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
-    return sent == sizeof(greeting);
+    if (sent == sizeof(greeting)) {
+        return Sent::yes;
+    }
+    const bool passes =
+        errno == ETOOMANYREFS || errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM;
+    return passes ? Sent::later : Sent::hung_up;
 }
 
-/// Sleeps until a socket has news, or it is time to call a peer again.
+/// Sleeps until a socket has news, or it is time to try something again.
 void Exchange::wait(Clock::time_point deadline) const {
-    std::vector<pollfd> sockets = {{heap_.listener_.get(), POLLIN, 0}};
-    for (const Descriptor& caller : callers_) {
-        sockets.push_back({caller.get(), POLLIN, 0});
+    auto until = deadline;
+    std::vector<pollfd> sockets;
+    if (callers_.size() < kCallersMax) {
+        sockets.push_back({heap_.listener_.get(), POLLIN, 0});
     }
+    for (const Caller& caller : callers_) {
+        if (caller.letter.kind == Letter::Kind::nothing_yet) {
+            sockets.push_back({caller.socket.get(), POLLIN, 0});
+        } else {
+            until = std::min(until, Clock::now() + kPause);
+        }
+    }
+    const bool may_call = calls() < calls_max_;
     for (const Wanted& peer : wanted_) {
         if (peer.socket.valid()) {
             sockets.push_back({peer.socket.get(), POLLIN, 0});
+        } else if (may_call) {
+            until = std::min(until, my_turn(peer) ? peer.not_before : started_ + kSecondCall);
         }
     }
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    const auto time = std::clamp(left, std::chrono::milliseconds(0), kPollStep);
-    ::poll(sockets.data(), sockets.size(), static_cast<int>(time.count()));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    ::poll(sockets.data(), sockets.size(),
+           static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
 }
 
 Status Exchange::accept_callers() {
-    while (true) {
-        Descriptor caller(
-            ::accept4(heap_.listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (caller.valid()) {
-            if (same_user(caller.get())) {
-                callers_.push_back(std::move(caller));
-            }
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-            return socket_failure("accept");
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            return Status();
+    while (callers_.size() < kCallersMax) {
+        Descriptor caller = next_caller(heap_.listener_.get());
+        if (!caller.valid()) {
+            const bool short_of = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+            return short_of && callers_.empty() ? socket_failure("accept") : Status();
+        }
+        if (same_user(caller.get())) {
+            callers_.push_back({std::move(caller)});
         }
     }
+    return Status();
 }
 
 Status Exchange::hear_callers() {
-    for (Descriptor& caller : callers_) {
-        Letter letter = Letter::receive(caller.get());
-        if (letter.kind == Letter::Kind::nothing_yet) {
-            continue;
+    for (Caller& caller : callers_) {
+        if (Status status = hear(caller); !status.ok()) {
+            return status;
         }
-        if (letter.kind == Letter::Kind::greeting) {
-            if (Status status = take(letter, caller.get()); !status.ok()) {
-                return status;
-            }
-            // A caller that hung up got the segment by its answer to our own call, or it is dead.
-            static_cast<void>(greet(caller.get()));
-        }
-        caller.reset();
     }
+    return Status();
+}
+
+/// Answers first and maps then: whose answer could not be delivered may have to be answered again.
+Status Exchange::hear(Caller& caller) {
+    if (caller.letter.kind == Letter::Kind::nothing_yet) {
+        caller.letter = Letter::receive(caller.socket.get());
+    }
+    const Greeting& greeting = caller.letter.greeting;
+    switch (caller.letter.kind) {
+    case Letter::Kind::nothing_yet: return Status();
+    case Letter::Kind::no_descriptor: return no_descriptor();
+    case Letter::Kind::closed: caller.socket.reset(); return Status();
+    case Letter::Kind::greeting: break;
+    }
+    if (greeting.to != heap_.address_.key) { // A stranger.
+        caller.socket.reset();
+        return Status();
+    }
+    switch (greet(caller.socket.get(), greeting.from.key)) {
+    case Sent::later: return Status();
+    case Sent::hung_up: break; // Our own call brought it what it missed, or it is dead.
+    case Sent::yes:
+        if (Status status = take(caller.letter, caller.socket.get()); !status.ok()) {
+            return status;
+        }
+        break;
+    }
+    caller.socket.reset();
     return Status();
 }
 
@@ -308,15 +401,20 @@ Status Exchange::hear_answers() {
             continue;
         }
         Letter letter = Letter::receive(peer.socket.get());
-        if (letter.kind == Letter::Kind::closed) {
+        switch (letter.kind) {
+        case Letter::Kind::nothing_yet: break;
+        case Letter::Kind::no_descriptor: return no_descriptor();
+        case Letter::Kind::closed:
             peer.socket.reset(); // Called again; a dead process refuses then.
-        } else if (letter.kind == Letter::Kind::greeting) {
-            if (letter.greeting.token != peer.address.token) {
+            break;
+        case Letter::Kind::greeting:
+            if (letter.greeting.from != peer.address || letter.greeting.to != heap_.address_.key) {
                 return Status(Code::io_error, "shared memory: a peer answered with another heap");
             }
             if (Status status = take(letter, peer.socket.get()); !status.ok()) {
                 return status;
             }
+            break;
         }
     }
     return Status();
@@ -324,28 +422,28 @@ Status Exchange::hear_answers() {
 
 /// Maps what the letter brought, unless the other connection of the pair was faster.
 Status Exchange::take(Letter& letter, int socket) {
-    const Greeting& greeting = letter.greeting;
-    if (heap_.attached(greeting.token)) {
+    const HeapAddress& from = letter.greeting.from;
+    if (heap_.attached(from.token)) {
         return Status();
     }
     if (same_process(socket)) {
         // Two heaps of one process (ranks as threads) share the owner's mapping: one address for
         // each byte, so that tools that follow addresses see what the threads share.
-        heap_.add_peer(greeting.token, {reinterpret_cast<std::byte*>(greeting.base),
-                                        Heap::segment_in_process(greeting.token)});
+        heap_.add_peer(from.token, {reinterpret_cast<std::byte*>(letter.greeting.base),
+                                    Heap::segment_in_process(from.token)});
         return Status();
     }
-    auto mapping = Segment::adopt(std::move(letter.file), greeting.capacity_bytes);
+    auto mapping = Segment::adopt(std::move(letter.file), from.capacity_bytes);
     if (!mapping) {
         return mapping.status();
     }
     std::byte* base = (*mapping)->base();
-    heap_.add_peer(greeting.token, {base, std::move(*mapping)});
+    heap_.add_peer(from.token, {base, std::move(*mapping)});
     return Status();
 }
 
 void Exchange::drop_finished() {
-    std::erase_if(callers_, [](const Descriptor& caller) { return !caller.valid(); });
+    std::erase_if(callers_, [](const Caller& caller) { return !caller.socket.valid(); });
     std::erase_if(wanted_,
                   [this](const Wanted& peer) { return heap_.attached(peer.address.token); });
 }

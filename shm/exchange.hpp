@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,6 +23,14 @@ struct HeapAddress;
 /// it exists, so whoever learned the token can connect even before the owner begins to answer.
 Result<Descriptor> listen_for_peers(const Token& token);
 
+/// The next connection that waits at the listener, from whomever; invalid, with errno, if there is
+/// none.
+Descriptor next_caller(int listener);
+
+/// Does the heap of that name still take connections? That of a dead process whose forked child has
+/// its socket does.
+bool somebody_listens(const Token& token);
+
 /// One run of the exchange: fetches the missing peers' segments and serves the own one until
 /// nothing is missing. One loop over poll(2) does both, so no order of arrivals can deadlock.
 ///
@@ -30,6 +39,9 @@ Result<Descriptor> listen_for_peers(const Token& token);
 /// so it may leave the loop as soon as it misses nothing. Of a pair the one with the lower token
 /// calls at once; the other one calls only after a while, which is needed when the first is here
 /// for another group and does not miss the second.
+///
+/// The system bounds the descriptors that a user's processes have sent and nobody has received yet,
+/// so few calls are made at a time, and what cannot be sent is sent later.
 class Exchange {
   public:
     Exchange(Heap& heap, std::span<const HeapAddress> peers);
@@ -37,29 +49,38 @@ class Exchange {
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
+    /// Is nothing missing?
+    bool complete() const { return wanted_.empty(); }
+
     using Clock = std::chrono::steady_clock;
     Status run(Clock::time_point deadline);
 
   private:
     struct Wanted;
+    struct Caller;
     struct Letter;
+    enum class Sent { yes, later, hung_up };
 
     Status own_descriptors() const;
+    bool my_turn(const Wanted& peer) const;
+    std::size_t calls() const;
     Status call_missing();
     Status call(Wanted& peer);
     Status accept_callers();
     Status hear_callers();
+    Status hear(Caller& caller);
     Status hear_answers();
     Status take(Letter& letter, int socket);
-    bool greet(int socket) const;
+    Sent greet(int socket, const Token& key) const;
     void drop_finished();
     void wait(Clock::time_point deadline) const;
     Status late() const;
 
     Heap& heap_;
     Clock::time_point started_;
-    std::vector<Wanted> wanted_;      // Peers whose segment is missing.
-    std::vector<Descriptor> callers_; // Accepted connections whose greeting was not heard yet.
+    std::size_t calls_max_;       // At a time.
+    std::vector<Wanted> wanted_;  // Peers whose segment is missing.
+    std::vector<Caller> callers_; // Accepted connections that were not answered yet.
 };
 
 } // namespace ucg::shm

@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <utility>
 
 #include "shm/budget.hpp"
@@ -123,25 +124,27 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
         segment = std::move(*made);
     }
     auto token = random_token();
-    if (!token) {
-        return token.status();
+    auto key = random_token();
+    if (!token || !key) {
+        return token ? key.status() : token.status();
     }
     auto listener = listen_for_peers(*token);
     if (!listener) {
         return listener.status();
     }
+    const HeapAddress address = {*token, *key, segment->bytes()};
     const std::uint64_t leasable = std::min(*capacity, segment->own_bytes());
     return std::unique_ptr<Heap>(
-        new Heap(std::move(segment), leasable, options.lessees, *token, std::move(*listener)));
+        new Heap(std::move(segment), leasable, options.lessees, address, std::move(*listener)));
 }
 
 Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
-           const Token& token, Descriptor listener)
+           const HeapAddress& address, Descriptor listener)
     : segment_(std::move(segment)), capacity_bytes_(capacity_bytes), lessees_(lessees),
-      token_(token), listener_(std::move(listener)), ranges_(capacity_bytes) {
+      address_(address), listener_(std::move(listener)), ranges_(capacity_bytes) {
     SegmentsInProcess& all = segments_in_process();
     const std::lock_guard lock(all.mutex);
-    all.by_token[token] = segment_;
+    all.by_token[address.token] = segment_;
 }
 
 std::shared_ptr<Segment> Heap::segment_in_process(const Token& token) {
@@ -152,6 +155,7 @@ std::shared_ptr<Segment> Heap::segment_in_process(const Token& token) {
 }
 
 Heap::~Heap() {
+    stop_listening();
     collect();
     bell_ = Lease();
     for (Retired& retired : retired_) { // Not discarded: peers may still read it.
@@ -167,13 +171,9 @@ Heap::~Heap() {
     // Whichever heap of the process lets go of a segment last ends it, after the others' last use.
     SegmentsInProcess& all = segments_in_process();
     const std::lock_guard lock(all.mutex);
-    all.by_token.erase(token_);
+    all.by_token.erase(address_.token);
     peers_.clear();
     segment_.reset();
-}
-
-HeapAddress Heap::address() const {
-    return {token_, segment_->bytes()};
 }
 
 Result<Lease> Heap::lease(std::uint64_t bytes) {
@@ -268,26 +268,57 @@ Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::millisecond
         return Status(Code::unreachable,
                       "shared memory: this process has withdrawn its node heap from further peers");
     }
-    return Exchange(*this, peers).run(std::chrono::steady_clock::now() + timeout);
+    Exchange exchange(*this, peers);
+    if (exchange.complete()) {
+        return Status();
+    }
+    unmap_ended(); // Before there are more.
+    return exchange.run(std::chrono::steady_clock::now() + timeout);
 }
 
 void Heap::withdraw() {
     const std::lock_guard lock(attach_mutex_);
-    listener_.reset(); // Resets who waits in its backlog and refuses who calls later.
+    stop_listening();
+}
+
+/// Resets who waits to be heard and refuses who calls later. A forked child may have the socket,
+/// too, so closing it would not do.
+void Heap::stop_listening() {
+    if (const int listener = listener_.get(); listener >= 0) {
+        ::shutdown(listener, SHUT_RDWR);
+        for (Descriptor caller = next_caller(listener); caller.valid();) {
+            caller = next_caller(listener);
+        }
+    }
+    listener_.reset();
 }
 
 void Heap::add_peer(const Token& token, Peer peer) {
     const std::lock_guard lock(mutex_);
-    peers_.emplace(token, std::move(peer));
+    peers_.emplace(token, std::make_shared<const Peer>(std::move(peer)));
+}
+
+/// Peers whose heaps have ended call nobody any more and are called by nobody. One that lives is
+/// kept: it may have this heap mapped, and would not pass its own again.
+void Heap::unmap_ended() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(peers_, [](const auto& entry) {
+        return entry.second.use_count() == 1 && !somebody_listens(entry.first);
+    });
 }
 
 std::byte* Heap::base_of(const Token& token) const {
-    if (token == token_) {
-        return segment_->base();
+    return hold(token).get();
+}
+
+std::shared_ptr<std::byte> Heap::hold(const Token& token) const {
+    if (token == address_.token) {
+        return {segment_, segment_->base()};
     }
     const std::lock_guard lock(mutex_);
     const auto found = peers_.find(token);
-    return found == peers_.end() ? nullptr : found->second.base;
+    return found == peers_.end() ? nullptr
+                                 : std::shared_ptr<std::byte>(found->second, found->second->base);
 }
 
 std::optional<HeapPlace> Heap::locate(const std::byte* data, std::uint64_t bytes) const {
@@ -297,7 +328,7 @@ std::optional<HeapPlace> Heap::locate(const std::byte* data, std::uint64_t bytes
         bytes > segment_->bytes() - (first - base)) {
         return std::nullopt;
     }
-    return HeapPlace{token_, first - base};
+    return HeapPlace{address_.token, first - base};
 }
 
 } // namespace ucg::shm

@@ -63,6 +63,7 @@ struct HeapOptions {
 /// exchanged as bytes.
 struct HeapAddress {
     Token token;
+    Token key; ///< A secret of those to whom the owner has told its address.
     std::uint64_t capacity_bytes = 0;
 
     bool operator==(const HeapAddress&) const = default;
@@ -104,18 +105,20 @@ class Heap {
         }
     }
 
-    HeapAddress address() const;
+    const HeapAddress& address() const { return address_; }
 
     /// Maps the heaps of `peers`, the own one and those already mapped excepted. Collective: each
     /// of the peers must call it at about the same time with this heap among its own `peers`, since
     /// everyone serves its segment while it fetches the others'. Returns when all are mapped, and
     /// fails with timed_out when one has not come within `timeout`, with unreachable when one is
-    /// gone. What was mapped stays mapped as long as this heap lives.
+    /// gone. What was mapped stays mapped as long as its owner's heap lives, or somebody here holds
+    /// it; afterwards until further peers are attached.
     Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
 
     /// No further peer gets this heap: who waits for it in attach() fails with unreachable at once
     /// and not after its timeout. For a process that could not attach to all of a group, and so
-    /// leaves the others to miss it. What peers have mapped stays; attach() fails from now on.
+    /// leaves the others to miss it, even if a forked child of it lives on. What peers have mapped
+    /// stays; attach() fails from now on.
     void withdraw();
 
     /// How the owner sleeps. The doorbell lies in this heap, on a page that the first call leases:
@@ -126,6 +129,9 @@ class Heap {
     /// Where the segment of an attached heap, or the own one, starts in this process; null when it
     /// is not attached.
     std::byte* base_of(const Token& token) const;
+
+    /// The same; and it stays mapped for as long as the caller keeps this, whatever its owner does.
+    std::shared_ptr<std::byte> hold(const Token& token) const;
 
     /// Where `bytes` bytes from `data` on lie, if all of them lie in the own segment.
     std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
@@ -156,22 +162,24 @@ class Heap {
     };
 
     Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
-         const Token& token, Descriptor listener);
+         const HeapAddress& address, Descriptor listener);
     void give_back(std::uint64_t offset, std::uint64_t bytes);
     void collect_retired();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
     void add_peer(const Token& token, Peer peer);
+    void unmap_ended();
+    void stop_listening();
     /// That of a heap of this process; null if there is none.
     static std::shared_ptr<Segment> segment_in_process(const Token& token);
 
     std::shared_ptr<Segment> segment_;
     std::uint64_t capacity_bytes_;
     unsigned lessees_;
-    Token token_;
+    HeapAddress address_;
     Descriptor listener_;
     mutable std::mutex mutex_; ///< Guards ranges_, peers_ and retired_.
     Ranges ranges_;
-    std::map<Token, Peer> peers_;
+    std::map<Token, std::shared_ptr<const Peer>> peers_; ///< Shared with who holds them.
     std::vector<Retired> retired_;
     std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.
     std::mutex attach_mutex_;  ///< One exchange at a time; it serves the peers of all.

@@ -45,8 +45,8 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
         return system_failure("fstat");
     }
     const int seals = ::fcntl(file.get(), F_GET_SEALS);
-    if (static_cast<std::uint64_t>(info.st_size) < bytes || seals < 0 ||
-        (seals & kSizeSeals) != kSizeSeals) {
+    if (static_cast<std::uint64_t>(info.st_size) < bytes || bytes % page_bytes() != 0 ||
+        seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
         return Status(Code::io_error, "shared memory: a peer passed a file that is not a segment");
     }
     auto segment = map(std::move(file), bytes);
@@ -83,22 +83,28 @@ std::unique_ptr<Segment> Segment::of_process() {
 }
 
 Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t bytes) {
-    void* base =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
-    if (base == MAP_FAILED) {
+    void* room = ::mmap(nullptr, bytes + 2 * page_bytes(), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) {
         return system_failure("mmap");
+    }
+    std::byte* base = static_cast<std::byte*>(room) + page_bytes();
+    if (::mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+               file.get(), 0) == MAP_FAILED) {
+        Status status = system_failure("mmap");
+        ::munmap(room, bytes + 2 * page_bytes());
+        return status;
     }
     // A core file would back every hole with a page. Each process dumps what it has reserved.
     ::madvise(base, bytes, MADV_DONTDUMP);
-    return std::unique_ptr<Segment>(
-        new Segment(std::move(file), static_cast<std::byte*>(base), bytes));
+    return std::unique_ptr<Segment>(new Segment(std::move(file), base, bytes));
 }
 
 Segment::~Segment() {
     if (of_process_) {
         ucg_heap_release_1();
     } else {
-        ::munmap(base_, bytes_);
+        ::munmap(base_ - page_bytes(), bytes_ + 2 * page_bytes());
     }
 }
 

@@ -1,5 +1,6 @@
-// One mapping of one memfd. The file has no name and is unlinked by birth: when the last process
-// that holds it is gone, by whatever signal, so is the memory.
+// One mapping of one memfd, between two pages that nobody can touch: who runs beyond its end does
+// not write into its neighbour. The file has no name and is unlinked by birth: when the last
+// process that holds it is gone, by whatever signal, so is the memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// A heap's name: 128 random bits. Knowing it is half of the right to map the heap; the other half
-// is being the same user.
+// 128 random bits: a heap's name, which its socket bears and so anybody of the host can read, or
+// its key, which nobody learns but by its address. Knowing the key is half of the right to map the
+// heap; the other half is being the same user.
 #pragma once
 
 #include <array>

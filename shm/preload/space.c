@@ -73,6 +73,24 @@ static int out_of_the_way(int fd) {
     return high;
 }
 
+/* Between two pages that nobody can touch: who runs beyond its end does not write into its
+ * neighbour. */
+static char* map_guarded(int fd, uint64_t bytes) {
+    const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+    char* room = mmap(NULL, bytes + 2 * guard, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (room == MAP_FAILED) {
+        return MAP_FAILED;
+    }
+    if (mmap(room + guard, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+             fd, 0) == MAP_FAILED) {
+        munmap(room, bytes + 2 * guard);
+        return MAP_FAILED;
+    }
+    return room + guard;
+}
+
 /* Fewer bytes than asked for where the address space has no room for them. */
 static bool map_segment(struct heap_shape shape, const char** step_p) {
     struct stat info;
@@ -84,8 +102,7 @@ static bool map_segment(struct heap_shape shape, const char** step_p) {
             return false;
         }
         fd = out_of_the_way(fd);
-        void* base =
-            mmap(NULL, shape.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        char* base = map_guarded(fd, shape.bytes);
         if (base != MAP_FAILED && fstat(fd, &info) == 0) {
             space.base = base;
             space.bytes = shape.bytes;

@@ -216,11 +216,12 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
             continue;
         }
         Peer& peer = peers_[i];
-        peer.segment = heap_.base_of(addresses[i].heap.token);
-        std::byte* region = peer.segment + addresses[i].region_offset;
+        peer.segment = heap_.hold(addresses[i].heap.token);
+        std::byte* segment = peer.segment.get();
+        std::byte* region = segment + addresses[i].region_offset;
         peer.exposed = reinterpret_cast<const Exposed*>(region);
-        auto& bell = *reinterpret_cast<shm::Doorbell*>(peer.segment + addresses[i].bell_offset);
-        shm::PeerReach reach = {peer.segment, {}, false};
+        auto& bell = *reinterpret_cast<shm::Doorbell*>(segment + addresses[i].bell_offset);
+        shm::PeerReach reach = {segment, {}, false};
         if (shm::can_read(addresses[i].access_ticket)) {
             reach.process = addresses[i].access_ticket;
             reach.writes = shm::can_write(reach.process);
@@ -412,7 +413,8 @@ SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
     }
     const std::uint64_t place =
         entry.place[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
-    return place == 0 ? SharedBuffer{} : SharedBuffer{peer.segment + place / 2, place % 2 == 1};
+    return place == 0 ? SharedBuffer{}
+                      : SharedBuffer{peer.segment.get() + place / 2, place % 2 == 1};
 }
 
 } // namespace ucg::transport

@@ -160,7 +160,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         Outbox outbox;
         Inbox inbox;
         const Exposed* exposed = nullptr;
-        std::byte* segment = nullptr;
+        std::shared_ptr<std::byte> segment; ///< Held until this group has left the peer's memory.
     };
 
     ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
