@@ -1,5 +1,6 @@
 #include "shm/doorbell.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <linux/futex.h>
@@ -66,28 +67,39 @@ Sleeper::Sleeper(Doorbell& bell) : bell_(bell) {
     static_cast<void>(fences_peers());
 }
 
-std::uint32_t Sleeper::announce(Awaits awaited, std::uint32_t previous) {
+Announcement Sleeper::announce(Awaits awaited, const Announcement& previous,
+                               std::chrono::nanoseconds limit) {
     const auto bits = static_cast<std::uint32_t>(awaited);
     std::uint32_t seen = bell_.word.load(std::memory_order_acquire);
-    if (seen == previous && (seen & bits) == bits) {
-        return seen; // It stands since before this thread's last fence.
+    Announcement announced = {seen | bits, seen == previous.word && previous.fenced};
+    if ((seen & bits) != bits) {
+        while (!bell_.word.compare_exchange_weak(seen, seen | bits, std::memory_order_seq_cst)) {
+        }
+        announced = {seen | bits, false};
     }
-    while ((seen & bits) != bits &&
-           !bell_.word.compare_exchange_weak(seen, seen | bits, std::memory_order_seq_cst)) {
+    if (!announced.fenced && limit > kUnfencedNap) {
+        fence();
+        announced.fenced = true;
     }
-    // From here on every peer's look sees the announcement, or what it published before its look is
-    // visible to this thread's next look: the fence stands between the two in the peer as well.
-    // If the kernel lacks the memory for it, the case is that of fences_peers() being false.
-    if (fences_peers()) {
-        static_cast<void>(membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED));
-    }
-    return seen | bits;
+    return announced;
 }
 
-void Sleeper::nap(std::uint32_t announced, std::chrono::nanoseconds limit) {
+/// From here on every peer's look sees the announcement, or what it published before its look is
+/// visible to this thread's next look: the fence stands between the two in the peer as well. The
+/// kernel makes one fence at a time, whoever asks, so only those who sleep for long do.
+/// If it lacks the memory for it, the case is that of fences_peers() being false.
+void Sleeper::fence() {
+    if (fences_peers()) {
+        static_cast<void>(membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED));
+        fences_.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+void Sleeper::nap(const Announcement& announced, std::chrono::nanoseconds limit) {
+    limit = announced.fenced ? limit : std::min(limit, kUnfencedNap);
     const timespec relative = {static_cast<std::time_t>(limit.count() / 1'000'000'000),
                                static_cast<long>(limit.count() % 1'000'000'000)};
-    const bool woken = futex(bell_.word, FUTEX_WAIT, announced, &relative) == 0;
+    const bool woken = futex(bell_.word, FUTEX_WAIT, announced.word, &relative) == 0;
     std::atomic<std::uint64_t>& count = woken || errno == EAGAIN ? rung_
                                         : errno == ETIMEDOUT     ? timed_out_
                                                                  : disturbed_;
@@ -96,7 +108,7 @@ void Sleeper::nap(std::uint32_t announced, std::chrono::nanoseconds limit) {
 
 NapCounts Sleeper::counts() const {
     return {rung_.load(std::memory_order_relaxed), timed_out_.load(std::memory_order_relaxed),
-            disturbed_.load(std::memory_order_relaxed)};
+            disturbed_.load(std::memory_order_relaxed), fences_.load(std::memory_order_relaxed)};
 }
 
 } // namespace ucg::shm

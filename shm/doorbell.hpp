@@ -47,13 +47,20 @@ struct NapCounts {
     std::uint64_t rung = 0;      ///< By a peer, before the nap or during it.
     std::uint64_t timed_out = 0; ///< By the clock.
     std::uint64_t disturbed = 0; ///< By a signal.
+    std::uint64_t fences = 0;    ///< Not naps: the barriers that were asked of the kernel for them.
+};
+
+/// What a thread has said of its sleep. A value; a new one has said nothing.
+struct Announcement {
+    std::uint32_t word = 0; ///< Of the doorbell.
+    bool fenced = false;    ///< Every peer's look since then sees it.
 };
 
 /// The owner's end of a doorbell. Any thread of the process; each has announcements of its own.
 ///
-///     std::uint32_t announced = 0;
+///     Announcement announced;
 ///     while (!done()) {
-///         announced = sleeper.announce(Awaits::message, announced);
+///         announced = sleeper.announce(Awaits::message, announced, limit);
 ///         if (progress() == 0) { sleeper.nap(announced, limit); }
 ///     }
 class Sleeper {
@@ -66,24 +73,33 @@ class Sleeper {
 
     Doorbell& bell() const { return bell_; }
 
-    /// Says that the caller is about to sleep. Whatever is published from now on rings the bell,
-    /// of shares on boards if the boards' count of sleepers was raised before (board.hpp);
-    /// what was published before is seen by a look after this call, which the caller owes.
-    /// `previous`: what this thread's last announcement returned, 0 at first; while nobody has
-    /// answered it, it stands, and costs a load.
-    std::uint32_t announce(Awaits awaited, std::uint32_t previous);
+    /// No nap without a fence is longer: a wake-up that is lost is found at its end.
+    static constexpr std::chrono::nanoseconds kUnfencedNap = std::chrono::microseconds(250);
+
+    /// Says that the caller is about to sleep, for `limit` at most. Whatever is published from now
+    /// on rings the bell, of shares on boards if the boards' count of sleepers was raised before
+    /// (board.hpp); what was published before is seen by a look after this call, which the caller
+    /// owes. Of a nap that is to be longer than kUnfencedNap both hold without exception; before a
+    /// shorter one, what has not left its peer's processor yet may be missed.
+    /// `previous`: what this thread's last announcement returned; while nobody has answered it, it
+    /// stands, and costs a load, but for one fence when the naps become long.
+    Announcement announce(Awaits awaited, const Announcement& previous,
+                          std::chrono::nanoseconds limit);
 
     /// Sleeps until somebody rings, for `limit` at most; not at all if somebody has rung since
     /// `announced`, or announced more.
-    void nap(std::uint32_t announced, std::chrono::nanoseconds limit);
+    void nap(const Announcement& announced, std::chrono::nanoseconds limit);
 
     NapCounts counts() const;
 
   private:
+    void fence();
+
     Doorbell& bell_;
     std::atomic<std::uint64_t> rung_ = 0;
     std::atomic<std::uint64_t> timed_out_ = 0;
     std::atomic<std::uint64_t> disturbed_ = 0;
+    std::atomic<std::uint64_t> fences_ = 0;
 };
 
 /// Can this process order the memory accesses of its peers (membarrier(2), registered at the first

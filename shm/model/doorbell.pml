@@ -7,8 +7,9 @@
  *   other     sends one message to the thread
  *   thread    of the receiver's process: sleeps on the same doorbell, for its message and for room
  *
- * A nap lasts until somebody rings, except that one of each sleeper ends by itself. So a wake-up
- * that is lost leaves a sleeper for ever, which spin reports as an invalid end state.
+ * A nap without a fence is short: the clock ends it. Any other lasts until somebody rings, except
+ * that one of each sleeper ends by itself. So a wake-up that is lost leaves a sleeper for ever, which
+ * spin reports as an invalid end state.
  *
  * Memory: plain stores go through a store buffer, which the processor empties when it likes; a load
  * may so overtake an earlier store to another place. That is the one reordering that x86 has, and
@@ -18,7 +19,9 @@
  * those of all others, one after another.
  *
  * Each variant takes something away, and must fail: NO_FENCE, NO_SECOND_LOOK, NO_ROOM_RING,
- * LOOK_FIRST (a ringer looks at the doorbell before it publishes), WAKE_ONE (of several sleepers).
+ * LOOK_FIRST (a ringer looks at the doorbell before it publishes), WAKE_ONE (of several sleepers),
+ * LONG_UNFENCED (naps without a fence that the clock does not end), FENCED_ONCE (a fence counts for
+ * later announcements).
  *
  * With COUNTED, ringers look first at the number of sleepers, as those of boards do, and at a
  * doorbell only if that is not 0; COUNT_LATE, a sleeper that counts itself after its announcement,
@@ -146,12 +149,17 @@ inline count_oneself() {
     }
 }
 
-/* Sleeper::announce: the caller's last announcement is mine, mine_rung. */
+/* Sleeper::announce: the caller's last announcement is mine, mine_rung, fenced. The nap is to be a
+ * short one or not. */
 inline announce(bell, what) {
     atomic {
-        stands = mine == awaited[bell] && mine_rung == rung[bell] && (mine & what) == what;
+        stands = mine == awaited[bell] && mine_rung == rung[bell];
         mine = awaited[bell];
-        mine_rung = rung[bell]
+        mine_rung = rung[bell];
+#ifndef FENCED_ONCE
+        fenced = fenced && stands;
+#endif
+        stands = (mine & what) == what
     }
     if
     :: stands
@@ -159,9 +167,16 @@ inline announce(bell, what) {
         atomic { /* The caller's buffer is empty whenever it gets here: it has nothing to send. */
             awaited[bell] = awaited[bell] | what;
             mine = awaited[bell];
-            mine_rung = rung[bell]
+            mine_rung = rung[bell];
+#ifndef FENCED_ONCE
+            fenced = false
+#endif
         }
-        fence()
+    fi;
+    if
+    :: fenced
+    :: !fenced -> fence(); fenced = true
+    :: !fenced
     fi
 }
 
@@ -175,6 +190,9 @@ inline nap(who, bell) {
     }
     if
     :: !asleep[who]
+#ifndef LONG_UNFENCED
+    :: !fenced && asleep[who] -> asleep[who] = false
+#endif
     :: !disturbed && asleep[who] -> disturbed = true; asleep[who] = false
     fi
 }
@@ -201,7 +219,7 @@ inline wait(who, bell, what, condition) {
 #endif
     od;
     atomic {
-        mine = 0; mine_rung = 0; stands = false;
+        mine = 0; mine_rung = 0; stands = false; fenced = false;
         if
         :: counted -> counted = false; sleepers--
         :: else
@@ -211,7 +229,7 @@ inline wait(who, bell, what, condition) {
 
 proctype Sender() {
     byte seen, seen_rung, mine, mine_rung, sent, count;
-    bool won, stands, disturbed, counted;
+    bool won, stands, fenced, disturbed, counted;
     do
     :: sent < MESSAGES ->
         wait(SENDER, BELL_S, BOTH, (sent - visible[RECEIVER] < SLOTS));
@@ -224,7 +242,7 @@ proctype Sender() {
 
 proctype Receiver() {
     byte seen, seen_rung, mine, mine_rung, received, count;
-    bool won, stands, disturbed, counted;
+    bool won, stands, fenced, disturbed, counted;
     do
     :: received < MESSAGES ->
         wait(RECEIVER, BELL_R, MESSAGE, (visible[SENDER] > received));
@@ -248,7 +266,7 @@ proctype Other() {
 
 proctype Thread() {
     byte mine, mine_rung;
-    bool stands, disturbed, counted;
+    bool stands, fenced, disturbed, counted;
     wait(THREAD, BELL_R, BOTH, (visible[OTHER] > 0));
     finished++
 }

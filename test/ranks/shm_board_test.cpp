@@ -364,10 +364,10 @@ class Sleepy {
         shm::Sleeper& sleeper = *heap_->sleeper().value();
         bool seen = condition();
         transport_->sleeping(seen ? 0 : 1);
-        announced_ = 0; // What stands from before did not follow this.
+        announced_ = {}; // What stands from before did not follow this.
         while (!seen) {
             announced_ = sleeper.announce(
-                transport_->stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
+                transport_->stuck() ? shm::Awaits::both : shm::Awaits::message, announced_, 10s);
             seen = condition();
             if (!seen) {
                 sleeper.nap(announced_, 10s);
@@ -384,7 +384,7 @@ class Sleepy {
     std::unique_ptr<shm::Heap> heap_;
     std::unique_ptr<ShmTransport> transport_;
     bool connected_ = false;
-    std::uint32_t announced_ = 0;
+    shm::Announcement announced_;
 };
 
 } // namespace

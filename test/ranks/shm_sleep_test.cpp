@@ -73,8 +73,8 @@ class SleepingRank {
     void await(std::span<Message> messages) {
         while (!done(messages)) {
             const bool stuck = transports_[0]->stuck() || transports_[1]->stuck();
-            announced_ =
-                sleeper_->announce(stuck ? shm::Awaits::both : shm::Awaits::message, announced_);
+            announced_ = sleeper_->announce(stuck ? shm::Awaits::both : shm::Awaits::message,
+                                            announced_, kForEver);
             if (transports_[0]->progress() + transports_[1]->progress() == 0) {
                 sleeper_->nap(announced_, kForEver);
             }
@@ -102,7 +102,7 @@ class SleepingRank {
     std::unique_ptr<shm::Heap> heap_;
     std::array<std::unique_ptr<ShmTransport>, 2> transports_;
     shm::Sleeper* sleeper_ = nullptr;
-    std::uint32_t announced_ = 0;
+    shm::Announcement announced_;
     std::mt19937_64 random_;
 };
 

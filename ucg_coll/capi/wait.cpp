@@ -112,8 +112,9 @@ class Wait {
                 context_.sleeps();
             }
             sleeper = context_.sleeper();
-            announced_ = sleeper->announce(
-                context_.stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
+            announced_ =
+                sleeper->announce(context_.stuck() ? shm::Awaits::both : shm::Awaits::message,
+                                  announced_, waiter_.nap());
         }
         switch (look()) {
         case Found::end: return;
@@ -157,7 +158,7 @@ class Wait {
     std::chrono::nanoseconds stamp_{}; ///< The end of the last yield, if that was the last poll.
     unsigned idle_polls_ = 0;
     bool yielded_ = false;
-    std::uint32_t announced_ = 0;
+    shm::Announcement announced_;
     bool sleeps_ = false;
 };
 

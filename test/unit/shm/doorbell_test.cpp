@@ -24,7 +24,7 @@ TEST_CASE("shm/doorbell: a ring after the announcement ends the nap that follows
     Doorbell bell = {};
     Sleeper sleeper(bell);
     const Awaits awaited = GENERATE(Awaits::message, Awaits::both);
-    const std::uint32_t announced = sleeper.announce(awaited, 0);
+    const Announcement announced = sleeper.announce(awaited, {}, kForEver);
     bell.ring(Awaits::message);
     sleeper.nap(announced, kForEver);
     CHECK(sleeper.counts().rung == 1);
@@ -34,9 +34,9 @@ TEST_CASE("shm/doorbell: a ring after the announcement ends the nap that follows
 TEST_CASE("shm/doorbell: room does not wake who awaits messages", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    const std::uint32_t announced = sleeper.announce(Awaits::message, 0);
+    const Announcement announced = sleeper.announce(Awaits::message, {}, 1ns);
     bell.ring(Awaits::room);
-    CHECK(bell.word.load() == announced);
+    CHECK(bell.word.load() == announced.word);
     sleeper.nap(announced, 1ns);
     CHECK(sleeper.counts().timed_out == 1);
 }
@@ -44,22 +44,53 @@ TEST_CASE("shm/doorbell: room does not wake who awaits messages", "[shm]") {
 TEST_CASE("shm/doorbell: an announcement stands until it is answered", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    const std::uint32_t first = sleeper.announce(Awaits::message, 0);
+    const Announcement first = sleeper.announce(Awaits::message, {}, kForEver);
     sleeper.nap(first, 1ns);
-    CHECK(sleeper.announce(Awaits::message, first) == first);
-    const std::uint32_t more = sleeper.announce(Awaits::both, first);
-    CHECK(more != first);
-    CHECK(sleeper.announce(Awaits::message, more) == more);
+    CHECK(sleeper.announce(Awaits::message, first, kForEver).word == first.word);
+    const Announcement more = sleeper.announce(Awaits::both, first, kForEver);
+    CHECK(more.word != first.word);
+    CHECK(sleeper.announce(Awaits::message, more, kForEver).word == more.word);
     bell.ring(Awaits::room);
-    const std::uint32_t second = sleeper.announce(Awaits::message, more);
-    CHECK(second != first);
-    CHECK(second != more);
+    const Announcement second = sleeper.announce(Awaits::message, more, kForEver);
+    CHECK(second.word != first.word);
+    CHECK(second.word != more.word);
+}
+
+TEST_CASE("shm/doorbell: only long naps are fenced, and once while they stand", "[shm]") {
+    Doorbell bell = {};
+    Sleeper sleeper(bell);
+    if (!fences_peers()) {
+        WARN("needs membarrier(2)");
+        return;
+    }
+    Announcement announced;
+    for (int nap = 0; nap < 5; ++nap) {
+        announced = sleeper.announce(Awaits::message, announced, Sleeper::kUnfencedNap);
+        sleeper.nap(announced, 1ns);
+    }
+    CHECK(sleeper.counts().fences == 0);
+    for (int nap = 0; nap < 5; ++nap) {
+        announced = sleeper.announce(Awaits::message, announced, kForEver);
+        sleeper.nap(announced, 1ns);
+    }
+    CHECK(sleeper.counts().fences == 1);
+    bell.ring(Awaits::message);
+    announced = sleeper.announce(Awaits::message, announced, kForEver);
+    CHECK(sleeper.counts().fences == 2);
+}
+
+TEST_CASE("shm/doorbell: a nap without a fence is short", "[shm]") {
+    Doorbell bell = {};
+    Sleeper sleeper(bell);
+    const Announcement announced = sleeper.announce(Awaits::message, {}, 1ns);
+    sleeper.nap(announced, kForEver); // Nobody rings.
+    CHECK(sleeper.counts().timed_out == 1);
 }
 
 TEST_CASE("shm/doorbell: of several rings the first takes the announcement down", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    static_cast<void>(sleeper.announce(Awaits::message, 0));
+    static_cast<void>(sleeper.announce(Awaits::message, {}, kForEver));
     bell.ring(Awaits::message);
     const std::uint32_t answered = bell.word.load();
     bell.ring(Awaits::message);
@@ -73,9 +104,9 @@ TEST_CASE("shm/doorbell: one ring wakes all threads that sleep", "[shm]") {
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
         threads.emplace_back([&, awaited = i == 0 ? Awaits::both : Awaits::message] {
-            std::uint32_t announced = 0;
+            Announcement announced;
             while (told.load(std::memory_order_acquire) == 0) {
-                announced = sleeper.announce(awaited, announced);
+                announced = sleeper.announce(awaited, announced, kForEver);
                 if (told.load(std::memory_order_acquire) == 0) {
                     sleeper.nap(announced, kForEver);
                 }

@@ -30,6 +30,8 @@ DOORBELL = [
     (PAIR + ["-DNO_SECOND_LOOK"], False, False),
     (PAIR + ["-DNO_ROOM_RING"], False, False),
     (PAIR + ["-DLOOK_FIRST"], False, False),
+    (PAIR + ["-DLONG_UNFENCED"], False, False),
+    (PAIR + ["-DFENCED_ONCE"], False, False),
     (PAIR + ["-DCOUNTED"], True, True),
     (THREADS + ["-DCOUNTED"], True, False),
     (PAIR + ["-DCOUNTED", "-DCOUNT_LATE"], False, False),
