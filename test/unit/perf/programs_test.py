@@ -147,7 +147,7 @@ class Tables(unittest.TestCase):
     def add(self, case, stock, ours):
         for name, seconds in (("stock", stock), ("ucg", ours)):
             for turn, value in enumerate(seconds):
-                self.samples.add(name, case, turn, measure.Sample(value * 1e6))
+                self.samples.add(name, case, turn, programs.Run(value * 1e6, processor_us=7))
 
     def text(self):
         with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -159,14 +159,15 @@ class Tables(unittest.TestCase):
         self.add(Case("melt", 2, 1), [1, 2, 4], [1, 2, 4])
         self.add(Case("qe", 2, 2), [1, 2, 4], [2, 4, 8])
         lines = self.text().splitlines()
-        self.assertEqual(lines[1].split(), ["qe", "2", "2", "2.000", "4.000", "2.000", "+-0.0%"])
+        self.assertEqual(lines[1].split(), ["qe", "2", "2", "2.000", "4.000", "1.000", "2.000",
+                                            "+-0.0%"])
         self.assertEqual(lines[2].split()[0], "melt")
         self.assertIn("over 2 cases: 1.414, worst 2.000 (qe, 2 ranks, 2 threads)", lines[3])
 
     def test_start_up_is_a_difference(self):
         self.add(Case("start_up", 4, 1), [0.1, 0.2, 0.3], [0.105, 0.205, 0.315])
         lines = self.text().splitlines()
-        self.assertEqual(lines[1].split(), ["4", "200.0", "205.0", "5.0", "+-5.0"])
+        self.assertEqual(lines[1].split(), ["4", "200.0", "205.0", "0.0", "5.0", "+-5.0"])
 
 
 class Jobs(unittest.TestCase):
@@ -201,6 +202,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(status, 0, text)
         with open(path, encoding="utf-8") as stream:
             figures = json.load(stream)
+        self.assertTrue(all(run["processor_seconds"] >= 0 for run in figures["runs"]))
         self.assertEqual([run["side"] for run in figures["runs"]], ["stock"] * 3 + ["ucg"] * 3)
         self.assertEqual(figures["calls_of_rank_0"]["start_up, 2 ranks, 1 thread"],
                          {"barrier": {"served": 1, "passed_on": 0}})
