@@ -108,7 +108,6 @@ class Waiter {
             oversubscribed_ ||
             (neighbours_ != nullptr && neighbours_->present() && !neighbours_->computing());
         polls_ = yields_at_once ? pause_polls_ : 0;
-        lost_slice_ = false;
         ticking_ = false;
         waited_ = Nanoseconds::zero();
     }
@@ -129,7 +128,6 @@ class Waiter {
 
     /// The yield of the latest idle() took so long, as the caller's clock has it.
     void gave_way(Nanoseconds took) {
-        lost_slice_ = took >= Neighbours::kSlice;
         if (neighbours_ != nullptr) {
             neighbours_->gave_way(took);
         }
@@ -141,7 +139,7 @@ class Waiter {
             ticking_ = true;
             began_ = now;
         } else if (neighbours_ != nullptr && polls_ < pause_polls_) {
-            neighbours_->lost(now - began_ - waited_);
+            neighbours_->polled(now - began_ - waited_);
         }
         waited_ = now - began_;
     }
@@ -170,16 +168,14 @@ class Waiter {
   private:
     bool may_sleep() const {
         return sleeps_alone_ || oversubscribed_ ||
-               (neighbours_ != nullptr && (neighbours_->present() || neighbours_->computing()));
+               (neighbours_ != nullptr && neighbours_->present());
     }
     bool misses_its_processor() const {
-        return sleep_after_ != kNever && neighbours_ != nullptr &&
-               (lost_slice_ || (!oversubscribed_ && neighbours_->computing()));
+        return sleep_after_ != kNever && neighbours_ != nullptr && neighbours_->computing();
     }
 
     bool oversubscribed_;
     bool sleeps_alone_; ///< Also with a CPU for itself.
-    bool lost_slice_ = false;
     bool ticking_ = false;
     std::uint32_t pause_polls_;
     std::uint32_t polls_ = 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kPollsPerHostProgress = 4;
 /// Other groups are looked after, and the clock is read, once per this many idle polls ...
 constexpr unsigned kPollsPerTick = 128;
-constexpr unsigned kYieldsPerTick = 4; ///< ... or so many that gave the processor away.
+constexpr unsigned kYieldsPerTick = 16; ///< ... or so many that gave the processor away.
 
 class Wait {
   public:
@@ -105,6 +105,7 @@ class Wait {
     /// that it leaves out some of its transports, the short lane's interfaces would have to be
     /// armed one by one, and the host's progress has no descriptor at all.
     void sleep() {
+        feel();
         std::shared_ptr<shm::Sleeper> sleeper;
         {
             ContextLock lock = context_.lock();
@@ -128,7 +129,7 @@ class Wait {
         }
         sleeper->nap(announced_, waiter_.nap());
         waiter_.slept();
-        feel();
+        waiter_.tick(now());
     }
 
     /// What this rank holds up elsewhere: collectives of other groups. A peer may have to wait for
@@ -138,8 +139,12 @@ class Wait {
         return context_.progress();
     }
 
-    /// Gives way once, so that a sleeper notices that nobody is there any more.
+    /// Gives way once, so that who sleeps since it has neighbours notices when they are gone; not to
+    /// one that computes, who would keep the processor beyond the nap.
     void feel() {
+        if (context_.neighbours().computing()) {
+            return;
+        }
         const auto before = now();
         ::sched_yield();
         const auto after = now();

@@ -65,7 +65,9 @@ TEST_CASE("shm/wait: without ticks, or where it is told never to, it does not sl
     CHECK(untold.rung() == Waiter::Rung::yield);
 
     Neighbours neighbours(true);
-    neighbours.lost(1s);
+    for (int i = 0; i < 8; ++i) {
+        neighbours.gave_way(1s);
+    }
     Waiter never({2, 1, Waiter::kNever, false, &neighbours});
     never.tick(0ns);
     never.tick(24h);
@@ -84,7 +86,7 @@ TEST_CASE("shm/wait: ranks with a processor each sleep only where others want it
     waiter.tick(1h);
     waiter.tick(2h);
     CHECK(waiter.rung() != Waiter::Rung::sleep);
-    for (int i = 0; i < Neighbours::kPresent / Neighbours::kWeight; ++i) {
+    for (int i = 0; i < Neighbours::kBelieved / Neighbours::kWeight; ++i) {
         waiter.gave_way(Neighbours::kSwitched);
     }
     CHECK(waiter.rung() == Waiter::Rung::sleep);
@@ -93,35 +95,41 @@ TEST_CASE("shm/wait: ranks with a processor each sleep only where others want it
           Waiter::Rung::yield); // They wait as well: the processor comes back soon.
 }
 
-TEST_CASE("shm/wait: who loses a slice sleeps instead of yielding, after it has spun", "[shm]") {
+TEST_CASE("shm/wait: who loses slices sleeps instead of yielding, after it has spun", "[shm]") {
     Neighbours neighbours;
     Waiter waiter({2, 2, std::nullopt, false, &neighbours});
-    for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
-        waiter.idle();
-    }
+    const auto climb = [&] {
+        waiter.reset();
+        CHECK(waiter.rung() == Waiter::Rung::spin);
+        for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
+            waiter.idle();
+        }
+        return waiter.rung();
+    };
+    CHECK(climb() == Waiter::Rung::yield);
+    waiter.gave_way(Neighbours::kSlice);
     CHECK(waiter.rung() == Waiter::Rung::yield);
     waiter.gave_way(Neighbours::kSlice);
+    waiter.gave_way(Neighbours::kSlice);
     CHECK(waiter.rung() == Waiter::Rung::sleep);
+    CHECK(climb() == Waiter::Rung::sleep);
+    waiter.slept();
     waiter.reset();
-    CHECK(waiter.rung() == Waiter::Rung::spin);
-    for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
-        waiter.idle();
-    }
-    CHECK(waiter.rung() == Waiter::Rung::sleep);
-    for (int i = 0; i < Neighbours::kRememberedSleeps; ++i) {
-        waiter.slept();
-    }
     CHECK(waiter.rung() == Waiter::Rung::yield); // To see whether it is still there.
 }
 
 TEST_CASE("shm/wait: a slice that passes between two polls is felt", "[shm]") {
     Neighbours neighbours;
     Waiter waiter({2, 2, std::nullopt, false, &neighbours});
-    waiter.tick(1s);
-    waiter.tick(1s + 5us);
+    auto now = 1s + 0ns;
+    waiter.tick(now);
+    waiter.tick(now += 5us);
+    for (int i = 0; i < Neighbours::kBelieved / Neighbours::kWeight; ++i) {
+        CHECK(!neighbours.present());
+        waiter.tick(now += Neighbours::kSlice);
+    }
+    CHECK(neighbours.present());
     CHECK(!neighbours.computing());
-    waiter.tick(1s + 5us + Neighbours::kSlice);
-    CHECK(neighbours.computing());
 }
 
 TEST_CASE("shm/neighbours: one that is gone is forgotten, a timer's interrupt is none", "[shm]") {
@@ -138,8 +146,15 @@ TEST_CASE("shm/neighbours: one that is gone is forgotten, a timer's interrupt is
     CHECK(!neighbours.present());
     CHECK(!neighbours.computing());
 
-    Neighbours expected(true);
-    CHECK(expected.present());
+    CHECK(Neighbours(true).present());
+}
+
+TEST_CASE("shm/neighbours: a slice among many quick turns is not one that computes", "[shm]") {
+    Neighbours neighbours;
+    for (int i = 0; i < 100; ++i) {
+        neighbours.gave_way(i % 10 == 0 ? Neighbours::kSlice : Neighbours::kSwitched);
+        CHECK(!neighbours.computing());
+    }
 }
 
 TEST_CASE("shm/wait: naps grow with the time waited, up to the ranks' share of a CPU", "[shm]") {
