@@ -110,6 +110,21 @@ def no_locked_memory(bench):
         resource.setrlimit(resource.RLIMIT_MEMLOCK, before)
 
 
+def small_control_group(bench):
+    """What all ranks of a host wish for at one moment would be more than the group has: then none
+    may take it, lest the kernel kill some."""
+    ranks, environment = 8, {"UCG_STAGING": "24M"}
+    with sandbox.memory_group(256 << 20) as enter:
+        if enter is None:
+            print("skipped: a small control group (this system allows none)")
+            return
+        mpirun = ["mpirun", "--oversubscribe", "-n", str(ranks), "-x", "UCG_STAGING"]
+        job = bench.launcher.execute(enter + mpirun + [bench.program, "check"],
+                                     environment=environment)
+        bench.expect_right("256 MiB for 8 ranks", job, "check")
+        bench.expect_lines("256 MiB for 8 ranks", job, FALLBACK, 0)
+
+
 def small_shm_mount(bench):
     """The heap does not live in /dev/shm, so nobody is to be warned."""
     with sandbox.small_shm("64m"):
@@ -135,4 +150,4 @@ def full_shm_mount(bench):
 
 sandbox.run([tiny_on_all_ranks, tiny_on_one_rank, tiny_and_nothing_else, small_files,
              small_files_everywhere, limited_address_space, few_descriptors, no_descriptors,
-             no_locked_memory, small_shm_mount, full_shm_mount])
+             no_locked_memory, small_control_group, small_shm_mount, full_shm_mount])

@@ -45,6 +45,39 @@ def small_shm(size):
         subprocess.run(["umount", "/dev/shm"], check=True, timeout=20)
 
 
+def make_memory_group(limit):
+    """A control group below our own with so many bytes of memory; None where that is not ours to
+    make, or the memory controller is not there."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        mount = "/sys/fs/cgroup/memory" if controllers else "/sys/fs/cgroup"
+        group = pathlib.Path(f"{mount}{path}/ucg-test-{os.getpid()}-{time.monotonic_ns()}")
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            try:
+                file = group / ("memory.limit_in_bytes" if controllers else "memory.max")
+                file.write_text(str(limit), encoding="ascii")
+                return group
+            except OSError:
+                group.rmdir()
+    return None
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """A command that runs others in a control group with so many bytes of memory; None where the
+    system allows no such group."""
+    group = make_memory_group(limit)
+    try:
+        yield group and ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', str(group)]
+    finally:
+        if group:
+            end_all()
+            group.rmdir()
+
+
 def enter():
     """Goes on in the sandbox; skips the test where the kernel or the container allows none."""
     if ENTERED not in os.environ:
