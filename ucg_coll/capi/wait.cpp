@@ -139,8 +139,8 @@ class Wait {
         return context_.progress();
     }
 
-    /// Gives way once, so that who sleeps since it has neighbours notices when they are gone; not to
-    /// one that computes, who would keep the processor beyond the nap.
+    /// Gives way once, so that who sleeps since it has neighbours notices when they are gone; not
+    /// to one that computes, who would keep the processor beyond the nap.
     void feel() {
         if (context_.neighbours().computing()) {
             return;
