@@ -42,4 +42,9 @@ std::uint64_t identity(const HostFacts& facts) {
     return digest == 0 ? 1 : digest;
 }
 
+std::uint64_t machine_identity(const HostFacts& facts) {
+    const std::uint64_t digest = Hash().bytes(facts.boot).digest();
+    return digest == 0 ? 1 : digest;
+}
+
 } // namespace ucg::shm

@@ -25,4 +25,8 @@ Result<HostFacts> read_host_facts();
 /// Equal exactly for processes with equal facts, up to a collision of 64 bits. Never 0.
 std::uint64_t identity(const HostFacts& facts);
 
+/// The same for processes under one kernel, on hosts that may be several: they share its
+/// processors.
+std::uint64_t machine_identity(const HostFacts& facts);
+
 } // namespace ucg::shm

@@ -127,14 +127,6 @@ Result<transport::ucx::UcxWorker*> Context::ucx() {
     return ucx_.get();
 }
 
-Result<std::uint64_t> Context::host_identity() {
-    const Result<shm::HostFacts> facts = shm::read_host_facts();
-    if (!facts.ok()) {
-        return facts.status();
-    }
-    return shm::identity(*facts);
-}
-
 const topo::Place& Context::place() {
     if (!place_.has_value()) {
         const Result<topo::Machine> machine = topo::discover_machine();

@@ -91,8 +91,6 @@ class Context {
     /// UCX, started at first use: a program whose ranks are all on one host never pays for it.
     Result<transport::ucx::UcxWorker*> ucx();
 
-    /// Which processes share memory with this one: equal values, never 0.
-    static Result<std::uint64_t> host_identity();
     /// Where this process runs, host unset. Looked up once: processes do not move between cores
     /// that they are bound to.
     const topo::Place& place();

@@ -44,7 +44,8 @@ struct CpuMask {
 struct Hello {
     std::uint32_t api_version = 0;
     std::uint32_t next_group_id = 0;
-    std::uint64_t host = 0; ///< 0: not known.
+    std::uint64_t host = 0;    ///< 0: not known.
+    std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
     std::uint64_t plan_hash = 0;
     std::uint64_t profile_hash = 0;
     std::uint32_t profile_named = 0;
@@ -123,8 +124,11 @@ class Former {
         Hello mine;
         mine.api_version = UCG_API_VERSION;
         mine.next_group_id = context_.next_group_id();
-        const Result<std::uint64_t> host = Context::host_identity();
-        mine.host = host.ok() ? *host : 0;
+        const Result<shm::HostFacts> host = shm::read_host_facts();
+        if (host.ok()) {
+            mine.host = shm::identity(*host);
+            mine.machine = shm::machine_identity(*host);
+        }
         mine.plan_hash = context_.config().plan_hash();
         mine.profile_hash = context_.profile().hash;
         mine.profile_named = context_.profile().named ? 1 : 0;
@@ -235,18 +239,44 @@ class Former {
             places.push_back(place);
         }
         formation_.placement = topo::Placement(std::move(places));
-        formation_.load =
-            std::max(context_.host_load(), group_load(all, formation_.placement.place(rank_).host));
-        for (std::uint32_t host = 0; host < formation_.placement.host_count(); ++host) {
-            const CpuLoad load = group_load(all, host);
-            formation_.ranks_per_cpu =
-                std::max(formation_.ranks_per_cpu, static_cast<double>(load.ranks) / load.cpus);
-        }
+        weigh_machines(all);
     }
 
-    /// The group's ranks on a host, and the CPUs that they may use together.
-    CpuLoad group_load(const std::vector<Hello>& all, std::uint32_t host) const {
-        const std::span<const Rank> ranks = formation_.placement.ranks_on(host);
+    /// Ranks of several hosts under one kernel (containers, pods, virtual hosts) share its
+    /// processors, whatever each host shows of them.
+    struct MachineLoad {
+        unsigned ranks = 0;
+        unsigned granted_cpus = 0; ///< By the hosts, one by one.
+        CpuMask cpus;
+
+        CpuLoad load() const { return {ranks, std::min(granted_cpus, cpus.count())}; }
+    };
+
+    void weigh_machines(const std::vector<Hello>& all) {
+        std::map<std::uint64_t, MachineLoad> machines;
+        for (std::uint32_t host = 0; host < formation_.placement.host_count(); ++host) {
+            const std::span<const Rank> ranks = formation_.placement.ranks_on(host);
+            add_host(machines[machine_of(all, host)], all, ranks);
+        }
+        for (const auto& [machine, load] : machines) {
+            const CpuLoad of_machine = load.load();
+            formation_.ranks_per_cpu = std::max(
+                formation_.ranks_per_cpu, static_cast<double>(of_machine.ranks) / of_machine.cpus);
+        }
+        const std::uint32_t own = formation_.placement.place(rank_).host;
+        formation_.load = std::max(context_.host_load(), machines[machine_of(all, own)].load());
+    }
+
+    /// Of a host that does not know its machine, a number that is no machine's.
+    std::uint64_t machine_of(const std::vector<Hello>& all, std::uint32_t host) const {
+        const Rank first = formation_.placement.ranks_on(host).front();
+        const std::uint64_t machine = all[static_cast<std::size_t>(first)].machine;
+        return machine != 0 ? machine : ~std::uint64_t{host};
+    }
+
+    /// Adds the ranks on a host, and the CPUs that they may use together.
+    static void add_host(MachineLoad& machine, const std::vector<Hello>& all,
+                         std::span<const Rank> ranks) {
         CpuMask cpus;
         unsigned quota = ~0U;
         for (const Rank rank : ranks) {
@@ -256,7 +286,9 @@ class Former {
                 quota = std::min(quota, hello.cpu_quota);
             }
         }
-        return {static_cast<unsigned>(ranks.size()), std::max(1U, std::min(cpus.count(), quota))};
+        machine.ranks += static_cast<unsigned>(ranks.size());
+        machine.granted_cpus += std::max(1U, std::min(cpus.count(), quota));
+        machine.cpus.add(cpus);
     }
 
     std::span<const Rank> neighbours() const {

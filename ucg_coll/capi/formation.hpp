@@ -22,7 +22,7 @@ struct Formation {
     topo::Placement placement;
     bool builtin_costs = false;      ///< Ranks found profiles that differ: none of them counts.
     CpuLoad load;                    ///< Of this host.
-    double ranks_per_cpu = 1;        ///< Of the group, on the fullest host.
+    double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.
     std::uint64_t board_bytes = 0;   ///< The longest share on a board; on one host.
     std::uint64_t staging_bytes = 0; ///< That each rank has for its peers to read; on one host.
     bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
