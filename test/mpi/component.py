@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the Open MPI component as its users meet it: parameters, counters, refusals, leftovers.
 
-usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM OTHER-SERIES-LIBRARY
+usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM OTHER-SERIES-LIBRARY OTHER-VERSION-LIBRARY
 """
 
 import os
@@ -68,6 +68,39 @@ def check_other_series(checks, launcher, program, library):
                   f"another series was not refused:\n{job.output}")
 
 
+UNLIKE = "a communicator of . processes uses Open MPI's other collectives: its rank"
+
+
+def check_unlike(checks, launcher, what, command, told=1):
+    """The job works, and is told that UCG leaves a communicator to others."""
+    job = launcher.execute(["mpirun", "--oversubscribe"] + command)
+    checks.expect(job.status == 0 and " ok" in job.output,
+                  f"{what}: status {job.status}\n{job.output[-3000:]}")
+    count = len(re.findall(UNLIKE, job.output))
+    checks.expect(count == told, f"{what}: the user was told {count} times:\n{job.output[-3000:]}")
+
+
+def check_unlike_ranks(checks, launcher, program):
+    """One job, whose last rank would choose other collectives than the first two."""
+    for variable in ["coll=^ucg", "coll_ucg_priority=-1", "coll_ucg_priority=20",
+                     "coll_ucg_enable_allreduce=0", "coll_tuned_priority=99"]:
+        check_unlike(checks, launcher, f"a rank with {variable}",
+                     ["-n", "2", program, "use",
+                      ":", "-n", "1", "env", f"OMPI_MCA_{variable}", program, "use"])
+
+
+def check_unlike_jobs(checks, launcher, program, other_version):
+    """Two jobs that share communicators, of which one has no UCG, or another one."""
+    without = "OMPI_MCA_coll=^ucg"
+    spawn = ["-n", "2", program, "spawn"]
+    check_unlike(checks, launcher, "children like their parents", spawn, told=0)
+    check_unlike(checks, launcher, "children without", spawn + [without])
+    check_unlike(checks, launcher, "parents without",
+                 ["-n", "2", "env", without] + spawn[2:] + ["-u", "OMPI_MCA_coll"])
+    check_unlike(checks, launcher, "children with another version",
+                 spawn + [f"LD_PRELOAD={other_version}"], told=2)  # Neither knows the other.
+
+
 def check_part(checks, launcher, program, part, ranks):
     job = launcher.run(ranks, [program, part], timeout=240)
     if "needs more threads" in job.output:
@@ -76,27 +109,29 @@ def check_part(checks, launcher, program, part, ranks):
                   f"{part} on {ranks} ranks: status {job.status}\n{job.output[-3000:]}")
 
 
-def check_all(checks, launcher, program, library):
+def check_all(checks, launcher, program, library, other_version):
     check_parameters(checks, launcher)
     check_counters(checks, launcher, program)
     check_switches(checks, launcher, program)
     check_other_host(checks, launcher, program)
     check_fallback(checks, launcher, program)
     check_other_series(checks, launcher, program, library)
+    check_unlike_ranks(checks, launcher, program)
+    check_unlike_jobs(checks, launcher, program, other_version)
     for part, ranks in [("use", 1), ("leak", 4), ("churn", 3), ("crowd", 4), ("serialized", 2),
-                        ("multiple", 2), ("multiple", 3), ("spawn", 2)]:
+                        ("multiple", 2), ("multiple", 3), ("levels", 3)]:
         check_part(checks, launcher, program, part, ranks)
         print(f"{part} on {ranks} ranks: done", flush=True)
 
 
 def main():
-    folder, program, library = sys.argv[1:]
+    folder, program, library, other_version = sys.argv[1:]
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     marker = f"UCG_TEST_MARKER={uuid.uuid4()}"
     launcher.environment.update([marker.split("=")])
     before = mpirun.shared_memory()
-    check_all(checks, launcher, program, library)
+    check_all(checks, launcher, program, library, other_version)
     left = {name for name in mpirun.shared_memory() - before if "ucg" in name}
     checks.expect(not left, f"left in /dev/shm: {sorted(left)}")
     running = mpirun.processes(marker) - {os.getpid()}

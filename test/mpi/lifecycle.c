@@ -163,19 +163,30 @@ static void use_both_sides(MPI_Comm inter, int is_child) {
     int sum = 0;
     int remote;
     MPI_Comm merged;
+    MPI_Comm copy;
     MPI_Comm_remote_size(inter, &remote);
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, inter);
     require(sum == remote * (is_child ? 100 : 1), "allreduce between two sides");
     MPI_Barrier(inter);
     MPI_Intercomm_merge(inter, is_child, &merged);
     use(merged, 5);
+    MPI_Comm_dup(merged, &copy);
+    use(copy, 6);
+    MPI_Comm_free(&copy);
     MPI_Comm_free(&merged);
 }
 
-static void spawn(char* program) {
-    char* arguments[] = {"child", NULL};
+/** `variables` go to env(1), for the children alone: they may be set up in another way. */
+static void spawn(char* program, char** variables) {
+    char* arguments[16] = {NULL};
+    int count = 0;
+    for (; NULL != variables[count] && count < 13; count++) {
+        arguments[count] = variables[count];
+    }
+    arguments[count] = program;
+    arguments[count + 1] = "child";
     MPI_Comm children;
-    MPI_Comm_spawn(program, arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+    MPI_Comm_spawn("/usr/bin/env", arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                    MPI_ERRCODES_IGNORE);
     use(MPI_COMM_WORLD, 1);
     use_both_sides(children, 0);
@@ -193,13 +204,17 @@ static void child(void) {
 /* ------------------------------------------------------------------ parts */
 
 static int level_of(const char* part) {
+    const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (0 == strcmp(part, "levels")) {
+        return NULL != rank && '0' == *rank ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    }
     if (0 == strcmp(part, "multiple")) {
         return MPI_THREAD_MULTIPLE;
     }
     return 0 == strcmp(part, "serialized") ? MPI_THREAD_SERIALIZED : MPI_THREAD_SINGLE;
 }
 
-static int run(const char* part, char* program) {
+static int run(const char* part, char** argv) {
     if (0 == strcmp(part, "churn")) {
         churn();
     } else if (0 == strcmp(part, "crowd")) {
@@ -211,10 +226,10 @@ static int run(const char* part, char* program) {
     } else if (0 == strcmp(part, "serialized")) {
         serialized();
     } else if (0 == strcmp(part, "spawn")) {
-        spawn(program);
+        spawn(argv[0], argv + 2);
     } else if (0 == strcmp(part, "child")) {
         child();
-    } else if (0 == strcmp(part, "use")) {
+    } else if (0 == strcmp(part, "use") || 0 == strcmp(part, "levels")) {
         use(MPI_COMM_WORLD, 3);
     } else {
         return 0;
@@ -233,7 +248,7 @@ int main(int argc, char** argv) {
         MPI_Finalize();
         return 77;
     }
-    require(run(part, argv[0]), "no such part");
+    require(run(part, argv), "no such part");
     if (0 == rank && 0 != strcmp(part, "child")) {
         printf("%s ok\n", part);
     }

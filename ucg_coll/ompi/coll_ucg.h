@@ -97,6 +97,21 @@ OMPI_MODULE_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;
  */
 ucg_status_t coll_ucg_context(ucg_context_h* context_p);
 
+/* ------------------------------------------------------------------ peers */
+
+/** Publishes what other processes must know of this one. While the component is opened: later is
+ *  too late, for Open MPI then tells all processes what each has published. */
+void coll_ucg_open_peers(void);
+void coll_ucg_close_peers(void);
+
+/**
+ * Do all processes of the communicator have this component, and choose it where this one does? The
+ * same on all of them. Where it is not, one of them says so. `threads`: do some of them have
+ * several threads that call MPI? Asks PMIx about processes that it does not know; that may take two
+ * seconds for one that has not published anything, once. Thread-safe.
+ */
+bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads);
+
 /** Prints to the component's stream when coll_ucg_verbose is at least `level`. */
 #define COLL_UCG_VERBOSE(level, ...)                                                               \
     do {                                                                                           \
@@ -145,7 +160,8 @@ typedef struct {
     opal_list_item_t waiting; /**< In the component's `waiting` while it asks for its turn. */
 
     coll_ucg_state_t state;
-    bool polled; /**< Counted in polled_groups. */
+    bool polled;      /**< Counted in polled_groups. */
+    bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;
     coll_ucg_previous_t previous;

@@ -287,6 +287,7 @@ static int component_open(void) {
     component->polled_groups = 0;
     component->told = false;
     memset(&component->counters, 0, sizeof component->counters);
+    coll_ucg_open_peers();
     return OMPI_SUCCESS;
 }
 
@@ -323,6 +324,7 @@ static int component_close(void) {
         ucg_context_destroy(component->context);
         component->context = NULL;
     }
+    coll_ucg_close_peers();
     OBJ_DESTRUCT(&component->modules);
     OBJ_DESTRUCT(&component->waiting);
     OBJ_DESTRUCT(&component->lock);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "coll_ucg.h"
-#include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
@@ -78,6 +77,7 @@ static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* com
 static void module_construct(mca_coll_ucg_module_t* module) {
     module->state = COLL_UCG_FRESH;
     module->polled = false;
+    module->takes_turns = false;
     module->comm = NULL;
     module->group = NULL;
     memset(&module->previous, 0, sizeof module->previous);
@@ -107,27 +107,23 @@ static void module_destruct(mca_coll_ucg_module_t* module) {
 OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_construct,
                    module_destruct);
 
-/** Reads only facts that are equal on all ranks. */
-static bool takes(const ompi_communicator_t* comm) {
-#if OPAL_CUDA_SUPPORT
-    /* Buffers may lie on a device, which no rank can know of the others. */
-    if (opal_cuda_support) {
-        return false;
-    }
-#endif
+/** Decides by what all ranks know alike. */
+static bool takes(ompi_communicator_t* comm, bool* threads) {
     return mca_coll_ucg_component.priority >= 0 && OMPI_COMM_IS_INTRA(comm) &&
-           comm->c_local_group->grp_proc_count > 1;
+           comm->c_local_group->grp_proc_count > 1 && coll_ucg_all_alike(comm, threads);
 }
 
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority) {
+    bool threads = false;
     *priority = mca_coll_ucg_component.priority;
-    if (!takes(comm)) {
+    if (!takes(comm, &threads)) {
         return NULL;
     }
     mca_coll_ucg_module_t* module = OBJ_NEW(mca_coll_ucg_module_t);
     if (NULL == module) {
         return NULL;
     }
+    module->takes_turns = threads;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
 #define OFFER(name)                                                                                \

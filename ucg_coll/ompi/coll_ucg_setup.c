@@ -49,12 +49,12 @@ static ucg_status_t agree(exchange_t* exchange, ucg_status_t mine) {
 
 /*
  * libucg wants the processes that two groups share to make them in the same order. Without
- * MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. With it, threads
- * may start the first collectives of several communicators in different orders in different
- * processes, so the ranks of a communicator first agree that it has its turn in all of them: each
- * process grants its turn to the communicator of lowest id of those whose ranks have all arrived,
- * and whoever does not get it everywhere gives it back and asks again. The lowest of all gets it,
- * so somebody always goes on.
+ * MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. Where a process has
+ * it, threads may start the first collectives of several communicators in different orders in
+ * different processes, so the ranks of a communicator first agree that it has its turn in all of
+ * them: each process grants its turn to the communicator of lowest id of those whose ranks have all
+ * arrived, and whoever does not get it everywhere gives it back and asks again. The lowest of all
+ * gets it, so somebody always goes on.
  */
 
 static mca_coll_ucg_module_t* module_waiting(opal_list_item_t* item) {
@@ -133,17 +133,18 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
 
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
 static ucg_status_t make_group(exchange_t* exchange) {
-    const bool threads = mca_coll_ucg_component.threads;
+    const bool turns = exchange->module->takes_turns;
     ucg_context_h context;
+    /* All have arrived: one that is still to come must not keep others from their turn. */
     ucg_status_t status = agree(exchange, coll_ucg_context(&context));
-    if (UCG_OK == status && threads) {
+    if (UCG_OK == status && turns) {
         status = take_turn(exchange);
     }
     if (UCG_OK != status) {
         return status;
     }
     status = create_group(exchange, context);
-    if (threads) {
+    if (turns) {
         give_turn_back();
     }
     return status;

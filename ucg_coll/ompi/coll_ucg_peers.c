@@ -1,0 +1,319 @@
+/*
+ * Which processes have this component, and choose it where this one does. Who has not calls other
+ * collectives, so a communicator is taken only if all of its processes are known to be alike: those
+ * of this job, which may have been started with different parameters, and those of jobs that were
+ * spawned or connected. Each process publishes what counts while Open MPI starts; what it has
+ * published never changes, so all ranks of a communicator come to the same verdict.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_ucg.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/mtl/base/base.h"
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/runtime/mpiruntime.h"
+#include "opal/class/opal_hash_table.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/pmix/pmix.h"
+#include "opal/runtime/opal_params.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+/** What a process publishes. All but the last must be equal. */
+typedef struct {
+    uint32_t version[3]; /**< Of libucg, as it runs. */
+    int32_t priority;    /**< Negative: takes nothing. */
+    uint32_t enabled;    /**< A bit for each function. */
+    uint32_t others;     /**< Which other components there are, and their priorities. */
+    uint32_t threads;    /**< Was MPI_THREAD_MULTIPLE granted? */
+} card_t;
+
+typedef enum {
+    PEER_UNKNOWN,
+    PEER_ABSENT, /**< Does not use the component, or another version of it. */
+    PEER_UNLIKE, /**< Chooses components in another way. */
+    PEER_ALIKE,
+    PEER_ALIKE_WITH_THREADS
+} peer_t;
+
+static struct {
+    opal_mutex_t lock; /**< Guards what follows. Held while PMIx looks for what a peer has
+                          published; it has a thread of its own and never waits for this one. */
+    card_t mine;
+    bool published;
+    opal_hash_table_t known; /**< A peer_t by name. */
+    peer_t job;              /**< What all processes of this job are; unknown if they differ. */
+} peers = {.lock = OPAL_MUTEX_STATIC_INIT};
+
+/* ------------------------------------------------------------------ publishing */
+
+static uint32_t add_to_hash(uint32_t hash, const void* data, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) {
+        hash = (hash ^ ((const unsigned char*)data)[i]) * 16777619u; /* FNV-1a */
+    }
+    return hash;
+}
+
+/** The components that ranks might choose instead of this one, in whatever order they were found.
+ */
+static uint32_t other_components(void) {
+    mca_base_component_list_item_t* item;
+    uint32_t sum = 0;
+    OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components,
+                      mca_base_component_list_item_t) {
+        const char* name = item->cli_component->mca_component_name;
+        const int variable = mca_base_var_find("ompi", "coll", name, "priority");
+        const int* priority = NULL;
+        uint32_t hash = add_to_hash(2166136261u, name, strlen(name));
+        if (variable >= 0 &&
+            OPAL_SUCCESS == mca_base_var_get_value(variable, &priority, NULL, NULL) &&
+            NULL != priority) {
+            hash = add_to_hash(hash, priority, sizeof *priority);
+        }
+        sum += hash;
+    }
+    return sum;
+}
+
+static card_t make_card(void) {
+    const mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    card_t card;
+    memset(&card, 0, sizeof card);
+    ucg_get_version(&card.version[0], &card.version[1], &card.version[2]);
+    card.priority = component->priority;
+#if OPAL_CUDA_SUPPORT
+    /* Buffers may lie on a device, which no rank can know of the others. */
+    if (opal_cuda_support) {
+        card.priority = -1;
+    }
+#endif
+    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+        card.enabled |= component->enabled[i] ? UINT32_C(1) << i : 0;
+    }
+    card.others = other_components();
+    card.threads = ompi_mpi_thread_multiple ? 1 : 0;
+    return card;
+}
+
+void coll_ucg_open_peers(void) {
+    int rc;
+    OBJ_CONSTRUCT(&peers.known, opal_hash_table_t);
+    opal_hash_table_init(&peers.known, 64);
+    peers.job = PEER_UNKNOWN;
+    peers.mine = make_card();
+    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_ucg_component.super.collm_version, &peers.mine,
+                    sizeof peers.mine);
+    peers.published = OPAL_SUCCESS == rc;
+    if (!peers.published) {
+        opal_output(0,
+                    "coll/ucg: PMIx does not publish that this process has the component (%d); "
+                    "all its communicators use Open MPI's other collectives",
+                    rc);
+    }
+}
+
+void coll_ucg_close_peers(void) {
+    OBJ_DESTRUCT(&peers.known);
+}
+
+/* ------------------------------------------------------------------ looking */
+
+/** What a process has published under that key; OPAL_ERR_NOT_FOUND if nothing, or nothing that
+ *  `restriction` allows to look for. NULL restricts nothing: then it may take seconds. */
+static int look(const opal_process_name_t* name, const char* key, const char* restriction,
+                opal_value_t** found) {
+    opal_list_t restrictions;
+    opal_value_t item;
+    OBJ_CONSTRUCT(&restrictions, opal_list_t);
+    OBJ_CONSTRUCT(&item, opal_value_t);
+    item.key = (char*)restriction;
+    item.type = OPAL_BOOL;
+    item.data.flag = true;
+    opal_list_append(&restrictions, &item.super);
+    *found = NULL;
+    const int rc = opal_pmix.get(name, key, NULL != restriction ? &restrictions : NULL, found);
+    opal_list_remove_item(&restrictions, &item.super);
+    item.key = NULL;
+    OBJ_DESTRUCT(&item);
+    OBJ_DESTRUCT(&restrictions);
+    return OPAL_SUCCESS == rc && NULL == *found ? OPAL_ERR_NOT_FOUND : rc;
+}
+
+/** Has some component of the framework published something in that process, and is it here? */
+static bool has_come(const opal_process_name_t* name, mca_base_framework_t* framework) {
+    mca_base_component_list_item_t* item;
+    bool found = false;
+    if (!mca_base_framework_is_open(framework)) {
+        return false;
+    }
+    OPAL_LIST_FOREACH(item, &framework->framework_components, mca_base_component_list_item_t) {
+        char* key = mca_base_component_to_string(item->cli_component);
+        opal_value_t* value = NULL;
+        found = NULL != key && OPAL_SUCCESS == look(name, key, OPAL_PMIX_OPTIONAL, &value);
+        free(key);
+        if (found) {
+            OBJ_RELEASE(value);
+            break;
+        }
+    }
+    return found;
+}
+
+/** What a process publishes comes here as a whole. So if anything has come, nothing is missing. */
+static bool has_all_come(const opal_process_name_t* name) {
+    return has_come(name, &opal_btl_base_framework) || has_come(name, &ompi_pml_base_framework) ||
+           has_come(name, &ompi_mtl_base_framework);
+}
+
+/** Looks where it costs least first: here, at the PMIx server of this host, and wherever the
+ *  process is; that takes two seconds for what is not there. */
+static int find_card(const opal_process_name_t* name, opal_value_t** card) {
+    static const char* const restrictions[] = {OPAL_PMIX_OPTIONAL, OPAL_PMIX_IMMEDIATE, NULL};
+    char* key = mca_base_component_to_string(&mca_coll_ucg_component.super.collm_version);
+    int rc = NULL != key ? OPAL_ERR_NOT_FOUND : OPAL_ERR_OUT_OF_RESOURCE;
+    for (int i = 0; i < 3 && NULL != key; i++) {
+        rc = look(name, key, restrictions[i], card);
+        if (OPAL_SUCCESS == rc || has_all_come(name)) {
+            break;
+        }
+    }
+    free(key);
+    return rc;
+}
+
+static peer_t judge(const card_t* card) {
+    if (card->priority < 0 ||
+        0 != memcmp(card->version, peers.mine.version, sizeof card->version)) {
+        return PEER_ABSENT;
+    }
+    if (0 != memcmp(card, &peers.mine, offsetof(card_t, threads))) {
+        return PEER_UNLIKE;
+    }
+    return 0 != card->threads ? PEER_ALIKE_WITH_THREADS : PEER_ALIKE;
+}
+
+static peer_t ask(const opal_process_name_t* name) {
+    opal_value_t* value = NULL;
+    card_t card;
+    peer_t peer = PEER_ABSENT;
+    if (OPAL_SUCCESS != find_card(name, &value)) {
+        return PEER_ABSENT;
+    }
+    if (OPAL_BYTE_OBJECT == value->type && sizeof card == value->data.bo.size) {
+        memcpy(&card, value->data.bo.bytes, sizeof card);
+        peer = judge(&card);
+    }
+    OBJ_RELEASE(value);
+    return peer;
+}
+
+static peer_t recall(const opal_process_name_t* name) {
+    void* known = NULL;
+    if (PEER_UNKNOWN != peers.job && OPAL_PROC_MY_NAME.jobid == name->jobid) {
+        return peers.job;
+    }
+    const uint64_t key = (uint64_t)name->jobid << 32 | name->vpid;
+    return OPAL_SUCCESS == opal_hash_table_get_value_uint64(&peers.known, key, &known)
+               ? (peer_t)(intptr_t)known
+               : PEER_UNKNOWN;
+}
+
+static peer_t find_out(const opal_process_name_t* name) {
+    peer_t peer = recall(name);
+    if (PEER_UNKNOWN == peer) {
+        const uint64_t key = (uint64_t)name->jobid << 32 | name->vpid;
+        const bool self = 0 == memcmp(name, &OPAL_PROC_MY_NAME, sizeof *name);
+        peer = self ? judge(&peers.mine) : ask(name);
+        /* If there is no memory to remember it, it is asked again. */
+        (void)opal_hash_table_set_value_uint64(&peers.known, key, (void*)(intptr_t)peer);
+    }
+    return peer;
+}
+
+/* ------------------------------------------------------------------ verdicts */
+
+static bool is_stranger(peer_t peer) {
+    return PEER_ABSENT == peer || PEER_UNLIKE == peer;
+}
+
+/** A rank that is known to be a stranger, else one that turns out to be when asked, else -1. */
+static int find_stranger(ompi_group_t* group) {
+    for (int i = 0; i < group->grp_proc_count; i++) {
+        const opal_process_name_t name = ompi_group_get_proc_name(group, i);
+        if (is_stranger(recall(&name))) {
+            return i;
+        }
+    }
+    for (int i = 0; i < group->grp_proc_count; i++) {
+        const opal_process_name_t name = ompi_group_get_proc_name(group, i);
+        if (is_stranger(find_out(&name))) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/** Of a group without strangers: does any process have several threads that call MPI? */
+static bool has_threads(ompi_group_t* group) {
+    bool found = false;
+    for (int i = 0; i < group->grp_proc_count && !found; i++) {
+        const opal_process_name_t name = ompi_group_get_proc_name(group, i);
+        found = PEER_ALIKE_WITH_THREADS == recall(&name);
+    }
+    return found;
+}
+
+/** Remembers the processes of this job by one word, if they are all the same. */
+static void sum_up_job(ompi_group_t* world) {
+    const opal_process_name_t first = ompi_group_get_proc_name(world, 0);
+    const peer_t job = recall(&first);
+    for (int i = 1; i < world->grp_proc_count; i++) {
+        const opal_process_name_t name = ompi_group_get_proc_name(world, i);
+        if (job != recall(&name)) {
+            return;
+        }
+    }
+    peers.job = job;
+    opal_hash_table_remove_all(&peers.known);
+}
+
+/** Says once why a communicator is not taken: the first of its ranks that can. */
+static void tell(ompi_group_t* group, int stranger) {
+    const opal_process_name_t named = ompi_group_get_proc_name(group, stranger);
+    if (mca_coll_ucg_component.told) {
+        return;
+    }
+    /* On all ranks: they may be the first of a communicator that is made of these. */
+    mca_coll_ucg_component.told = true;
+    for (int i = 0; i < group->grp_my_rank; i++) {
+        const opal_process_name_t name = ompi_group_get_proc_name(group, i);
+        if (PEER_ABSENT != find_out(&name)) {
+            return;
+        }
+    }
+    opal_output(0,
+                "coll/ucg: a communicator of %d processes uses Open MPI's other collectives: its "
+                "rank %d %s",
+                group->grp_proc_count, stranger,
+                PEER_ABSENT == recall(&named)
+                    ? "has no coll/ucg of this version"
+                    : "has other parameters that choose collectives (coll, coll_*_priority, "
+                      "coll_ucg_enable_*)");
+}
+
+bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads) {
+    ompi_group_t* group = comm->c_local_group;
+    opal_mutex_lock(&peers.lock);
+    const int stranger = peers.published ? find_stranger(group) : group->grp_my_rank;
+    if (stranger < 0) {
+        *threads = has_threads(group);
+        if (comm == &ompi_mpi_comm_world.comm) {
+            sum_up_job(group);
+        }
+    } else if (peers.published) {
+        tell(group, stranger);
+    }
+    opal_mutex_unlock(&peers.lock);
+    return stranger < 0;
+}
