@@ -2,8 +2,9 @@
 // at next to no cost while it is awake.
 //
 // The line is written only when somebody falls asleep or is woken, so that every peer's cache keeps
-// a copy of it: a sender's look is a load that hits. It pays for no fence either; the sleeper does,
-// for all, by membarrier(2). PROTOCOL.md argues why no wake-up is lost, model/ proves it.
+// a copy of it: a sender's look is a load that hits. It pays for no fence either: a sleeper's first
+// nap is short, and by its end every store that was on its way has arrived. PROTOCOL.md argues why
+// no wake-up is lost beyond that, model/ proves it.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ struct alignas(2 * kCacheLine) Doorbell {
     /// release) to it. Any thread of any process.
     void ring(Awaits published) {
         // The compiler must leave the order of the store before and the load after; the processor
-        // need not, see Sleeper::announce.
+        // need not, see Sleeper::kFirstNap.
         std::atomic_signal_fence(std::memory_order_seq_cst);
         const std::uint32_t seen = word.load(std::memory_order_relaxed);
         if ((seen & static_cast<std::uint32_t>(published)) != 0) [[unlikely]] {
@@ -44,67 +45,62 @@ struct alignas(2 * kCacheLine) Doorbell {
 
 /// How naps ended.
 struct NapCounts {
-    std::uint64_t rung = 0;      ///< By a peer, before the nap or during it.
-    std::uint64_t timed_out = 0; ///< By the clock.
-    std::uint64_t disturbed = 0; ///< By a signal.
-    std::uint64_t fences = 0;    ///< Not naps: the barriers that were asked of the kernel for them.
+    std::uint64_t rung = 0;            ///< By a peer, before the nap or during it.
+    std::uint64_t timed_out = 0;       ///< By the clock, but for the next.
+    std::uint64_t first_timed_out = 0; ///< The same of naps that an announcement began with.
+    std::uint64_t disturbed = 0;       ///< By a signal.
 };
 
 /// What a thread has said of its sleep. A value; a new one has said nothing.
 struct Announcement {
     std::uint32_t word = 0; ///< Of the doorbell.
-    bool fenced = false;    ///< Every peer's look since then sees it.
+    /// It has outlasted a nap of this thread, so every peer's look sees it.
+    bool stood = false;
+    bool napped = false; ///< The nap for which it was made ended by the clock, not too soon.
 };
 
 /// The owner's end of a doorbell. Any thread of the process; each has announcements of its own.
 ///
 ///     Announcement announced;
 ///     while (!done()) {
-///         announced = sleeper.announce(Awaits::message, announced, limit);
+///         announced = sleeper.announce(Awaits::message, announced);
 ///         if (progress() == 0) { sleeper.nap(announced, limit); }
 ///     }
 class Sleeper {
   public:
-    /// The bell must outlive it. Registers the process for membarrier(2), so every process that
-    /// rings makes a Sleeper first.
-    explicit Sleeper(Doorbell& bell);
+    /// The bell must outlive it.
+    explicit Sleeper(Doorbell& bell) : bell_(bell) {}
     Sleeper(const Sleeper&) = delete;
     Sleeper& operator=(const Sleeper&) = delete;
 
     Doorbell& bell() const { return bell_; }
 
-    /// No nap without a fence is longer: a wake-up that is lost is found at its end.
-    static constexpr std::chrono::nanoseconds kUnfencedNap = std::chrono::microseconds(250);
+    /// The first nap after an announcement is no longer: little beside the wait that led to sleep,
+    /// and a thousand times as long as a store stays in its processor's store buffer.
+    static constexpr std::chrono::nanoseconds kFirstNap = std::chrono::microseconds(250);
+    /// A nap of at least so long has outlasted every store buffer.
+    static constexpr std::chrono::nanoseconds kStoresArrive = std::chrono::microseconds(25);
 
-    /// Says that the caller is about to sleep, for `limit` at most. Whatever is published from now
-    /// on rings the bell, of shares on boards if the boards' count of sleepers was raised before
-    /// (board.hpp); what was published before is seen by a look after this call, which the caller
-    /// owes. Of a nap that is to be longer than kUnfencedNap both hold without exception; before a
-    /// shorter one, what has not left its peer's processor yet may be missed.
+    /// Says that the caller is about to sleep. Whatever is published from now on rings the bell, of
+    /// shares on boards if the boards' count of sleepers was raised before (board.hpp); what was
+    /// published before is seen by a look after this call, which the caller owes. What has not left
+    /// its peer's processor by then may be missed by both, until the end of the first nap.
     /// `previous`: what this thread's last announcement returned; while nobody has answered it, it
-    /// stands, and costs a load, but for one fence when the naps become long.
-    Announcement announce(Awaits awaited, const Announcement& previous,
-                          std::chrono::nanoseconds limit);
+    /// stands, and costs a load.
+    Announcement announce(Awaits awaited, const Announcement& previous);
 
-    /// Sleeps until somebody rings, for `limit` at most; not at all if somebody has rung since
-    /// `announced`, or announced more.
-    void nap(const Announcement& announced, std::chrono::nanoseconds limit);
+    /// Sleeps until somebody rings, for `limit` at most, or kFirstNap; not at all if somebody has
+    /// rung since `announced`, or announced more.
+    void nap(Announcement& announced, std::chrono::nanoseconds limit);
 
     NapCounts counts() const;
 
   private:
-    void fence();
-
     Doorbell& bell_;
     std::atomic<std::uint64_t> rung_ = 0;
     std::atomic<std::uint64_t> timed_out_ = 0;
+    std::atomic<std::uint64_t> first_timed_out_ = 0;
     std::atomic<std::uint64_t> disturbed_ = 0;
-    std::atomic<std::uint64_t> fences_ = 0;
 };
-
-/// Can this process order the memory accesses of its peers (membarrier(2), registered at the first
-/// call)? Where a sandbox forbids it, a wake-up can be lost to a store that has not left its
-/// processor yet, and costs the rest of one nap.
-bool fences_peers();
 
 } // namespace ucg::shm

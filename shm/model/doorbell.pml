@@ -7,25 +7,29 @@
  *   other     sends one message to the thread
  *   thread    of the receiver's process: sleeps on the same doorbell, for its message and for room
  *
- * A nap without a fence is short: the clock ends it. Any other lasts until somebody rings, except
- * that one of each sleeper ends by itself. So a wake-up that is lost leaves a sleeper for ever, which
- * spin reports as an invalid end state.
+ * The first nap after an announcement is short: the clock ends it. Any other lasts until somebody
+ * rings, except that one of each sleeper ends by itself. So a wake-up that is lost leaves a sleeper
+ * for ever, which spin reports as an invalid end state.
  *
  * Memory: plain stores go through a store buffer, which the processor empties when it likes; a load
  * may so overtake an earlier store to another place. That is the one reordering that x86 has, and
  * the one that matters elsewhere: order among stores and among loads is kept by release and acquire.
  * Every store counts something up: visible[w] is what memory shows of writer w's count, buffered[w]
- * how many steps further its owner is. Compare-and-swap empties the caller's buffer, membarrier(2)
- * those of all others, one after another.
+ * how many steps further its owner is. Compare-and-swap empties the caller's buffer; and no store
+ * stays in a buffer for as long as a nap, so those that were there when one began are gone when the
+ * clock ends it.
  *
- * Each variant takes something away, and must fail: NO_FENCE, NO_SECOND_LOOK, NO_ROOM_RING,
- * LOOK_FIRST (a ringer looks at the doorbell before it publishes), WAKE_ONE (of several sleepers),
- * LONG_UNFENCED (naps without a fence that the clock does not end), FENCED_ONCE (a fence counts for
- * later announcements).
+ * Each variant takes something away, and must fail: SLOW_STORES (that outlast naps),
+ * NO_ROOM_RING, LOOK_FIRST (a ringer looks at the doorbell before it publishes), WAKE_ONE (of
+ * several sleepers), LONG_FIRST (naps that the clock does not end), STOOD_ONCE (one that has stood
+ * counts for later announcements).
+ *
+ * NO_SECOND_LOOK (after the announcement) holds, since the look after the first nap makes good for
+ * it: it only loses time.
  *
  * With COUNTED, ringers look first at the number of sleepers, as those of boards do, and at a
- * doorbell only if that is not 0; COUNT_LATE, a sleeper that counts itself after its announcement,
- * must fail.
+ * doorbell only if that is not 0. COUNT_LATE, a sleeper that counts itself after its announcement,
+ * holds for the same reason.
  */
 #ifndef SLOTS
 #define SLOTS 1
@@ -70,13 +74,15 @@ inline empty_buffer(writer) {
     buffered[writer] = 0
 }
 
-inline fence() {
-#ifndef NO_FENCE
-    atomic { empty_buffer(SENDER) }
-    atomic { empty_buffer(RECEIVER) }
-    atomic { empty_buffer(OTHER) }
-#endif
+/* The clock has ended a nap. */
+inline time_passes() {
+#ifndef SLOW_STORES
+    empty_buffer(SENDER);
+    empty_buffer(RECEIVER);
+    empty_buffer(OTHER)
+#else
     skip
+#endif
 }
 
 /* FUTEX_WAKE */
@@ -149,16 +155,17 @@ inline count_oneself() {
     }
 }
 
-/* Sleeper::announce: the caller's last announcement is mine, mine_rung, fenced. The nap is to be a
- * short one or not. */
+/* Sleeper::announce: the caller's last announcement is mine, mine_rung; `napped` if the clock ended
+ * the nap after it. */
 inline announce(bell, what) {
     atomic {
-        stands = mine == awaited[bell] && mine_rung == rung[bell];
+#ifndef STOOD_ONCE
+        stood = false;
+#endif
+        stood = stood || (napped && mine == awaited[bell] && mine_rung == rung[bell]);
+        napped = false;
         mine = awaited[bell];
         mine_rung = rung[bell];
-#ifndef FENCED_ONCE
-        fenced = fenced && stands;
-#endif
         stands = (mine & what) == what
     }
     if
@@ -168,15 +175,10 @@ inline announce(bell, what) {
             awaited[bell] = awaited[bell] | what;
             mine = awaited[bell];
             mine_rung = rung[bell];
-#ifndef FENCED_ONCE
-            fenced = false
+#ifndef STOOD_ONCE
+            stood = false
 #endif
         }
-    fi;
-    if
-    :: fenced
-    :: !fenced -> fence(); fenced = true
-    :: !fenced
     fi
 }
 
@@ -190,8 +192,8 @@ inline nap(who, bell) {
     }
     if
     :: !asleep[who]
-#ifndef LONG_UNFENCED
-    :: !fenced && asleep[who] -> asleep[who] = false
+#ifndef LONG_FIRST
+    :: atomic { !stood && asleep[who] -> asleep[who] = false; napped = true; time_passes() }
 #endif
     :: !disturbed && asleep[who] -> disturbed = true; asleep[who] = false
     fi
@@ -219,7 +221,7 @@ inline wait(who, bell, what, condition) {
 #endif
     od;
     atomic {
-        mine = 0; mine_rung = 0; stands = false; fenced = false;
+        mine = 0; mine_rung = 0; stands = false; stood = false; napped = false;
         if
         :: counted -> counted = false; sleepers--
         :: else
@@ -229,7 +231,7 @@ inline wait(who, bell, what, condition) {
 
 proctype Sender() {
     byte seen, seen_rung, mine, mine_rung, sent, count;
-    bool won, stands, fenced, disturbed, counted;
+    bool won, stands, stood, napped, disturbed, counted;
     do
     :: sent < MESSAGES ->
         wait(SENDER, BELL_S, BOTH, (sent - visible[RECEIVER] < SLOTS));
@@ -242,7 +244,7 @@ proctype Sender() {
 
 proctype Receiver() {
     byte seen, seen_rung, mine, mine_rung, received, count;
-    bool won, stands, fenced, disturbed, counted;
+    bool won, stands, stood, napped, disturbed, counted;
     do
     :: received < MESSAGES ->
         wait(RECEIVER, BELL_R, MESSAGE, (visible[SENDER] > received));
@@ -266,7 +268,7 @@ proctype Other() {
 
 proctype Thread() {
     byte mine, mine_rung;
-    bool stands, fenced, disturbed, counted;
+    bool stands, stood, napped, disturbed, counted;
     wait(THREAD, BELL_R, BOTH, (visible[OTHER] > 0));
     finished++
 }

@@ -6,16 +6,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <sched.h>
 #include <string>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
@@ -73,8 +69,8 @@ class SleepingRank {
     void await(std::span<Message> messages) {
         while (!done(messages)) {
             const bool stuck = transports_[0]->stuck() || transports_[1]->stuck();
-            announced_ = sleeper_->announce(stuck ? shm::Awaits::both : shm::Awaits::message,
-                                            announced_, kForEver);
+            announced_ =
+                sleeper_->announce(stuck ? shm::Awaits::both : shm::Awaits::message, announced_);
             if (transports_[0]->progress() + transports_[1]->progress() == 0) {
                 sleeper_->nap(announced_, kForEver);
             }
@@ -201,20 +197,6 @@ std::chrono::microseconds cpu_time() {
            std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/// From now on this process gets EPERM for membarrier(2), as in some containers. False where it may
-/// not ask for that.
-bool forbid_membarrier() {
-    std::array<sock_filter, 4> program = {{
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    }};
-    const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
 /// All ranks on one processor: they outnumber it.
 void bind_to_first_cpu() {
     cpu_set_t allowed;
@@ -320,13 +302,9 @@ TEST_CASE("capi: ranks that share a processor leave it alone while one is late",
     }));
 }
 
-TEST_CASE("capi: ranks that sleep at once finish everything, membarrier or not", "[ranks][capi]") {
+TEST_CASE("capi: ranks that sleep at once finish everything", "[ranks][capi]") {
     const int size = GENERATE(2, 4);
-    const bool sandboxed = GENERATE(false, true);
-    require_all_ok(test::fork_ranks(size, 60s, [&](const test::ForkedRank& rank) -> std::string {
-        if (sandboxed && forbid_membarrier() && shm::fences_peers()) {
-            return "membarrier(2) works although it is forbidden";
-        }
+    require_all_ok(test::fork_ranks(size, 60s, [](const test::ForkedRank& rank) -> std::string {
         setenv("UCG_SLEEP_AFTER", "0", 1);
         Job job(rank);
         for (int round = 0; round < 500; ++round) {

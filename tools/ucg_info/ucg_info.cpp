@@ -99,15 +99,11 @@ class ShmReport {
         text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
         return text + fmt::format("    heap of a process     {}\n"
                                   "    serves malloc         {}\n"
-                                  "    memory that is free   {} of {}\n"
-                                  "    ranks that sleep      {}\n",
+                                  "    memory that is free   {} of {}\n",
                                   topo::format_bytes(capacity_bytes_),
                                   serves_malloc_ ? "yes" : "no: libucg_heap.so is not preloaded",
                                   topo::format_bytes(budget_.available),
-                                  topo::format_bytes(budget_.total),
-                                  shm::fences_peers()
-                                      ? "are woken by a futex"
-                                      : "are woken by a futex, rarely late: no membarrier(2) here");
+                                  topo::format_bytes(budget_.total));
     }
 
     Json json() const {
@@ -118,8 +114,7 @@ class ShmReport {
                 {"heap_bytes", capacity_bytes_},
                 {"heap_serves_malloc", serves_malloc_},
                 {"memory_available_bytes", budget_.available},
-                {"memory_total_bytes", budget_.total},
-                {"membarrier", shm::fences_peers()}};
+                {"memory_total_bytes", budget_.total}};
     }
 
   private:

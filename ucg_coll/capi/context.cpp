@@ -51,7 +51,7 @@ Context::~Context() {
     UCG_ASSERT(groups_.empty());
     const shm::NapCounts naps = sleeper_->counts();
     log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name_,
-        naps.rung + naps.timed_out + naps.disturbed, naps.rung);
+        naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
 }
 
 Result<shm::Heap*> Context::heap() {

@@ -113,9 +113,8 @@ class Wait {
                 context_.sleeps();
             }
             sleeper = context_.sleeper();
-            announced_ =
-                sleeper->announce(context_.stuck() ? shm::Awaits::both : shm::Awaits::message,
-                                  announced_, waiter_.nap());
+            announced_ = sleeper->announce(
+                context_.stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
         }
         switch (look()) {
         case Found::end: return;

@@ -24,7 +24,7 @@ TEST_CASE("shm/doorbell: a ring after the announcement ends the nap that follows
     Doorbell bell = {};
     Sleeper sleeper(bell);
     const Awaits awaited = GENERATE(Awaits::message, Awaits::both);
-    const Announcement announced = sleeper.announce(awaited, {}, kForEver);
+    Announcement announced = sleeper.announce(awaited, {});
     bell.ring(Awaits::message);
     sleeper.nap(announced, kForEver);
     CHECK(sleeper.counts().rung == 1);
@@ -34,63 +34,65 @@ TEST_CASE("shm/doorbell: a ring after the announcement ends the nap that follows
 TEST_CASE("shm/doorbell: room does not wake who awaits messages", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    const Announcement announced = sleeper.announce(Awaits::message, {}, 1ns);
+    Announcement announced = sleeper.announce(Awaits::message, {});
     bell.ring(Awaits::room);
     CHECK(bell.word.load() == announced.word);
     sleeper.nap(announced, 1ns);
-    CHECK(sleeper.counts().timed_out == 1);
+    CHECK(sleeper.counts().first_timed_out == 1);
 }
 
 TEST_CASE("shm/doorbell: an announcement stands until it is answered", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    const Announcement first = sleeper.announce(Awaits::message, {}, kForEver);
+    Announcement first = sleeper.announce(Awaits::message, {});
     sleeper.nap(first, 1ns);
-    CHECK(sleeper.announce(Awaits::message, first, kForEver).word == first.word);
-    const Announcement more = sleeper.announce(Awaits::both, first, kForEver);
+    CHECK(sleeper.announce(Awaits::message, first).word == first.word);
+    Announcement more = sleeper.announce(Awaits::both, first);
     CHECK(more.word != first.word);
-    CHECK(sleeper.announce(Awaits::message, more, kForEver).word == more.word);
+    CHECK(sleeper.announce(Awaits::message, more).word == more.word);
     bell.ring(Awaits::room);
-    const Announcement second = sleeper.announce(Awaits::message, more, kForEver);
+    Announcement second = sleeper.announce(Awaits::message, more);
     CHECK(second.word != first.word);
     CHECK(second.word != more.word);
 }
 
-TEST_CASE("shm/doorbell: only long naps are fenced, and once while they stand", "[shm]") {
+TEST_CASE("shm/doorbell: the first nap is short, later ones while it stands are not", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    if (!fences_peers()) {
-        WARN("needs membarrier(2)");
-        return;
-    }
-    Announcement announced;
-    for (int nap = 0; nap < 5; ++nap) {
-        announced = sleeper.announce(Awaits::message, announced, Sleeper::kUnfencedNap);
-        sleeper.nap(announced, 1ns);
-    }
-    CHECK(sleeper.counts().fences == 0);
-    for (int nap = 0; nap < 5; ++nap) {
-        announced = sleeper.announce(Awaits::message, announced, kForEver);
-        sleeper.nap(announced, 1ns);
-    }
-    CHECK(sleeper.counts().fences == 1);
+    Announcement announced = sleeper.announce(Awaits::message, {});
+    CHECK(!announced.stood);
+    sleeper.nap(announced, kForEver); // Nobody rings.
+    CHECK(sleeper.counts().first_timed_out == 1);
+    announced = sleeper.announce(Awaits::message, announced);
+    CHECK(announced.stood);
+    sleeper.nap(announced, 1ns);
+    CHECK(sleeper.counts().timed_out == 1);
     bell.ring(Awaits::message);
-    announced = sleeper.announce(Awaits::message, announced, kForEver);
-    CHECK(sleeper.counts().fences == 2);
+    announced = sleeper.announce(Awaits::message, announced);
+    CHECK(!announced.stood);
 }
 
-TEST_CASE("shm/doorbell: a nap without a fence is short", "[shm]") {
+TEST_CASE("shm/doorbell: a nap that no store buffer has time to empty in does not count", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    const Announcement announced = sleeper.announce(Awaits::message, {}, 1ns);
-    sleeper.nap(announced, kForEver); // Nobody rings.
-    CHECK(sleeper.counts().timed_out == 1);
+    Announcement announced = sleeper.announce(Awaits::message, {});
+    sleeper.nap(announced, 1ns);
+    CHECK(!sleeper.announce(Awaits::message, announced).stood);
+    CHECK(!sleeper.announce(Awaits::both, announced).stood);
+}
+
+TEST_CASE("shm/doorbell: what another thread announced has not stood for this one", "[shm]") {
+    Doorbell bell = {};
+    Sleeper sleeper(bell);
+    Announcement other = sleeper.announce(Awaits::both, {});
+    sleeper.nap(other, kForEver);
+    CHECK(!sleeper.announce(Awaits::message, {}).stood);
 }
 
 TEST_CASE("shm/doorbell: of several rings the first takes the announcement down", "[shm]") {
     Doorbell bell = {};
     Sleeper sleeper(bell);
-    static_cast<void>(sleeper.announce(Awaits::message, {}, kForEver));
+    static_cast<void>(sleeper.announce(Awaits::message, {}));
     bell.ring(Awaits::message);
     const std::uint32_t answered = bell.word.load();
     bell.ring(Awaits::message);
@@ -106,7 +108,7 @@ TEST_CASE("shm/doorbell: one ring wakes all threads that sleep", "[shm]") {
         threads.emplace_back([&, awaited = i == 0 ? Awaits::both : Awaits::message] {
             Announcement announced;
             while (told.load(std::memory_order_acquire) == 0) {
-                announced = sleeper.announce(awaited, announced, kForEver);
+                announced = sleeper.announce(awaited, announced);
                 if (told.load(std::memory_order_acquire) == 0) {
                     sleeper.nap(announced, kForEver);
                 }
