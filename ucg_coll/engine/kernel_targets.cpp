@@ -1,0 +1,66 @@
+// What Highway asks its library about the processor, answered here: loading libhwy.so runs a
+// calibration of its timers, some 4 ms at the start of every program, and nothing else of it is
+// used. A target that the compiler can build for and that is not known here is not chosen.
+#include <hwy/targets.h>
+
+namespace hwy {
+namespace {
+
+#if HWY_ARCH_X86
+/// As Highway defines them, which a kernel for that target may use.
+bool has_ssse3() {
+    return __builtin_cpu_supports("ssse3") != 0;
+}
+
+bool has_sse4() {
+    return has_ssse3() && __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
+           __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
+}
+
+bool has_avx2() {
+    return has_sse4() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
+           __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
+           __builtin_cpu_supports("f16c");
+}
+
+bool has_avx3() {
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512cd");
+}
+
+int64_t detect() {
+    __builtin_cpu_init();
+    int64_t targets = HWY_STATIC_TARGET;
+    targets |= has_ssse3() ? HWY_SSSE3 : 0;
+    targets |= has_sse4() ? HWY_SSE4 : 0;
+    targets |= has_avx2() ? HWY_AVX2 : 0;
+    targets |= has_avx3() ? HWY_AVX3 : 0;
+    return targets;
+}
+#else
+int64_t detect() {
+    return HWY_STATIC_TARGET;
+}
+#endif
+
+int64_t pretended = 0; // By a test; 0: nothing.
+
+} // namespace
+
+int64_t SupportedTargets() {
+    return pretended != 0 ? pretended : detect() & HWY_TARGETS;
+}
+
+void SetSupportedTargetsForTest(int64_t targets) {
+    pretended = targets;
+    GetChosenTarget().DeInit();
+}
+
+ChosenTarget& GetChosenTarget() {
+    static ChosenTarget chosen;
+    return chosen;
+}
+
+} // namespace hwy
