@@ -7,6 +7,7 @@ usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM OTHER-SERIES-LIBRARY OTHE
 import os
 import re
 import sys
+import tempfile
 import uuid
 
 import mpirun
@@ -47,6 +48,27 @@ def check_other_host(checks, launcher, program):
                        {"coll_ucg_verbose": "1", "coll": "ucg,basic,libnbc,self,inter"})
     checks.expect(job.status == 0, job.output)
     checks.expect(mpirun.counters(job.output).get("allreduce") == (1, 0), "not served over basic")
+
+
+def check_wrappers(checks, launcher, program):
+    """Components that act on whatever serves a collective: here UCG serves it, and they act."""
+    for when in ["before", "after"]:
+        mca = {"coll_ucg_verbose": "1", f"coll_sync_barrier_{when}": "10"}
+        job = launcher.run(3, [program, "sync"], mca)
+        counted = mpirun.counters(job.output)
+        checks.expect(job.status == 0, job.output)
+        checks.expect(counted.get("barrier") == (6, 0) and counted.get("scan") == (30, 0),
+                      f"coll/sync {when}: {counted}")
+    with tempfile.TemporaryDirectory() as folder:
+        mca = {"coll_ucg_verbose": "1", "pml_monitoring_enable": "2",
+               "pml_monitoring_enable_output": "3", "pml_monitoring_filename": f"{folder}/sent"}
+        job = launcher.run(3, [program, "sync"], mca)
+        counted = mpirun.counters(job.output)
+        checks.expect(job.status == 0 and counted.get("scan") == (30, 0),
+                      f"coll/monitoring: {counted}\n{job.output}")
+        with open(f"{folder}/sent.0.prof", encoding="ascii") as stream:
+            checks.expect(re.search("^O2A\t0\t240 bytes\t30 msgs", stream.read(), re.MULTILINE),
+                          "coll/monitoring did not see the broadcasts")
 
 
 def check_fallback(checks, launcher, program):
@@ -114,6 +136,7 @@ def check_all(checks, launcher, program, library, other_version):
     check_counters(checks, launcher, program)
     check_switches(checks, launcher, program)
     check_other_host(checks, launcher, program)
+    check_wrappers(checks, launcher, program)
     check_fallback(checks, launcher, program)
     check_other_series(checks, launcher, program, library)
     check_unlike_ranks(checks, launcher, program)

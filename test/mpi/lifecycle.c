@@ -35,6 +35,20 @@ static void use(MPI_Comm comm, int salt) {
     MPI_Barrier(comm);
 }
 
+/** Collectives that coll/sync puts barriers between, which synchronise nobody by themselves. */
+static void sync_often(void) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 30; i++) {
+        int token = 0 == rank ? i : -1;
+        int sum = -1;
+        MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        require(token == i, "bcast");
+        MPI_Scan(&token, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        require(sum == i * (rank + 1), "scan");
+    }
+}
+
 /** Many communicators, one after the other; every tenth is never used. */
 static void churn(void) {
     int rank;
@@ -217,6 +231,8 @@ static int level_of(const char* part) {
 static int run(const char* part, char** argv) {
     if (0 == strcmp(part, "churn")) {
         churn();
+    } else if (0 == strcmp(part, "sync")) {
+        sync_often();
     } else if (0 == strcmp(part, "crowd")) {
         crowd();
     } else if (0 == strcmp(part, "leak")) {

@@ -36,7 +36,9 @@ mca_coll_ucg_component_t mca_coll_ucg_component = {
             .collm_init_query = component_init_query,
             .collm_comm_query = mca_coll_ucg_comm_query,
         },
-    .priority = 90,
+    /* Above those that serve (tuned 30), below those that act on whatever serves: sync 50, cuda 78,
+     * monitoring. */
+    .priority = 45,
     .output = -1,
     .context_status = UCG_INPROGRESS,
 };
