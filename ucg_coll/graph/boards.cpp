@@ -150,13 +150,19 @@ std::vector<Rank> boards_read(const Schedule& schedule, const Op& op) {
             owners.push_back(slice.owner);
         }
     };
-    if (op.kind == OpKind::copy) {
-        note(op.source);
-    }
-    if (op.kind == OpKind::reduce) {
+    switch (op.kind) {
+    case OpKind::copy: note(op.source); break;
+    case OpKind::reduce:
         for (std::uint32_t i = 0; i < op.operand_count; ++i) {
             note(schedule.operands[op.first_operand + i]);
         }
+        break;
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::signal:
+    case OpKind::await:
+    case OpKind::publish:
+    case OpKind::share: break; // No board of a peer's.
     }
     return owners;
 }

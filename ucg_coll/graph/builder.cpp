@@ -170,7 +170,7 @@ void Builder::after_earlier(OpId op, OpId earlier, std::uint32_t distance) {
     UCG_ASSERT(distance >= 1 && distance <= 15);
     if (in_repeat_ && op != kNoOp && earlier != kNoOp) {
         UCG_ASSERT(op >= repeat_.first_op && earlier >= repeat_.first_op);
-        depend(body_dependencies_[op - repeat_.first_op], earlier, distance);
+        depend_on_earlier(op, earlier, distance);
     }
 }
 
@@ -192,12 +192,15 @@ void Builder::end_repeat() {
     }
     in_repeat_ = false;
     body_.clear();
+    body_index_.clear();
+    earlier_noted_.clear();
     body_dependencies_.clear();
 }
 
 Schedule Builder::finish() {
     UCG_ASSERT(!in_repeat_);
     histories_.clear();
+    noted_.clear();
     return std::exchange(schedule_, Schedule{});
 }
 
@@ -239,7 +242,10 @@ OpId Builder::add(Op op, std::span<const Slice> reads, const Slice* write, After
         }
     }
     if (in_repeat_) {
-        body_.insert(body_.end(), accesses.begin(), accesses.end());
+        for (const Access& access : accesses) {
+            body_index_.add(access.slice, static_cast<AccessIndex::Id>(body_.size()));
+            body_.push_back(access);
+        }
         body_dependencies_.push_back(std::move(list));
         return id;
     }
@@ -255,13 +261,27 @@ void Builder::store(std::uint32_t op, std::span<const Dependency> list) {
     schedule_.dependencies.insert(schedule_.dependencies.end(), list.begin(), list.end());
 }
 
-void Builder::depend(std::vector<Dependency>& list, OpId on, std::uint32_t distance) const {
-    if (on == kNoOp || (distance == 0 && on + 1 == schedule_.ops.size())) {
+/// For the op that is being added. Each is taken once; noted_ tells without a search of the list.
+void Builder::depend(std::vector<Dependency>& list, OpId on) {
+    ++look_count_;
+    const auto self = static_cast<OpId>(schedule_.ops.size() - 1);
+    if (on == kNoOp || on == self) {
         return; // The op itself may read what it writes.
     }
-    const Dependency dependency{on & 0x0fffffffU, distance & 0xfU};
-    if (std::find(list.begin(), list.end(), dependency) == list.end()) {
-        list.push_back(dependency);
+    noted_.resize(schedule_.ops.size(), kNoOp);
+    if (noted_[on] != self) {
+        noted_[on] = self;
+        list.push_back({on & 0x0fffffffU, 0});
+    }
+}
+
+/// For an op of the open repeat.
+void Builder::depend_on_earlier(OpId op, OpId earlier, std::uint32_t distance) {
+    ++look_count_;
+    const std::uint64_t key = std::uint64_t{op} << 32 | std::uint64_t{earlier} << 4 | distance;
+    if (earlier_noted_.insert(key).second) {
+        body_dependencies_[op - repeat_.first_op].push_back(
+            {earlier & 0x0fffffffU, distance & 0xfU});
     }
 }
 
@@ -273,6 +293,7 @@ void Builder::depend_on_history(std::vector<Dependency>& list, const Access& acc
         --stretch;
     }
     for (; stretch != past.end() && stretch->first < slice.end(); ++stretch) {
+        ++look_count_;
         if (stretch->second.end <= slice.offset) {
             continue;
         }
@@ -288,23 +309,59 @@ void Builder::depend_on_history(std::vector<Dependency>& list, const Access& acc
     }
 }
 
-void Builder::depend_on_body(std::vector<Dependency>& list, const Access& access) const {
-    for (const Access& earlier : body_) {
-        if (conflict(access, earlier, 0)) {
-            depend(list, earlier.op);
-        }
+void Builder::depend_on_body(std::vector<Dependency>& list, const Access& access) {
+    find_conflicts(access, 0);
+    for (const AccessIndex::Id earlier : found_) {
+        depend(list, body_[earlier].op);
     }
 }
 
 void Builder::depend_on_earlier_iterations() {
     for (std::uint32_t distance = 1; distance <= repeat_.rotation; ++distance) {
         for (const Access& later : body_) {
-            for (const Access& earlier : body_) {
-                if (conflict(later, earlier, distance)) {
-                    depend(body_dependencies_[later.op - repeat_.first_op], earlier.op, distance);
-                }
+            find_conflicts(later, distance);
+            for (const AccessIndex::Id earlier : found_) {
+                depend_on_earlier(later.op, body_[earlier].op, distance);
             }
         }
+    }
+}
+
+void Builder::find_conflicts(const Access& later, std::uint32_t distance) {
+    found_.clear();
+    for (const Stride stride : kStrides) {
+        find_overlaps(later.slice, stride, distance);
+    }
+    look_count_ += found_.size();
+    std::erase_if(found_, [&](AccessIndex::Id earlier) {
+        return !conflict(later, body_[earlier], distance);
+    });
+    std::sort(found_.begin(), found_.end());
+    found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
+}
+
+/// Into `found_`: all slices of that stride that overlap() may be true of, and maybe others.
+void Builder::find_overlaps(const Slice& later, Stride stride, std::uint32_t distance) {
+    const auto find = [&](std::int64_t begin, std::uint64_t length) {
+        body_index_.find(later, stride, {begin, begin + static_cast<std::int64_t>(length)}, found_);
+    };
+    const auto offset = static_cast<std::int64_t>(later.offset);
+    const auto segment = static_cast<std::int64_t>(repeat_.segment_bytes);
+    if (later.stride != stride) {
+        const std::uint64_t earlier_moves = moves_by(stride);
+        find(offset - static_cast<std::int64_t>(earlier_moves),
+             earlier_moves + covered(later).length);
+        return;
+    }
+    switch (stride) {
+    case Stride::fixed: find(offset, later.length); break;
+    case Stride::advance: find(offset + distance * segment, later.length); break;
+    case Stride::rotate: {
+        const std::int64_t places = distance % repeat_.rotation;
+        find(offset + places * segment, later.length);
+        find(offset + (places - repeat_.rotation) * segment, later.length); // Come round.
+        break;
+    }
     }
 }
 
@@ -347,13 +404,19 @@ void Builder::split(History& history, std::uint64_t offset) {
     }
 }
 
+/// How far a slice of the open repeat's body is moved by its last iteration, or any.
+std::uint64_t Builder::moves_by(Stride stride) const {
+    switch (stride) {
+    case Stride::fixed: return 0;
+    case Stride::advance: return repeat_total_ - repeat_.segment_bytes;
+    case Stride::rotate: return repeat_.segment_bytes * (repeat_.rotation - 1);
+    }
+    return 0;
+}
+
 /// All bytes that a slice of the open repeat's body touches over all iterations.
 Slice Builder::covered(Slice slice) const {
-    switch (slice.stride) {
-    case Stride::fixed: break;
-    case Stride::advance: slice.length += repeat_total_ - repeat_.segment_bytes; break;
-    case Stride::rotate: slice.length += repeat_.segment_bytes * (repeat_.rotation - 1); break;
-    }
+    slice.length += moves_by(slice.stride);
     slice.stride = Stride::fixed;
     return slice;
 }

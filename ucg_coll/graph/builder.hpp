@@ -2,7 +2,8 @@
 // this rank that wrote what it reads, or touched what it writes. Only order that no slice shows
 // (around signal and await) is given by hand.
 //
-// Building takes time O(ops log ops) and memory O(ops). Not thread-safe; one builder, one schedule.
+// Building takes time O(n log n) and memory O(n) in the ops with their operands and dependencies.
+// Not thread-safe; one builder, one schedule.
 #pragma once
 
 #include <array>
@@ -11,8 +12,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "ucg_coll/graph/access_index.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 
 namespace ucg::graph {
@@ -92,6 +95,10 @@ class Builder {
     /// The finished schedule; the builder is empty afterwards.
     Schedule finish();
 
+    /// How many earlier accesses and dependencies were looked at so far, to derive dependencies:
+    /// what building costs, for tests.
+    std::uint64_t look_count() const { return look_count_; }
+
   private:
     struct Access {
         OpId op = kNoOp;
@@ -106,15 +113,21 @@ class Builder {
     using History = std::map<std::uint64_t, Stretch>; // By start offset; stretches are disjoint.
 
     OpId add(Op op, std::span<const Slice> reads, const Slice* write, After after);
-    void depend(std::vector<Dependency>& list, OpId on, std::uint32_t distance = 0) const;
+    void depend(std::vector<Dependency>& list, OpId on);
+    void depend_on_earlier(OpId op, OpId earlier, std::uint32_t distance);
     void depend_on_history(std::vector<Dependency>& list, const Access& access);
-    void depend_on_body(std::vector<Dependency>& list, const Access& access) const;
+    void depend_on_body(std::vector<Dependency>& list, const Access& access);
     void depend_on_earlier_iterations();
+    /// Into `found_`: the body's accesses that conflict with `later`, `distance` iterations on, in
+    /// order.
+    void find_conflicts(const Access& later, std::uint32_t distance);
+    void find_overlaps(const Slice& later, Stride stride, std::uint32_t distance);
     void store(std::uint32_t op, std::span<const Dependency> list);
     void record(const Access& access);
     static void split(History& history, std::uint64_t offset);
     History& history(const Slice& slice) { return histories_[{slice.owner, slice.buffer}]; }
     Slice covered(Slice slice) const;
+    std::uint64_t moves_by(Stride stride) const;
     bool overlap(const Slice& later, const Slice& earlier, std::uint32_t distance) const;
     bool overlap_rotating(const Slice& later, const Slice& earlier, std::uint32_t distance) const;
     bool conflict(const Access& later, const Access& earlier, std::uint32_t distance) const;
@@ -122,8 +135,13 @@ class Builder {
 
     Schedule schedule_;
     std::map<std::pair<Rank, BufferKind>, History> histories_;
+    std::vector<OpId> noted_; // By op: the last one whose dependencies have it.
+    std::uint64_t look_count_ = 0;
     // The open repeat: its accesses, and its ops' dependencies until they are complete.
     std::vector<Access> body_;
+    AccessIndex body_index_;
+    std::vector<AccessIndex::Id> found_; // Into body_.
+    std::unordered_set<std::uint64_t> earlier_noted_;
     std::vector<std::vector<Dependency>> body_dependencies_;
     Repeat repeat_;
     std::uint64_t repeat_total_ = 0;

@@ -111,12 +111,21 @@ std::string message_arrows(std::span<const Schedule> schedules) {
     for (const Schedule& schedule : schedules) {
         for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
             const Op& op = schedule.ops[i];
-            const bool is_event = op.kind == OpKind::signal || op.kind == OpKind::await;
-            if (op.kind == OpKind::send || op.kind == OpKind::signal) {
+            const bool is_event = is_order_only(op.kind);
+            switch (op.kind) {
+            case OpKind::send:
+            case OpKind::signal:
                 lanes[{is_event, schedule.rank, op.peer}].out.push_back(
                     node_name(schedule.rank, i));
-            } else if (op.kind == OpKind::recv || op.kind == OpKind::await) {
+                break;
+            case OpKind::recv:
+            case OpKind::await:
                 lanes[{is_event, op.peer, schedule.rank}].in.push_back(node_name(schedule.rank, i));
+                break;
+            case OpKind::copy:
+            case OpKind::reduce:
+            case OpKind::publish:
+            case OpKind::share: break; // See board_arrows.
             }
         }
     }

@@ -9,15 +9,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ucg_coll/graph/print.hpp"
+
 namespace ucg::graph {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::array kKinds = {OpKind::send,   OpKind::recv,  OpKind::copy,    OpKind::reduce,
-                               OpKind::signal, OpKind::await, OpKind::publish, OpKind::share};
-constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::rotate};
 
 std::string_view name(Stride stride) {
     switch (stride) {
@@ -196,7 +194,7 @@ void read_operands(const Node& operands, Op& op, Schedule& schedule) {
 void read_op(const Node& node, Schedule& schedule) {
     node.object({"kind", "peer", "source", "operands", "target", "after"});
     Op op;
-    op.kind = node["kind"].choice(kKinds);
+    op.kind = node["kind"].choice(kOpKinds);
     op.first_dependency = static_cast<std::uint32_t>(schedule.dependencies.size());
     if (has_peer(op.kind)) {
         op.peer = node["peer"].rank();

@@ -1,11 +1,17 @@
 // Internal to ucg_coll/graph: how slices and ops look in text, pictures and error messages.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "ucg_coll/graph/schedule.hpp"
 
 namespace ucg::graph {
+
+/// Those that the text forms read.
+inline constexpr std::array kOpKinds = {OpKind::send,    OpKind::recv,   OpKind::copy,
+                                        OpKind::reduce,  OpKind::signal, OpKind::await,
+                                        OpKind::publish, OpKind::share};
 
 /// "scratch[0:8]" (bytes 0 to 7), "output@3[0:8]" for rank 3's; a stride adds "+" (advance) or
 /// "%" (rotate).

@@ -30,6 +30,7 @@ enum class Stride : std::uint8_t {
     advance, ///< By the segment's length: iteration k has offset + k * segment_bytes.
     rotate,  ///< Round robin: iteration k has offset + (k mod rotation) * segment_bytes.
 };
+inline constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::rotate};
 
 /// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is; other than
 /// the schedule's own rank it is legal only where the two share memory, and for input and output
@@ -65,18 +66,60 @@ enum class OpKind : std::uint8_t {
              ///< shares at most once, outside repeats, and may leave while peers still read.
 };
 
-/// Which fields of an op mean something.
+/// Which fields of an op mean something. No switch over kinds has a default: an op that is added
+/// does not compile until everyone who looks at ops has said what it means to them.
 constexpr bool has_source(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::copy || kind == OpKind::publish ||
-           kind == OpKind::share;
+    switch (kind) {
+    case OpKind::send:
+    case OpKind::copy:
+    case OpKind::publish:
+    case OpKind::share: return true;
+    case OpKind::recv:
+    case OpKind::reduce:
+    case OpKind::signal:
+    case OpKind::await: return false;
+    }
+    return false;
 }
 constexpr bool has_target(OpKind kind) {
-    return kind == OpKind::recv || kind == OpKind::copy || kind == OpKind::reduce ||
-           kind == OpKind::share;
+    switch (kind) {
+    case OpKind::recv:
+    case OpKind::copy:
+    case OpKind::reduce:
+    case OpKind::share: return true;
+    case OpKind::send:
+    case OpKind::signal:
+    case OpKind::await:
+    case OpKind::publish: return false;
+    }
+    return false;
 }
 constexpr bool has_peer(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::recv || kind == OpKind::signal ||
-           kind == OpKind::await;
+    switch (kind) {
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::signal:
+    case OpKind::await: return true;
+    case OpKind::copy:
+    case OpKind::reduce:
+    case OpKind::publish:
+    case OpKind::share: return false;
+    }
+    return false;
+}
+/// A signal or its await, which carry no bytes.
+constexpr bool is_order_only(OpKind kind) {
+    switch (kind) {
+    case OpKind::signal:
+    case OpKind::await: return true;
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::copy:
+    case OpKind::reduce:
+    case OpKind::publish:
+    case OpKind::share: return false;
+    }
+    return false;
 }
 
 /// Messages and signals are matched by order: the k-th send from a to b meets the k-th recv at b

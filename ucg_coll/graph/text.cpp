@@ -328,8 +328,7 @@ void Parser::parse_repeat() {
 }
 
 OpKind Parser::parse_kind() {
-    for (const auto kind : {OpKind::send, OpKind::recv, OpKind::copy, OpKind::reduce,
-                            OpKind::signal, OpKind::await, OpKind::publish, OpKind::share}) {
+    for (const OpKind kind : kOpKinds) {
         if (accept(name(kind))) {
             return kind;
         }

@@ -1,0 +1,159 @@
+// Dependencies that the builder derives: all that are needed, and at what cost.
+#include <algorithm>
+#include <array>
+#include <random>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/graph/graph.hpp"
+
+using namespace ucg;
+using namespace ucg::graph;
+
+namespace {
+
+Request request_of(Collective collective, Rank ranks, std::uint64_t bytes) {
+    Request request;
+    request.collective = collective;
+    request.rank_count = ranks;
+    request.bytes = bytes;
+    return request;
+}
+
+/// What building looked at, and what there is of the result.
+struct Cost {
+    std::uint64_t looks = 0;
+    std::uint64_t size = 0; ///< Ops, operands and dependencies.
+};
+
+template <typename Write>
+Cost cost_of(const Request& request, Write write) {
+    Builder builder(request, 0, "test");
+    write(builder);
+    const std::uint64_t looks = builder.look_count();
+    const Schedule schedule = builder.finish();
+    return {looks, schedule.ops.size() + schedule.operands.size() + schedule.dependencies.size()};
+}
+
+/// As Bruck's alltoall: what is packed block by block leaves as one message.
+Cost packed(std::uint64_t blocks) {
+    const auto count = static_cast<Rank>(blocks);
+    return cost_of(request_of(Collective::alltoall, count, 8), [&](Builder& builder) {
+        for (int round = 0; round < 3; ++round) {
+            const Slice pack = builder.scratch(8 * blocks);
+            for (std::uint64_t i = 0; i < blocks; ++i) {
+                builder.copy(builder.input(8 * (i * 7 % blocks), 8), part(pack, 8 * i, 8));
+            }
+            builder.send(1, pack);
+        }
+    });
+}
+
+/// As tiles that each rank combines of all vectors, and reads of all others: in strips.
+Cost tiled(std::uint64_t tiles) {
+    const auto count = static_cast<Rank>(tiles);
+    const std::uint64_t strip = 64 * tiles;
+    return cost_of(request_of(Collective::allreduce, count, 4 * strip), [&](Builder& builder) {
+        builder.window(strip);
+        builder.begin_repeat(4 * strip, strip);
+        const auto tile = [&](Slice vector, std::uint64_t index, Rank owner) {
+            Slice slice = advance(part(vector, 64 * index, 64));
+            slice.owner = owner;
+            return slice;
+        };
+        std::vector<Slice> operands;
+        for (Rank rank = 0; rank < count; ++rank) {
+            operands.push_back(tile(builder.input(0, strip), 0, rank));
+        }
+        builder.reduce(operands, tile(builder.output(0, strip), 0, 0));
+        for (std::uint64_t i = 1; i < tiles; ++i) {
+            const auto owner = static_cast<Rank>(i);
+            builder.copy(tile(builder.output(0, strip), i, owner),
+                         tile(builder.output(0, strip), i, 0));
+        }
+        builder.end_repeat();
+    });
+}
+
+/// A slice that stays, moves on or goes round: of three pieces of scratch, one for each.
+Slice any_slice(std::mt19937& random, const std::array<Slice, 3>& pieces, std::uint64_t segment) {
+    const Slice slice = pieces[random() % pieces.size()];
+    const std::uint64_t cut = random() % segment;
+    return part(slice, cut, 1 + random() % (segment - cut));
+}
+
+bool overlap(const Slice& a, const Slice& b) {
+    return a.buffer == b.buffer && a.offset < b.end() && b.offset < a.end();
+}
+
+bool conflict(const Op& a, const Op& b) {
+    return overlap(a.target, b.target) || overlap(a.target, b.source) ||
+           overlap(a.source, b.target);
+}
+
+/// By op: all that have completed when it starts.
+std::vector<std::vector<bool>> before(const Schedule& schedule) {
+    std::vector<std::vector<bool>> done(schedule.ops.size(),
+                                        std::vector<bool>(schedule.ops.size(), false));
+    for (std::uint32_t op = 0; op < schedule.ops.size(); ++op) {
+        const IndexRange range = dependency_range(schedule, op);
+        for (std::uint32_t d = range.first; d < range.last; ++d) {
+            const std::uint32_t on = schedule.dependencies[d].op;
+            done[op][on] = true;
+            for (std::uint32_t i = 0; i < on; ++i) {
+                done[op][i] = done[op][i] || done[on][i];
+            }
+        }
+    }
+    return done;
+}
+
+} // namespace
+
+TEST_CASE("graph: what building looks at grows as the schedule does", "[graph][builder]") {
+    constexpr std::uint64_t kLooksMax = 8; // For each op, operand and dependency.
+    for (const std::uint64_t count : {100, 1000, 10'000}) {
+        INFO(count << " blocks");
+        const Cost blocks = packed(count);
+        CHECK(blocks.size > 6 * count);
+        CHECK(blocks.looks < kLooksMax * blocks.size);
+    }
+    for (const std::uint64_t count : {100, 1000, 3000}) {
+        INFO(count << " tiles");
+        const Cost tiles = tiled(count);
+        CHECK(tiles.looks < kLooksMax * tiles.size);
+    }
+}
+
+TEST_CASE("graph: ops of a repeat wait for all that touches the same bytes", "[graph][builder]") {
+    constexpr std::uint64_t kSegment = 8;
+    for (unsigned seed = 1; seed <= 200; ++seed) {
+        std::mt19937 random(seed);
+        const std::uint32_t rotation = 1 + random() % 4;
+        const std::uint64_t total = kSegment * (2 + random() % 5);
+        Builder builder(request_of(Collective::allreduce, 2, 8), 0, "test");
+        const std::array<Slice, 3> pieces = {builder.scratch(kSegment),
+                                             advance(part(builder.scratch(total), 0, kSegment)),
+                                             builder.rotating_scratch(kSegment, rotation)};
+        builder.begin_repeat(total, kSegment, rotation);
+        const unsigned op_count = 2 + random() % 6;
+        for (unsigned op = 0; op < op_count; ++op) {
+            Slice source = any_slice(random, pieces, kSegment);
+            Slice target = any_slice(random, pieces, kSegment);
+            source.length = std::min(source.length, target.length);
+            target.length = source.length;
+            builder.copy(source, target);
+        }
+        builder.end_repeat();
+        const Schedule schedule = unroll(builder.finish());
+        const auto done = before(schedule);
+        for (std::uint32_t later = 0; later < schedule.ops.size(); ++later) {
+            for (std::uint32_t earlier = 0; earlier < later; ++earlier) {
+                if (conflict(schedule.ops[later], schedule.ops[earlier])) {
+                    INFO("seed " << seed << ", ops " << earlier << " and " << later);
+                    REQUIRE(done[later][earlier]);
+                }
+            }
+        }
+    }
+}
