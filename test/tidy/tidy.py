@@ -180,11 +180,32 @@ def check_includes(path, text, ours):
         yield listed[0][0], f'the own header "{own}" comes first'
 
 
+# Who looks at ops says what each kind means to it: an added one is then an error (-Werror=switch).
+CLOSED = re.compile(r"\s*case\s+(?:\w+::)*(OpKind|BufferKind|Stride)::\w+\s*:")
+
+
+def check_switches(code):
+    """A default in a switch over the kinds of ops, buffers and strides."""
+    open_kinds = []  # For each open brace, the kind that its cases name, if any.
+    for number, line in enumerate(code.splitlines(), 1):
+        match = CLOSED.match(line)
+        if match and open_kinds:
+            open_kinds[-1] = match[1]
+        elif re.match(r"\s*default\s*:", line) and open_kinds and open_kinds[-1]:
+            yield number, f"a switch over {open_kinds[-1]} has no default"
+        for brace in re.findall(r"[{}]", line):
+            if brace == "{":
+                open_kinds.append(None)
+            elif open_kinds:
+                open_kinds.pop()
+
+
 def check_code(path, text):
     """Findings in C and C++ beyond includes."""
     code = without_comments_and_strings(text)
     if path.suffix == ".hpp" and "#pragma once" not in code:
         yield 1, "a header begins with #pragma once"
+    yield from check_switches(code)
     banned = dict(BANNED)
     if str(path).startswith(LIBRARIES) and "example" not in path.parts:
         banned.update(BANNED_IN_LIBRARIES)

@@ -109,6 +109,16 @@ class Tidy(unittest.TestCase):
                           "  a.exit(1); b->rand(); my_exit(2); x::exit(3); operand(3);\n"
                           "  at_exit(4); }\n")
 
+    def test_switches_over_ops(self):
+        body = ("void f() {{\n  switch (a) {{\n  case {0}: {{ g(); break; }}\n"
+                "  {1}: break;\n  }}\n}}\n")
+        self.assert_found("over OpKind", "topo/x.cpp",
+                          body.format("graph::OpKind::send", "default"))
+        self.assert_found("over BufferKind", "topo/x.cpp",
+                          body.format("BufferKind::input", "default"))
+        self.assert_clean("topo/x.cpp", body.format("OpKind::send", "case OpKind::recv"))
+        self.assert_clean("topo/x.cpp", body.format("Kind::a", "default"))
+
     def test_open_ends(self):
         word = "TO" + "DO"
         self.assert_found("open ends", "topo/x.cpp", f"// {word}: later\n")

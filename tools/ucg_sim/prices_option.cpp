@@ -65,8 +65,14 @@ const cost::NetworkPostal* network_of(Model model, const cost::Profile& profile)
     switch (model) {
     case Model::network_minimum: return &profile.network.minimum;
     case Model::network_median: return &profile.network.median;
-    default: return nullptr;
+    case Model::profile:
+    case Model::pipelining_postal:
+    case Model::postal:
+    case Model::logp:
+    case Model::logfp:
+    case Model::loggp: return nullptr;
     }
+    return nullptr;
 }
 
 std::string flags(const std::vector<std::string_view>& parameters) {

@@ -55,13 +55,24 @@ Json transfers_of(const sim::Trace& trace) {
     for (const sim::Transfer& transfer : trace.transfers) {
         list.push_back({{"from", transfer.from},
                         {"to", transfer.to},
-                        {"kind", transfer.is_signal ? "signal" : "message"},
+                        {"kind", sim::name(transfer.kind)},
                         {"bytes", transfer.bytes},
                         {"op", transfer.send_op},
                         {"begin_ns", to_ns(transfer.begin)},
                         {"left_ns", to_ns(transfer.left)},
                         {"arrived_ns", to_ns(transfer.arrived)},
                         {"taken_ns", to_ns(transfer.taken)}});
+    }
+    return list;
+}
+
+Json issues_of(const sim::Trace& trace) {
+    Json list = Json::array();
+    for (const sim::Issue& issue : trace.issues) {
+        list.push_back({{"rank", issue.rank},
+                        {"op", issue.op},
+                        {"iteration", issue.iteration},
+                        {"issued_ns", to_ns(issue.time)}});
     }
     return list;
 }
@@ -78,6 +89,13 @@ std::string text_report(const Subject& subject, const Runs& runs) {
                         last - outcome.finish.begin(), to_ns(*last));
     text += fmt::format("  messages     {}, {} bytes in all\n", outcome.message_count,
                         outcome.message_bytes);
+    if (outcome.share_count > 0) {
+        text += fmt::format("  boards       {} shared, {} read\n", outcome.share_count,
+                            outcome.look_count);
+    }
+    if (outcome.peer_bytes > 0) {
+        text += fmt::format("  peer memory  {} bytes read\n", outcome.peer_bytes);
+    }
     if (runs.completions.size() > 1) {
         const Statistics statistics = statistics_of(runs.completions);
         text += fmt::format("  {} repetitions: min {} ns, median {} ns, max {} ns\n",
@@ -105,6 +123,9 @@ std::string json_report(const Subject& subject, const Runs& runs, const sim::Tra
                    {"seed", subject.seed},
                    {"messages", outcome.message_count},
                    {"message_bytes", outcome.message_bytes},
+                   {"boards_shared", outcome.share_count},
+                   {"boards_read", outcome.look_count},
+                   {"peer_memory_bytes", outcome.peer_bytes},
                    {"repetitions",
                     {{"count", runs.completions.size()},
                      {"min_ns", statistics.min_ns},
@@ -113,6 +134,7 @@ std::string json_report(const Subject& subject, const Runs& runs, const sim::Tra
     if (trace != nullptr) {
         object["activities"] = activities_of(*trace);
         object["transfers"] = transfers_of(*trace);
+        object["ops"] = issues_of(*trace);
     }
     return object.dump() + "\n";
 }

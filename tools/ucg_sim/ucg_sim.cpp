@@ -47,6 +47,11 @@ constexpr const char* kFooter =
     "  logp, logfp, loggp  --latency --overhead --gap [--gamma --compute --copy], --free,\n"
     "                      --gap-per-byte\n"
     "\n"
+    "What ranks of one host read of one another's memory, and the lines of boards, cost what the\n"
+    "memory model of --profile says, whatever the model; a share is issued as an empty message "
+    "is,\n"
+    "once for all readers. --shared-heap: publishing copies nothing.\n"
+    "\n"
     "With --pricing simgrid messages are flows over the links of --platform, which share their\n"
     "bandwidth; of the model remain the processors' parts and the messages within a host. Hosts "
     "are\n"
@@ -59,13 +64,17 @@ constexpr const char* kFooter =
     "\n"
     "Formats: text and json report times; json has completion_ns and ranks of the first "
     "repetition,\n"
-    "and with --details every activity and message. timeline and svg show what each rank did "
+    "and with --details every activity, message, board that is read and op. timeline and svg show "
+    "what each rank did "
     "when;\n"
-    "dot and tasks are the program graph: start (S), proxy, sleep (Z), compute (C) and put (P).\n"
+    "dot and tasks are the program graph: start (S), proxy, sleep (Z), compute (C), put (P) and "
+    "share\n"
+    "on a board (B).\n"
     "\n"
     "Examples:\n"
     "  ucg_sim run --collective allreduce --ranks 8 --algorithm recursive_doubling --bytes 8 \\\n"
     "    --model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns\n"
+    "  ucg_sim run --collective barrier --ranks 8 --late 3=2us --format svg > late.svg\n"
     "  ucg_sim run --collective allreduce --hosts 12 --ranks-per-host 1 --bytes 8 \\\n"
     "    --profile cluster.toml --model network.median\n"
     "  ucg_sim run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64k --host-link 0.4ns "
@@ -98,7 +107,8 @@ class RunCommand {
                           std::vector<View>{View::text, View::timeline, View::json, View::svg,
                                             View::dot, View::tasks},
                           "Output");
-        app_.add_flag("--details", details_, "In JSON, what each rank did when and each message");
+        app_.add_flag("--details", details_,
+                      "In JSON, what each rank did when, each message and each board that is read");
         app_.parse_complete_callback([this] {
             question_.check();
             prices_.check();
@@ -118,10 +128,14 @@ class RunCommand {
         }
         sim::Options options = options_;
         prices_.apply(*profile, options);
+        if (Status status = add_late(placement->rank_count(), options); !status.ok()) {
+            return status;
+        }
         if (Status status = check(options, placement->rank_count()); !status.ok()) {
             return status;
         }
         const plan::Facts facts = profile_.facts(*placement, *profile);
+        options.memory = {.model = profile->memory, .in_place = facts.shared.in_place};
         return view_ == View::dot || view_ == View::tasks ? print_tasks(facts, options)
                                                           : simulate(facts, options);
     }
@@ -137,6 +151,8 @@ class RunCommand {
                           "When each rank enters (default: none, all at 0)");
         add_parsed_option(group, "--arrivals", options_.arrival_ns, parse_times_ns, "TIME,...",
                           "When each rank enters, one time for each, added to --skew");
+        add_parsed_option(group, "--late", late_, parse_late_ranks, "RANK=TIME,...",
+                          "How much later than otherwise these ranks enter");
         group.add_option("--seed", seed_, "What random delays are drawn by (default: 1)")
             ->type_name("NUMBER");
         group
@@ -158,6 +174,24 @@ class RunCommand {
         if (needs && repetitions_ > 1) {
             throw CLI::ValidationError("--repetitions", "SimGrid simulates once in a process");
         }
+    }
+
+    Status add_late(Rank rank_count, sim::Options& options) const {
+        const bool given = !options.arrival_ns.empty();
+        for (const LateRank& late : late_) {
+            if (late.rank >= rank_count) {
+                return failure(Code::invalid_argument, "--late: there is no rank {} among {}",
+                               late.rank, rank_count);
+            }
+            if (!given) {
+                options.arrival_ns.resize(static_cast<std::size_t>(rank_count));
+            }
+            const auto index = static_cast<std::size_t>(late.rank);
+            if (index < options.arrival_ns.size()) { // Else refused with the times of arrival.
+                options.arrival_ns[index] += late.ns;
+            }
+        }
+        return {};
     }
 
     Status check(const sim::Options& options, Rank rank_count) const {
@@ -227,6 +261,10 @@ class RunCommand {
                 runs.first = std::move(*outcome);
             }
         }
+        const bool shares = runs.first.share_count > 0 || runs.first.peer_bytes > 0;
+        if (shares && prices_.model() != Model::profile) {
+            subject.prices += "; shared memory by the profile";
+        }
         return write_output("-", report(subject, runs, trace));
     }
 
@@ -273,6 +311,7 @@ class RunCommand {
     std::string platform_;
     const CLI::Option* platform_option_ = nullptr;
     std::string algorithm_;
+    std::vector<LateRank> late_;
     std::uint64_t seed_ = 1;
     int repetitions_ = 1;
     View view_ = View::text;

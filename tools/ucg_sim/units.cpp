@@ -1,5 +1,6 @@
 #include "tools/ucg_sim/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -114,6 +115,27 @@ Result<std::vector<double>> parse_times_ns(std::string_view text) {
         times.push_back(*time);
     }
     return times;
+}
+
+Result<std::vector<LateRank>> parse_late_ranks(std::string_view text) {
+    std::vector<LateRank> ranks;
+    for (const std::string_view part : split(text)) {
+        const std::size_t equals = std::min(part.find('='), part.size());
+        LateRank late;
+        const char* const end = part.data() + equals;
+        const auto [stop, error] = std::from_chars(part.data(), end, late.rank);
+        if (error != std::errc() || stop != end || late.rank < 0 || equals == part.size()) {
+            return failure(Code::invalid_argument,
+                           "expected a rank and how late it is, such as 3=5us; found '{}'", part);
+        }
+        const Result<double> ns = parse_time_ns(part.substr(equals + 1));
+        if (!ns) {
+            return ns.status();
+        }
+        late.ns = *ns;
+        ranks.push_back(late);
+    }
+    return ranks;
 }
 
 Result<sim::Distribution> parse_distribution(std::string_view text) {

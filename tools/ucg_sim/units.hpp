@@ -18,6 +18,15 @@ Result<double> parse_time_ns(std::string_view text);
 /// Those separated by commas.
 Result<std::vector<double>> parse_times_ns(std::string_view text);
 
+/// A rank that enters so much later than otherwise.
+struct LateRank {
+    Rank rank = 0;
+    double ns = 0;
+};
+
+/// "3=5us", "0=1us,7=250ns"; a rank may be named again, and is that much later.
+Result<std::vector<LateRank>> parse_late_ranks(std::string_view text);
+
 /// "none", "uniform:0ns,100ns", "exponential:50ns", "normal:100ns,20ns", "pareto:10ns,2.5".
 Result<sim::Distribution> parse_distribution(std::string_view text);
 

@@ -84,6 +84,15 @@ double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::u
     return level.latency_ns + per_byte_ns * static_cast<double>(bytes);
 }
 
+std::uint64_t board_line_bytes(std::uint64_t bytes) {
+    constexpr std::uint64_t kHeadBytes = kCacheLine / 2;
+    return round_up(kHeadBytes + bytes, kCacheLine);
+}
+
+double board_lines_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t line_bytes) {
+    return readers == 0 ? 0 : contended_read_ns(level, readers, line_bytes) - level.latency_ns;
+}
+
 double copy_ns(const MemoryModel& model, std::uint64_t bytes) {
     return model.cache_for(2 * bytes).copy_per_byte_ns * static_cast<double>(bytes);
 }

@@ -114,6 +114,14 @@ double read_ns(const MemoryLevel& level, std::uint64_t bytes);
 /// one's time. 0 without readers.
 double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t bytes);
 
+// Boards: what a core shares is on a line of its own, behind half a line that says so; what does
+// not fit there is elsewhere, on whole lines.
+
+/// How many bytes come to a core that reads `bytes` of one board, or looks whether it is there (0).
+std::uint64_t board_line_bytes(std::uint64_t bytes);
+/// max(b, B d) per byte of lines: `readers` cores take them in, once they have been told of.
+double board_lines_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t line_bytes);
+
 /// One core copies within its own memory; source and target are in cache.
 double copy_ns(const MemoryModel& model, std::uint64_t bytes);
 /// One core copies to memory that another core read last, by ordinary stores or past the caches.

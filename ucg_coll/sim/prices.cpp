@@ -92,6 +92,30 @@ double copy_ns(const Compute& compute, std::uint64_t bytes) {
     return static_cast<double>(bytes) * compute.copy_ns_per_byte;
 }
 
+double publish_ns(const Memory& memory, std::uint64_t bytes) {
+    return memory.in_place ? 0 : cost::overwrite_ns(memory.model, bytes);
+}
+
+double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
+               std::uint64_t bytes) {
+    return cost::contended_read_ns(memory.model.level(distance), readers, bytes);
+}
+
+BoardTerms board_terms(const Network& network, topo::Distance distance) {
+    const cost::MessageTerms empty = message_terms(network, distance, 0);
+    return {empty.issue_ns, empty.inject_ns + empty.flight_ns, empty.take_ns};
+}
+
+double board_copy_ns(const Memory& memory, std::uint64_t bytes) {
+    return cost::copy_ns(memory.model, bytes);
+}
+
+double board_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
+                      std::uint64_t bytes) {
+    return cost::board_lines_ns(memory.model.level(distance), readers,
+                                cost::board_line_bytes(bytes));
+}
+
 Compute compute_of(const cost::Postal& model) {
     return {.combine_ns = model.reduce_fixed_ns, .combine_ns_per_byte = model.gamma_ns_per_byte};
 }
@@ -116,6 +140,25 @@ Status check(const Compute& compute) {
                          {"compute", compute.combine_ns},
                          {"operand", compute.operand_ns_per_byte},
                          {"gamma", compute.combine_ns_per_byte}});
+}
+
+Status check(const Memory& memory) {
+    for (const cost::MemoryLevel& level : memory.model.levels) {
+        Status status = check_prices({{"memory latency", level.latency_ns},
+                                      {"memory per byte", level.per_byte_ns},
+                                      {"memory contended per byte", level.contended_per_byte_ns}});
+        if (!status.ok()) {
+            return status;
+        }
+    }
+    for (const cost::CacheRates& cache : memory.model.caches) {
+        Status status = check_prices({{"memory copy", cache.copy_per_byte_ns},
+                                      {"memory overwrite", cache.overwrite_per_byte_ns}});
+        if (!status.ok()) {
+            return status;
+        }
+    }
+    return {};
 }
 
 Status check(const HostLink& link) {

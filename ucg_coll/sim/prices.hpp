@@ -1,5 +1,6 @@
-// What a simulation charges for: messages by a model of the network, computation by the byte, and
-// what the ranks of a host share on their way out.
+// What a simulation charges for: messages by a model of the network, computation by the byte,
+// memory that ranks of a host read of one another by the memory model of a profile, and what the
+// ranks of a host share on their way out.
 #pragma once
 
 #include <array>
@@ -43,6 +44,36 @@ Compute compute_of(const cost::Postal& model);
 Compute compute_of(const cost::PipeliningPostal& model);
 Compute compute_of(const cost::Profile& profile);
 
+/// What ranks of one host pay for one another's memory, whatever the network.
+struct Memory {
+    cost::MemoryModel model = cost::default_memory_model();
+    bool in_place = false; ///< Do peers reach published buffers? Else they are copied to windows.
+
+    bool operator==(const Memory&) const = default;
+};
+/// Making own bytes known to peers.
+double publish_ns(const Memory& memory, std::uint64_t bytes);
+/// max(a + b m, a + B d m) for bytes of a peer's at that distance, while `readers` ranks read that
+/// peer's memory, this one among them. REQUIRES: distance != Distance::network.
+double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
+               std::uint64_t bytes);
+
+/// What boards cost, as the planner has it (plan/boards.cpp): a share is issued once, as an empty
+/// message is, whoever reads it, and is there for each reader as late as that message; who has
+/// waited takes it in as an empty message, once for boards that follow one another, since their
+/// lines come at the same time, and then each board's lines by the memory model.
+struct BoardTerms {
+    double issue_ns = 0;  ///< Of who shares; its copy of the bytes comes on top.
+    double flight_ns = 0; ///< From then on, until a reader may have it.
+    double take_ns = 0;   ///< Of the reader, before the lines of one or several boards.
+};
+BoardTerms board_terms(const Network& network, topo::Distance distance);
+/// The copy to the own board.
+double board_copy_ns(const Memory& memory, std::uint64_t bytes);
+/// The lines of one board of which `bytes` are read; `readers` ranks look at it.
+double board_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
+                      std::uint64_t bytes);
+
 /// The link of each host, which carries one message at a time in each direction: what a message
 /// keeps it. A message alone on its way passes while it is being sent, so a link that is no slower
 /// than the sender adds nothing.
@@ -56,6 +87,7 @@ struct HostLink {
 /// Are all prices finite and not negative, and f of LogfP at least 1? The message names which not.
 Status check(const Network& network);
 Status check(const Compute& compute);
+Status check(const Memory& memory);
 Status check(const HostLink& link);
 
 } // namespace ucg::sim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace ucg::sim {
 
@@ -16,11 +17,17 @@ std::uint32_t slots_of(const graph::Repeat& repeat) {
 }
 
 std::uint64_t bytes_of(const graph::Op& op) {
-    if (op.kind == OpKind::signal || op.kind == OpKind::await) {
-        return 0;
+    switch (op.kind) {
+    case OpKind::send:
+    case OpKind::copy:
+    case OpKind::publish:
+    case OpKind::share: return op.source.length;
+    case OpKind::recv:
+    case OpKind::reduce: return op.target.length;
+    case OpKind::signal:
+    case OpKind::await: return 0;
     }
-    return op.kind == OpKind::recv || op.kind == OpKind::reduce ? op.target.length
-                                                                : op.source.length;
+    return 0;
 }
 
 bool contains(const graph::Repeat* repeat, std::uint32_t op) {
@@ -67,6 +74,38 @@ void add_steps(Program& program, const graph::Schedule& schedule) {
     }
 }
 
+/// Writing to a peer's memory is as reading it: bytes cross between two ranks.
+void add_reads(Program& program, const graph::Schedule& schedule) {
+    const auto add = [&](const graph::Slice& slice) {
+        if (slice.owner != schedule.rank) {
+            program.reads.push_back({slice.owner, slice.buffer == graph::BufferKind::board});
+        }
+    };
+    for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
+        const graph::Op& op = schedule.ops[i];
+        program.steps[i].first_read = static_cast<std::uint32_t>(program.reads.size());
+        switch (op.kind) {
+        case OpKind::copy:
+            add(op.source);
+            add(op.target);
+            break;
+        case OpKind::reduce:
+            for (std::uint32_t k = 0; k < op.operand_count; ++k) {
+                add(schedule.operands[op.first_operand + k]);
+            }
+            add(op.target);
+            break;
+        case OpKind::send:
+        case OpKind::recv:
+        case OpKind::signal:
+        case OpKind::await:
+        case OpKind::publish:
+        case OpKind::share: break; // Own memory alone.
+        }
+    }
+    program.steps.back().first_read = static_cast<std::uint32_t>(program.reads.size());
+}
+
 /// A wait that an earlier step outside of repeats has passed needs no second look. `known` is by
 /// slot.
 void add_waits(Program& program, const graph::Schedule& schedule) {
@@ -104,8 +143,24 @@ Program compile(const graph::Schedule& schedule) {
     program.repeats = schedule.repeats;
     add_steps(program, schedule);
     add_waits(program, schedule);
+    add_reads(program, schedule);
     program.waits.shrink_to_fit();
+    program.reads.shrink_to_fit();
     return program;
+}
+
+std::vector<std::uint32_t> board_readers(std::span<const Program> programs) {
+    std::vector<std::uint32_t> counts(programs.size(), 0);
+    std::vector<std::size_t> last(programs.size(), programs.size()); // Reader counted, by owner.
+    for (std::size_t reader = 0; reader < programs.size(); ++reader) {
+        for (const Read& read : programs[reader].reads) {
+            const auto owner = static_cast<std::size_t>(read.owner);
+            if (read.board && std::exchange(last[owner], reader) != reader) {
+                ++counts[owner];
+            }
+        }
+    }
+    return counts;
 }
 
 } // namespace ucg::sim

@@ -1,10 +1,11 @@
 // Internal to ucg_coll/sim: a rank's schedule in the form that the simulator keeps, a tenth of the
 // schedule's size, as it keeps those of all ranks. One step for each op, in the order of issue;
-// slices are gone, only their lengths are left, and of the dependencies those on messages: what the
-// processor does itself is done when the next op is looked at.
+// slices are gone, only their lengths are left and whose they are, and of the dependencies those on
+// messages: what the processor does itself is done when the next op is looked at.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ucg_coll/graph/schedule.hpp"
@@ -22,23 +23,40 @@ struct Wait {
     bool every_slot = false;   ///< A repeat's message seen from outside.
 };
 
+/// A slice of a peer's that a copy or a reduction reads, as long as the step.
+struct Read {
+    Rank owner = kNoRank;
+    bool board = false; ///< The owner's board, which is waited for; else its memory, which is not.
+};
+
 struct Step {
     std::uint64_t bytes = 0; ///< A segment's, in a repeat, may be shorter in the last iteration.
     Rank peer = kNoRank;
     std::uint32_t first_wait = 0; ///< Into Program::waits; ends where the next step's begin.
+    std::uint32_t first_read = 0; ///< Into Program::reads, likewise.
     std::uint32_t slot = kNoSlot;
     std::uint16_t operand_count = 0;
     graph::OpKind kind = graph::OpKind::copy;
     std::uint8_t mask = 0;
 };
-static_assert(sizeof(Step) == 24);
+static_assert(sizeof(Step) <= 32);
 
 struct Program {
     std::vector<Step> steps; ///< One more than the schedule has ops; the last waits for nothing.
     std::vector<Wait> waits;
+    std::vector<Read> reads;
     std::vector<graph::Repeat> repeats;
     std::uint32_t slot_count = 0;
+
+    /// What step `index` reads of peers.
+    std::span<const Read> reads_of(std::uint32_t index) const {
+        return std::span(reads).subspan(steps[index].first_read,
+                                        steps[index + 1].first_read - steps[index].first_read);
+    }
 };
+
+/// How many ranks look at each rank's board.
+std::vector<std::uint32_t> board_readers(std::span<const Program> programs);
 
 Program compile(const graph::Schedule& schedule);
 

@@ -10,10 +10,6 @@ using graph::OpKind;
 
 constexpr Picoseconds kNotFinished = -1;
 
-bool is_signal(OpKind kind) {
-    return kind == OpKind::signal || kind == OpKind::await;
-}
-
 } // namespace
 
 Run::Run(const topo::Placement& placement, const Options& options,
@@ -32,11 +28,20 @@ Run::Run(const topo::Placement& placement, const Options& options,
         slots += programs[i].slot_count;
     }
     slots_.resize(slots);
+    const std::vector<std::uint32_t> readers = board_readers(programs);
+    boards_.resize(readers.size());
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+        boards_[i].readers = readers[i];
+    }
+    readings_.resize(programs.size());
     outcome_.entered.reserve(states_.size());
     outcome_.finish.assign(states_.size(), kNotFinished);
 }
 
 Result<Outcome> Run::go() {
+    if (Status status = check_memory(); !status.ok()) {
+        return status;
+    }
     for (Rank rank = 0; rank < static_cast<Rank>(states_.size()); ++rank) {
         Picoseconds entered = draw(options_.skew, seed_, Stream::arrival, rank, 0);
         if (!options_.arrival_ns.empty()) {
@@ -81,8 +86,11 @@ Status Run::advance(Rank rank) {
     const auto end = static_cast<std::uint32_t>(program.steps.size() - 1);
     while (state.step < end) {
         collect_waits(state, program);
-        if (!wait(rank, state)) {
+        if (!wait(rank, state) || !look(rank, state) || !in_turn(rank, state)) {
             return {};
+        }
+        if (trace_ != nullptr) {
+            trace_->issues.push_back({rank, state.step, state.iteration, state.clock});
         }
         if (Status status = issue(rank, state, program.steps[state.step]); !status.ok()) {
             return status;
@@ -171,30 +179,52 @@ void Run::take_in(Rank rank, RankState& state) {
 }
 
 Status Run::issue(Rank rank, RankState& state, const Step& step) {
-    if (step.slot == kNoSlot) {
-        compute(rank, state, step);
-        return {};
+    const Program& program = programs_[static_cast<std::size_t>(rank)];
+    const std::uint64_t bytes = bytes_of(state, program);
+    Status status;
+    switch (step.kind) {
+    case OpKind::send:
+    case OpKind::signal:
+        status = send(rank, state, step, slots_[state.first_slot + slot_of(state, program)]);
+        break;
+    case OpKind::recv:
+    case OpKind::await:
+        status = receive(rank, state, step, slots_[state.first_slot + slot_of(state, program)]);
+        break;
+    case OpKind::copy:
+        if (bytes > 0) { // Else it only waits for a board.
+            compute(rank, state, Activity::Kind::copy, copy_ns(options_.compute, bytes));
+        }
+        break;
+    case OpKind::reduce:
+        compute(rank, state, Activity::Kind::reduce,
+                reduce_ns(options_.compute, step.operand_count, bytes));
+        break;
+    case OpKind::publish:
+        compute(rank, state, Activity::Kind::publish, publish_ns(options_.memory, bytes));
+        break;
+    case OpKind::share: share(rank, state, step); break;
     }
-    Slot& slot =
-        slots_[state.first_slot + slot_of(state, programs_[static_cast<std::size_t>(rank)])];
-    return step.kind == OpKind::send || step.kind == OpKind::signal
-               ? send(rank, state, step, slot)
-               : receive(rank, state, step, slot);
+    state.has_looked = false;
+    state.is_in_turn = false;
+    return status;
 }
 
-void Run::compute(Rank rank, RankState& state, const Step& step) {
-    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
-    const bool copies = step.kind != OpKind::reduce;
+void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns) {
     const Picoseconds start = state.clock;
-    state.clock += to_picoseconds(copies ? copy_ns(options_.compute, bytes)
-                                         : reduce_ns(options_.compute, step.operand_count, bytes));
+    state.clock += to_picoseconds(std::max(own_ns, reading_ns(rank, state)));
     state.clock +=
         draw(options_.compute_noise, seed_, Stream::computation, rank, state.compute_count++);
-    record(copies ? Activity::Kind::copy : Activity::Kind::reduce, rank, start);
+    record(kind, rank, start);
+    for (const Read& read : programs_[static_cast<std::size_t>(rank)].reads_of(state.step)) {
+        if (!read.board) {
+            readings_[static_cast<std::size_t>(read.owner)].push_back(state.clock);
+        }
+    }
 }
 
 Status Run::receive(Rank rank, RankState& state, const Step& step, Slot& slot) {
-    const Mailbox::Lane lane = {step.peer, rank, is_signal(step.kind)};
+    const Mailbox::Lane lane = {step.peer, rank, graph::is_order_only(step.kind)};
     const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
     const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
     slot = {.message = match.id};
@@ -205,7 +235,7 @@ Status Run::receive(Rank rank, RankState& state, const Step& step, Slot& slot) {
 }
 
 Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
-    const Mailbox::Lane lane = {rank, step.peer, is_signal(step.kind)};
+    const Mailbox::Lane lane = {rank, step.peer, graph::is_order_only(step.kind)};
     const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
     const Mailbox::Match match = mailbox_.match(lane, End::send, bytes);
     Message& message = mailbox_[match.id];
@@ -224,13 +254,14 @@ Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
     message.take = to_picoseconds(terms.take_ns);
     if (trace_ != nullptr) {
         message.transfer = static_cast<std::uint32_t>(trace_->transfers.size());
-        trace_->transfers.push_back({.from = rank,
-                                     .to = step.peer,
-                                     .send_op = state.step,
-                                     .bytes = bytes,
-                                     .is_signal = lane.is_signal,
-                                     .begin = begin,
-                                     .left = left});
+        trace_->transfers.push_back(
+            {.from = rank,
+             .to = step.peer,
+             .send_op = state.step,
+             .bytes = bytes,
+             .kind = lane.is_signal ? Transfer::Kind::signal : Transfer::Kind::message,
+             .begin = begin,
+             .left = left});
     }
     ++outcome_.message_count;
     outcome_.message_bytes += bytes;
@@ -304,6 +335,14 @@ Status Run::mismatch(const Mailbox::Lane& lane, std::uint64_t sent, std::uint64_
 
 /// Has every rank finished, and was every message received?
 Status Run::check_end() const {
+    for (std::size_t owner = 0; owner < boards_.size(); ++owner) {
+        if (!boards_[owner].waiters.empty()) {
+            const Rank rank = boards_[owner].waiters.front();
+            return failure(Code::invalid_argument,
+                           "rank {} waits for ever before op {} for what rank {} does not share",
+                           rank, states_[static_cast<std::size_t>(rank)].step, owner);
+        }
+    }
     for (std::size_t rank = 0; rank < states_.size(); ++rank) {
         if (outcome_.finish[rank] == kNotFinished) {
             return failure(Code::invalid_argument,

@@ -1,10 +1,10 @@
 // Internal to ucg_coll/sim: one run of all ranks' programs.
 //
 // A discrete-event simulation whose events are few: a rank that is let go runs, ahead of the common
-// clock, until it waits for a message whose arrival is not known yet. That is right because what is
-// its own (processor, port) nobody else touches, and when a message arrives follows from its
-// sender's past. Only host links are shared, and messages ask for them in events of their own, in
-// order of time.
+// clock, until it waits for a message or a board whose arrival is not known yet. That is right
+// because what is its own (processor, port) nobody else touches, and when a message arrives follows
+// from its sender's past. Shared are host links, which messages ask for in events of their own, and
+// ranks' memory, which its readers come to in events of their own, in order of time.
 #pragma once
 
 #include <functional>
@@ -41,6 +41,24 @@ class Run {
         std::uint64_t compute_count = 0;
         std::size_t first_slot = 0;
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
+        bool looking = false;    ///< The step before took boards in.
+        bool has_looked = false; ///< At the boards of this step,
+        bool is_in_turn = false; ///< and has come to peers' memory in the order of time.
+    };
+
+    struct Board {
+        static constexpr Picoseconds kUnknown = -1;
+        Picoseconds begin = 0;         ///< Of the share,
+        Picoseconds shared = kUnknown; ///< and its end.
+        std::uint32_t op = 0;
+        std::uint32_t readers = 0;
+        std::vector<Rank> waiters; ///< Who can do nothing before it is shared.
+    };
+
+    /// A board that a step reads.
+    struct Look {
+        Rank owner = kNoRank;
+        Picoseconds arrival = 0;
     };
 
     enum class EventKind : std::uint8_t { resume, link_out, link_in };
@@ -75,15 +93,26 @@ class Run {
     bool wait(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
 
+    /// Waits for the boards of the step and takes them in. False: one is not shared yet; the rank
+    /// will be let go on.
+    bool look(Rank rank, RankState& state);
+    void take_board_in(Rank rank, RankState& state, const Look& look);
+    Picoseconds board_arrival(Rank owner, Rank reader) const;
+    void share(Rank rank, RankState& state, const Step& step);
+    /// False: the rank comes to peers' memory later, when all who come earlier have been there.
+    bool in_turn(Rank rank, RankState& state);
+
     Status issue(Rank rank, RankState& state, const Step& step);
     Status send(Rank rank, RankState& state, const Step& step, Slot& slot);
     Status receive(Rank rank, RankState& state, const Step& step, Slot& slot);
-    void compute(Rank rank, RankState& state, const Step& step);
+    void compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns);
+    double reading_ns(Rank rank, const RankState& state);
     static Picoseconds pass_port(RankState& state, const cost::MessageTerms& terms);
     void depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left);
     void deliver(MessageId id, const Transit& transit);
     void record(Activity::Kind kind, Rank rank, Picoseconds start);
 
+    Status check_memory() const;
     static Status mismatch(const Mailbox::Lane& lane, std::uint64_t sent, std::uint64_t received);
     Status check_end() const;
 
@@ -96,9 +125,12 @@ class Run {
     Mailbox mailbox_;
     std::vector<Transit> transits_; ///< With host links only.
     std::vector<RankState> states_;
-    std::vector<Slot> slots_;    ///< Of all ranks.
-    std::vector<Slot*> awaited_; ///< What the next step waits for,
-    std::vector<Slot*> arrived_; ///< and the receives among it.
+    std::vector<Board> boards_;                      ///< By rank.
+    std::vector<std::vector<Picoseconds>> readings_; ///< By owner: when those under way end.
+    std::vector<Slot> slots_;                        ///< Of all ranks.
+    std::vector<Slot*> awaited_;                     ///< What the next step waits for,
+    std::vector<Slot*> arrived_;                     ///< and the receives among it.
+    std::vector<Look> looks_;                        ///< The boards that it takes in.
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t event_count_ = 0;
     Outcome outcome_;

@@ -38,6 +38,9 @@ Status check(const Options& options, Rank rank_count) {
     if (Status status = check(options.compute); !status.ok()) {
         return status;
     }
+    if (Status status = check(options.memory); !status.ok()) {
+        return status;
+    }
     if (options.host_link) {
         if (Status status = check(*options.host_link); !status.ok()) {
             return status;

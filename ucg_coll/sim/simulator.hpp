@@ -2,9 +2,12 @@
 // engine executes them. Each rank issues its ops in order, waits before each until what it depends
 // on has completed, and leaves when all its messages have.
 //
-//   processor  one thing at a time: issuing a message, taking one in, copying, combining. A message
-//              that has arrived is taken in when the rank first waits for it, in order of arrival.
+//   processor  one thing at a time: issuing a message, taking one in, copying, combining, sharing.
+//   A
+//              message that has arrived is taken in when the rank first waits for it, in order of
+//              arrival; so is a peer's board.
 //   port       one per rank, for its messages on their way out, in order; see cost::MessageTerms.
+//   memory     of a rank: the more peers read it at a time, the longer each takes; see Memory.
 //   host link  if there is one, the ranks of a host share it to and from other hosts, first come,
 //              first served.
 //
@@ -29,11 +32,13 @@ namespace ucg::sim {
 struct Options {
     Network network;
     Compute compute;
+    Memory memory;
     std::optional<HostLink> host_link; ///< None: hosts' links are never in the way.
-    Distribution message_noise;        ///< Added to the flight of each message.
-    Distribution compute_noise;        ///< Added to each copy and each reduction.
-    Distribution skew;                 ///< When each rank enters.
-    std::vector<double> arrival_ns;    ///< Added to that, by rank; empty: nothing.
+    Distribution message_noise;     ///< Added to the flight of each message, and of a share to each
+                                    ///< reader.
+    Distribution compute_noise;     ///< Added to each copy, reduction, publish and share.
+    Distribution skew;              ///< When each rank enters.
+    std::vector<double> arrival_ns; ///< Added to that, by rank; empty: nothing.
 };
 
 /// Are the parameters in range, and is `arrival_ns` empty or as long as `rank_count`?
@@ -44,6 +49,9 @@ struct Outcome {
     std::vector<Picoseconds> finish;  ///< By rank, on the same clock.
     std::uint64_t message_count = 0;  ///< Signals included.
     std::uint64_t message_bytes = 0;
+    std::uint64_t share_count = 0; ///< Boards that were written,
+    std::uint64_t look_count = 0;  ///< and how often ranks took one in.
+    std::uint64_t peer_bytes = 0;  ///< Read out of peers' memory, boards aside.
 
     /// When the last rank is done. Time 0 is where no rank enters earlier.
     Picoseconds completion() const;
@@ -77,7 +85,8 @@ class Simulator final : public Pricing {
 
     /// Deterministic for a seed. Fails with invalid_argument where the programs do not fit together
     /// (a message that nobody receives, receives or of another length, ranks that wait for one
-    /// another) or run beyond kTimeEnd. A trace takes about 100 bytes for each op.
+    /// another or for a share that does not come, ranks of two hosts that read one another's
+    /// memory) or run beyond kTimeEnd. A trace takes about 100 bytes for each op.
     Result<Outcome> run(std::uint64_t seed, Trace* trace = nullptr) const override;
 
     const std::vector<Program>& programs() const { return programs_; }

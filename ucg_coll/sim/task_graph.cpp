@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "ucg_coll/graph/boards.hpp"
+
 namespace ucg::sim {
 
 namespace {
@@ -34,11 +36,16 @@ class Drafter {
         }
     }
 
-    /// Joins each put with the proxy of its other end.
+    /// Joins each put with the proxy of its other end, each share with what waits for it.
     TaskGraph finish() {
         for (const auto& [lane, ends] : lanes_) {
             for (std::size_t k = 0; k < std::min(ends.out.size(), ends.in.size()); ++k) {
                 graph_.edges.push_back({ends.out[k], ends.in[k]});
+            }
+        }
+        for (const auto& [owner, task] : looks_) {
+            if (const auto share = shares_.find(owner); share != shares_.end()) {
+                graph_.edges.push_back({share->second, task});
             }
         }
         return std::move(graph_);
@@ -74,33 +81,55 @@ class Drafter {
         case OpKind::recv: task.bytes = op.target.length; [[fallthrough]];
         case OpKind::await: task.kind = Task::Kind::proxy; break;
         case OpKind::reduce:
-            task.kind = Task::Kind::compute;
-            task.bytes = op.target.length;
-            task.duration =
-                to_picoseconds(reduce_ns(options_.compute, op.operand_count, task.bytes));
+            compute(task, op.target.length,
+                    reduce_ns(options_.compute, op.operand_count, op.target.length));
             break;
-        default: // Copies, to wherever.
-            task.kind = Task::Kind::compute;
+        case OpKind::copy:
+            if (graph::only_waits(op)) {
+                task.kind = Task::Kind::proxy;
+                task.peer = op.source.owner;
+            } else {
+                compute(task, op.source.length, copy_ns(options_.compute, op.source.length));
+            }
+            break;
+        case OpKind::publish:
+            compute(task, op.source.length, publish_ns(options_.memory, op.source.length));
+            break;
+        case OpKind::share:
+            task.kind = Task::Kind::share;
             task.bytes = op.source.length;
-            task.duration = to_picoseconds(copy_ns(options_.compute, task.bytes));
             break;
         }
         return task;
     }
 
+    static void compute(Task& task, std::uint64_t bytes, double ns) {
+        task.kind = Task::Kind::compute;
+        task.bytes = bytes;
+        task.duration = to_picoseconds(ns);
+    }
+
     void join(const graph::Schedule& schedule, const graph::Op& op, std::uint32_t task) {
+        for (const Rank owner : graph::boards_read(schedule, op)) {
+            looks_.emplace_back(owner, task);
+        }
         switch (op.kind) {
         case OpKind::send: lanes_[{false, schedule.rank, op.peer}].out.push_back(task); break;
         case OpKind::signal: lanes_[{true, schedule.rank, op.peer}].out.push_back(task); break;
         case OpKind::recv: lanes_[{false, op.peer, schedule.rank}].in.push_back(task); break;
         case OpKind::await: lanes_[{true, op.peer, schedule.rank}].in.push_back(task); break;
-        default: break;
+        case OpKind::share: shares_[schedule.rank] = task; break;
+        case OpKind::copy:
+        case OpKind::reduce:
+        case OpKind::publish: break;
         }
     }
 
     const Options& options_;
     TaskGraph graph_;
     std::map<std::tuple<bool, Rank, Rank>, Ends> lanes_; ///< Is a signal, from, to.
+    std::map<Rank, std::uint32_t> shares_;
+    std::vector<std::pair<Rank, std::uint32_t>> looks_; ///< Whose board, and what waits for it.
 };
 
 std::string describe(const Task& task) {
@@ -111,6 +140,7 @@ std::string describe(const Task& task) {
     case Task::Kind::compute:
         return fmt::format("compute {} ns, {} bytes", to_ns(task.duration), task.bytes);
     case Task::Kind::put: return fmt::format("put to {}, {} bytes", task.peer, task.bytes);
+    case Task::Kind::share: return fmt::format("share, {} bytes", task.bytes);
     }
     return {};
 }
@@ -123,6 +153,7 @@ std::string label(const Task& task) {
     case Task::Kind::sleep: return fmt::format("Z {} ns", to_ns(task.duration));
     case Task::Kind::compute: return fmt::format("C {} ns", to_ns(task.duration));
     case Task::Kind::put: return fmt::format("P to {}", task.peer);
+    case Task::Kind::share: return "B";
     }
     return {};
 }
@@ -134,6 +165,7 @@ std::string_view style(Task::Kind kind) {
     case Task::Kind::sleep: return "shape=box, fillcolor=\"#bdbdbd\"";
     case Task::Kind::compute: return "shape=box, fillcolor=\"#fce5cd\"";
     case Task::Kind::put: return "shape=box, fillcolor=\"#cfe2f3\"";
+    case Task::Kind::share: return "shape=box, fillcolor=\"#d0e0e3\"";
     }
     return "";
 }

@@ -15,16 +15,17 @@ namespace ucg::sim {
 struct Task {
     enum class Kind : std::uint8_t {
         start,   ///< Where a rank begins; takes no time.
-        proxy,   ///< Joins others; takes no time: a message or a signal is there.
+        proxy,   ///< Joins others; takes no time: a message, a signal or a board is there.
         sleep,   ///< The rank comes late.
-        compute, ///< A copy or a reduction.
+        compute, ///< A copy, a reduction or a publish.
         put,     ///< A message or a signal to `peer`.
+        share,   ///< Writing the own board.
     };
     Kind kind = Kind::start;
     Rank rank = 0;
     Rank peer = kNoRank;      ///< put: whereto; proxy: wherefrom.
-    std::uint64_t bytes = 0;  ///< put, proxy, compute.
-    Picoseconds duration = 0; ///< sleep, compute: without noise.
+    std::uint64_t bytes = 0;  ///< put, proxy, compute, share.
+    Picoseconds duration = 0; ///< sleep, compute: without noise and what peers' memory adds.
 
     bool operator==(const Task&) const = default;
 };

@@ -28,6 +28,7 @@ struct Look {
 constexpr Look kPort = {"message leaves", "#1f6fb4"};
 constexpr Look kFlight = {"message in flight", "#5b7f9d"};
 constexpr Look kSignal = {"signal in flight", "#8e5aa8"};
+constexpr Look kBoard = {"board read", "#2f8f83"};
 constexpr Look kDone = {"rank is done", "#b03030"};
 
 Look look(Activity::Kind kind) {
@@ -36,14 +37,31 @@ Look look(Activity::Kind kind) {
     case Activity::Kind::wait: return {"waits", "#eeeeee"};
     case Activity::Kind::issue: return {"issues a message", "#6baed6"};
     case Activity::Kind::take: return {"takes a message in", "#74c476"};
+    case Activity::Kind::look: return {"takes boards in", "#8fd3c8"};
     case Activity::Kind::copy: return {"copies", "#c9a66b"};
     case Activity::Kind::reduce: return {"combines", "#f28e2b"};
+    case Activity::Kind::publish: return {"publishes", "#e7cb94"};
+    case Activity::Kind::share: return {"shares on its board", "#2f8f83"};
     }
     return {"", ""};
 }
 
-constexpr std::array kKinds = {Activity::Kind::late, Activity::Kind::wait, Activity::Kind::issue,
-                               Activity::Kind::take, Activity::Kind::copy, Activity::Kind::reduce};
+/// What an arrow is.
+const Look& look(Transfer::Kind kind) {
+    switch (kind) {
+    case Transfer::Kind::message: return kFlight;
+    case Transfer::Kind::signal: return kSignal;
+    case Transfer::Kind::board: return kBoard;
+    }
+    return kFlight;
+}
+
+constexpr std::array kKinds = {
+    Activity::Kind::late,   Activity::Kind::wait,    Activity::Kind::issue,
+    Activity::Kind::take,   Activity::Kind::look,    Activity::Kind::copy,
+    Activity::Kind::reduce, Activity::Kind::publish, Activity::Kind::share};
+constexpr std::array kTransferKinds = {Transfer::Kind::message, Transfer::Kind::signal,
+                                       Transfer::Kind::board};
 
 std::string escaped(std::string_view text) {
     std::string result;
@@ -130,23 +148,41 @@ std::string describe(const Activity& activity) {
 }
 
 std::string describe(const Transfer& transfer) {
+    if (transfer.kind == Transfer::Kind::board) {
+        return fmt::format(
+            "board of rank {}, of which rank {} reads {} bytes: shared {} .. {}, seen "
+            "at {}, taken in at {}",
+            transfer.from, transfer.to, transfer.bytes, time_text(transfer.begin),
+            time_text(transfer.left), time_text(transfer.arrived), time_text(transfer.taken));
+    }
     return fmt::format("{} from rank {} to rank {}, {} bytes: leaves {} .. {}, arrives at {}",
-                       transfer.is_signal ? "signal" : "message", transfer.from, transfer.to,
-                       transfer.bytes, time_text(transfer.begin), time_text(transfer.left),
+                       name(transfer.kind), transfer.from, transfer.to, transfer.bytes,
+                       time_text(transfer.begin), time_text(transfer.left),
                        time_text(transfer.arrived));
 }
 
-/// From the sender's port to the top or the bottom of the receiver's row, whichever faces it.
+std::string_view dashes(Transfer::Kind kind) {
+    switch (kind) {
+    case Transfer::Kind::message: return "";
+    case Transfer::Kind::signal: return " stroke-dasharray=\"4 3\"";
+    case Transfer::Kind::board: return " stroke-dasharray=\"1 2\"";
+    }
+    return "";
+}
+
+/// From the sender's port, or the share, to the top or the bottom of the receiver's row, whichever
+/// faces it.
 std::string arrow(const Axis& axis, const Transfer& transfer) {
     const bool down = transfer.to > transfer.from;
-    const double from_y = row(transfer.from) + kPortHeight / 2;
+    const bool is_board = transfer.kind == Transfer::Kind::board;
+    const double from_y =
+        is_board ? work_row(transfer.from) + kWorkHeight / 2 : row(transfer.from) + kPortHeight / 2;
     const double to_y = down ? row(transfer.to) : work_row(transfer.to) + kWorkHeight;
     return fmt::format("<g><title>{}</title><line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" "
                        "y2=\"{:.2f}\" stroke=\"{}\"{} marker-end=\"url(#head)\"/></g>\n",
                        escaped(describe(transfer)), axis.x(transfer.left), from_y,
-                       axis.x(transfer.arrived), to_y,
-                       transfer.is_signal ? kSignal.colour : kFlight.colour,
-                       transfer.is_signal ? " stroke-dasharray=\"4 3\"" : "");
+                       axis.x(transfer.arrived), to_y, look(transfer.kind).colour,
+                       dashes(transfer.kind));
 }
 
 /// Boxes and lines with what they mean, as far as they occur.
@@ -161,13 +197,16 @@ std::string legend(const Trace& trace) {
             entries.push_back(look(kind));
         }
     }
-    if (!trace.transfers.empty()) {
+    const auto travels = [&](Transfer::Kind kind) {
+        return std::any_of(trace.transfers.begin(), trace.transfers.end(),
+                           [&](const Transfer& transfer) { return transfer.kind == kind; });
+    };
+    if (travels(Transfer::Kind::message) || travels(Transfer::Kind::signal)) {
         entries.push_back(kPort);
     }
-    for (const bool signals : {false, true}) {
-        if (std::any_of(trace.transfers.begin(), trace.transfers.end(),
-                        [&](const Transfer& t) { return t.is_signal == signals; })) {
-            entries.push_back(signals ? kSignal : kFlight);
+    for (const Transfer::Kind kind : kTransferKinds) {
+        if (travels(kind)) {
+            entries.push_back(look(kind));
         }
     }
     entries.push_back(kDone);
@@ -223,6 +262,19 @@ struct Line {
     std::string text;
 };
 
+/// Of a board, the reader's: who shares does not know them.
+Line line_of(const Transfer& transfer) {
+    if (transfer.kind == Transfer::Kind::board) {
+        return {transfer.to, transfer.arrived, transfer.taken,
+                fmt::format("board of {}, {} bytes, shared at {} (its op {})", transfer.from,
+                            transfer.bytes, time_text(transfer.left), transfer.send_op)};
+    }
+    return {transfer.from, transfer.begin, transfer.left,
+            fmt::format("{} to {}, {} bytes, arrives at {} (op {})",
+                        transfer.kind == Transfer::Kind::signal ? "signal" : "send", transfer.to,
+                        transfer.bytes, time_text(transfer.arrived), transfer.send_op)};
+}
+
 std::vector<Line> lines_of(const Trace& trace) {
     std::vector<Line> lines;
     for (const Activity& activity : trace.activities) {
@@ -230,11 +282,7 @@ std::vector<Line> lines_of(const Trace& trace) {
                          fmt::format("{} (op {})", name(activity.kind), activity.op)});
     }
     for (const Transfer& transfer : trace.transfers) {
-        lines.push_back(
-            {transfer.from, transfer.begin, transfer.left,
-             fmt::format("{} to {}, {} bytes, arrives at {} (op {})",
-                         transfer.is_signal ? "signal" : "send", transfer.to, transfer.bytes,
-                         time_text(transfer.arrived), transfer.send_op)});
+        lines.push_back(line_of(transfer));
     }
     std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
         return std::tie(a.rank, a.start, a.end) < std::tie(b.rank, b.start, b.end);
@@ -245,9 +293,27 @@ std::vector<Line> lines_of(const Trace& trace) {
 } // namespace
 
 std::string_view name(Activity::Kind kind) {
-    static constexpr std::array<std::string_view, 6> kNames = {"late", "wait", "issue",
-                                                               "take", "copy", "reduce"};
-    return kNames[static_cast<std::size_t>(kind)];
+    switch (kind) {
+    case Activity::Kind::late: return "late";
+    case Activity::Kind::wait: return "wait";
+    case Activity::Kind::issue: return "issue";
+    case Activity::Kind::take: return "take";
+    case Activity::Kind::look: return "look";
+    case Activity::Kind::copy: return "copy";
+    case Activity::Kind::reduce: return "reduce";
+    case Activity::Kind::publish: return "publish";
+    case Activity::Kind::share: return "share";
+    }
+    return "";
+}
+
+std::string_view name(Transfer::Kind kind) {
+    switch (kind) {
+    case Transfer::Kind::message: return "message";
+    case Transfer::Kind::signal: return "signal";
+    case Transfer::Kind::board: return "board";
+    }
+    return "";
 }
 
 std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Caption& caption) {
@@ -261,8 +327,10 @@ std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Capti
                           look(activity.kind).colour, describe(activity));
     }
     for (const Transfer& transfer : trace.transfers) {
-        text += rectangle(axis, transfer.begin, transfer.left, row(transfer.from), kPortHeight,
-                          kPort.colour, describe(transfer));
+        if (transfer.kind != Transfer::Kind::board) { // A share passes no port.
+            text += rectangle(axis, transfer.begin, transfer.left, row(transfer.from), kPortHeight,
+                              kPort.colour, describe(transfer));
+        }
     }
     for (const Transfer& transfer : trace.transfers) {
         text += arrow(axis, transfer);

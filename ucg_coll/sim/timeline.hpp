@@ -15,7 +15,8 @@ struct Caption {
 };
 
 /// An SVG document that can be read by itself: a row for each rank with its processor's work, its
-/// port above that, arrows for messages, a time axis and a legend. Elements have tooltips.
+/// port above that, arrows for messages and for boards that are read, a time axis and a legend.
+/// Elements have tooltips.
 std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Caption& caption);
 
 /// One line for each thing that happened, by rank and time:
@@ -23,5 +24,6 @@ std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Capti
 std::string timeline_text(const Outcome& outcome, const Trace& trace);
 
 std::string_view name(Activity::Kind kind);
+std::string_view name(Transfer::Kind kind);
 
 } // namespace ucg::sim

@@ -12,12 +12,15 @@ namespace ucg::sim {
 /// The processor of a rank works, or waits for what it may not go on without.
 struct Activity {
     enum class Kind : std::uint8_t {
-        late,  ///< Has not entered the collective yet.
-        wait,  ///< Nothing to do until a message arrives or has left.
-        issue, ///< Sending, as far as it costs the processor.
-        take,  ///< Receiving, likewise.
-        copy,
-        reduce,
+        late,    ///< Has not entered the collective yet.
+        wait,    ///< Nothing to do until a message arrives or has left.
+        issue,   ///< Sending, as far as it costs the processor.
+        take,    ///< Receiving, likewise.
+        look,    ///< Taking in the lines of peers' boards.
+        copy,    ///< To or from a peer's memory, too.
+        reduce,  ///< Likewise.
+        publish, ///< Copying to a window that peers reach.
+        share,   ///< Writing the own board.
     };
     Kind kind = Kind::wait;
     Rank rank = 0;
@@ -28,22 +31,36 @@ struct Activity {
     Picoseconds end = 0;
 };
 
-/// One message or signal. begin <= left <= arrived <= taken.
+/// One message or signal, or what one reader takes in of a board. begin <= left <= arrived <=
+/// taken.
 struct Transfer {
+    enum class Kind : std::uint8_t { message, signal, board };
+
     Rank from = 0;
     Rank to = 0;
-    std::uint32_t send_op = 0;
+    std::uint32_t send_op = 0; ///< The share, of a board.
     std::uint64_t bytes = 0;
-    bool is_signal = false;
+    Kind kind = Kind::message;
     Picoseconds begin = 0;   ///< It begins to leave.
     Picoseconds left = 0;    ///< The last byte has left: the sender may write there again.
     Picoseconds arrived = 0; ///< The last byte has arrived.
     Picoseconds taken = 0;   ///< The receiver's processor has it.
 };
 
+/// A rank has come to an op, and all that it waits for is there.
+struct Issue {
+    Rank rank = 0;
+    std::uint32_t op = 0;
+    std::uint64_t iteration = 0;
+    Picoseconds time = 0;
+};
+
 struct Trace {
     std::vector<Activity> activities; ///< Of each rank in order of time; ranks intermixed.
-    std::vector<Transfer> transfers;  ///< In the order in which they were sent, by rank.
+    /// Messages and signals in the order in which their rank sent them, a board in that in which
+    /// its reader took it in.
+    std::vector<Transfer> transfers;
+    std::vector<Issue> issues; ///< Of each rank in the order of its ops; ranks intermixed.
 };
 
 } // namespace ucg::sim

@@ -112,3 +112,46 @@ TEST_CASE("sim: a program graph as text", "[sim][tasks]") {
           "task 6: put to 0, 8 bytes, rank 1, after 4\n"
           "task 7: compute 10 ns, 8 bytes, rank 1, after 5\n");
 }
+
+TEST_CASE("sim: boards in pictures", "[sim][timeline][tasks][boards]") {
+    // One rank shares eight bytes, the other copies them.
+    const char* const texts[] = {
+        "schedule bcast boards rank 0 of 2 input 8 output 0 scratch 0 element 1 board 8\n"
+        "0: share input[0:8]\n",
+        "schedule bcast boards rank 1 of 2 input 0 output 8 scratch 0 element 1 board 0\n"
+        "0: copy board@0[0:8] -> output[0:8]\n"};
+    std::vector<graph::Schedule> schedules;
+    for (const char* text : texts) {
+        const Result<graph::Schedule> schedule = graph::parse_text(text);
+        INFO(schedule.status().message());
+        REQUIRE(schedule.ok());
+        schedules.push_back(*schedule);
+    }
+    sim::Options options;
+    options.network = cost::LogGp{.latency_ns = 100, .overhead_ns = 20};
+    options.compute.copy_ns_per_byte = 1;
+    options.memory.model = {};
+    options.memory.model.levels[static_cast<std::size_t>(topo::Distance::host)].per_byte_ns = 0.5;
+    sim::Trace trace;
+    const sim::Outcome outcome = simulated(schedules, options, 1, &trace);
+    CHECK(sim::timeline_text(outcome, trace) ==
+          "rank 0  0 .. 20 ns  share (op 0)\n"
+          "rank 0  done at 20 ns\n"
+          "rank 1  0 .. 120 ns  wait (op 0)\n"
+          "rank 1  120 .. 172 ns  look (op 0)\n"
+          "rank 1  120 .. 172 ns  board of 0, 8 bytes, shared at 20 ns (its op 0)\n"
+          "rank 1  172 .. 180 ns  copy (op 0)\n"
+          "rank 1  done at 180 ns\n");
+    const std::string svg = sim::timeline_svg(outcome, trace, {"board", ""});
+    for (const char* label : {">takes boards in<", ">shares on its board<", ">board read<"}) {
+        INFO(label);
+        CHECK(count(svg, label) == 1);
+    }
+    CHECK(count(svg, "marker-end") == 1);
+    CHECK(count(svg, ">message leaves<") == 0);
+    const sim::TaskGraph graph = sim::task_graph(schedules, options);
+    CHECK(sim::to_text(graph) == "task 0: start, rank 0\n"
+                                 "task 1: share, 8 bytes, rank 0, after 0\n"
+                                 "task 2: start, rank 1\n"
+                                 "task 3: compute 8 ns, 8 bytes, rank 1, after 2 1\n");
+}

@@ -1,6 +1,7 @@
 // Simulated times against closed forms, and what must hold whatever the model.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "test/support/catch.hpp"
 #include "test/unit/sim/support.hpp"
@@ -222,40 +223,75 @@ TEST_CASE("sim: noise is drawn by the seed alone", "[sim][noise]") {
     }
 }
 
-TEST_CASE("sim: every algorithm of the planner runs to its end", "[sim]") {
+TEST_CASE("sim: rows by boards take what the planner says", "[sim][boards]") {
+    using graph::Collective;
     const cost::Profile& profile = cost::default_profile();
-    for (const auto& [hosts, per_host] : {std::pair{1, 7}, {2, 4}, {3, 2}}) {
-        const auto placement = topo::Placement::regular(hosts, per_host);
-        const plan::Facts facts{placement, profile};
-        sim::Options options = network_only(profile.levels);
-        options.compute = sim::compute_of(profile);
-        options.host_link = sim::HostLink{.per_message_ns = 100, .per_byte_ns = 0.45};
-        for (const plan::Algorithm& row : plan::algorithms()) {
-            const bool is_barrier = row.collective == graph::Collective::barrier;
+    sim::Options options = network_only(profile.levels);
+    options.compute = sim::compute_of(profile);
+    options.memory.model = profile.memory;
+    for (const Rank ranks : {2, 3, 8, 20}) {
+        const auto placement = topo::Placement::one_host(ranks);
+        const plan::Facts facts{placement, profile,
+                                plan::shared_memory(placement, profile, 1 << 20, false, 8 << 10)};
+        for (const Collective collective :
+             {Collective::barrier, Collective::bcast, Collective::reduce, Collective::allreduce}) {
             graph::Request request =
-                request_of(row.collective, placement.rank_count(), is_barrier ? 0 : 1U << 16);
-            request.element_bytes = 8;
-            if (graph::has_block_vectors(row.collective) || !row.eligible(facts, request)) {
-                continue;
-            }
-            INFO(graph::name(row.collective) << ' ' << row.name);
-            const auto schedules = planned(placement, request, row.name);
-            std::uint64_t sends = 0;
-            for (const graph::Schedule& schedule : schedules) {
-                for (const graph::Op& op : graph::unroll(schedule).ops) {
-                    sends += op.kind == graph::OpKind::send || op.kind == graph::OpKind::signal;
-                }
-            }
-            sim::Trace trace;
-            const sim::Outcome outcome = simulated(schedules, placement, options, 1, &trace);
-            CHECK(outcome.message_count == sends);
-            CHECK(trace.transfers.size() == sends);
-            CHECK(std::all_of(trace.transfers.begin(), trace.transfers.end(), [](const auto& t) {
-                return t.begin <= t.left && t.left <= t.arrived && t.arrived <= t.taken;
-            }));
-            CHECK(simulated(schedules, placement, options).finish == outcome.finish);
+                request_of(collective, ranks, collective == Collective::barrier ? 0 : 96);
+            request.element_bytes = collective == Collective::barrier ? 1 : 8;
+            const plan::Algorithm* row = plan::find_algorithm(collective, "boards");
+            REQUIRE(row != nullptr);
+            const sim::Outcome outcome =
+                simulated(planned(facts, request, "boards"), placement, options);
+            INFO(graph::name(collective) << " of " << ranks << " ranks");
+            const double rounding_ns = 0.001 * ranks; // Each price, once.
+            CHECK(std::abs(sim::to_ns(outcome.completion()) - row->cost_ns(facts, request)) <=
+                  rounding_ns);
         }
     }
+}
+
+TEST_CASE("sim: who reads a peer's memory while others do takes longer", "[sim][memory]") {
+    constexpr Rank kRanks = 4;
+    constexpr std::uint64_t kBytes = 1000;
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+        graph::Builder builder(request_of(graph::Collective::allreduce, kRanks, kBytes), rank, "x");
+        if (rank > 0) {
+            graph::Slice source = builder.input(0, kBytes);
+            source.owner = 0;
+            builder.copy(source, builder.output(0, kBytes));
+        }
+        schedules.push_back(builder.finish());
+    }
+    sim::Options options = network_only(cost::LogGp{});
+    options.memory.model = {};
+    options.memory.model.levels[static_cast<std::size_t>(topo::Distance::host)] = {
+        .latency_ns = 50, .per_byte_ns = 0.1, .contended_per_byte_ns = 0.05};
+    // The link serves two at full speed; of the three that begin together the last has a third.
+    const std::vector<Picoseconds> together = {0, 150'000, 150'000, 200'000};
+    sim::Outcome outcome = simulated(schedules, options);
+    CHECK(outcome.finish == together);
+    CHECK(outcome.peer_bytes == 3 * kBytes);
+    // Own work hides it, where that takes longer.
+    options.compute.copy_ns_per_byte = 1;
+    CHECK(simulated(schedules, options).completion() == 1'000'000);
+    // Who comes when the others are done reads alone.
+    options.compute.copy_ns_per_byte = 0;
+    options.arrival_ns = {0, 0, 0, 500};
+    CHECK(simulated(schedules, options).finish[3] == 650'000);
+    // Publishing is a copy to a window, or nothing.
+    schedules.clear();
+    for (Rank rank = 0; rank < 2; ++rank) {
+        graph::Builder builder(request_of(graph::Collective::allreduce, 2, kBytes), rank, "x");
+        builder.window(kBytes);
+        builder.publish(builder.input(0, kBytes));
+        schedules.push_back(builder.finish());
+    }
+    options.arrival_ns.clear();
+    options.memory.model.caches.back().overwrite_per_byte_ns = 0.2;
+    CHECK(simulated(schedules, options).completion() == 200'000);
+    options.memory.in_place = true;
+    CHECK(simulated(schedules, options).completion() == 0);
 }
 
 TEST_CASE("sim: programs that do not fit together are refused by name", "[sim]") {
@@ -283,6 +319,10 @@ TEST_CASE("sim: programs that do not fit together are refused by name", "[sim]")
               "0: await 1\n",
               idle)
               .find("rank 0 waits for ever") == 0);
+    CHECK(run("schedule barrier x rank 0 of 2 input 0 output 0 scratch 0 element 1 board 0\n"
+              "0: copy board@1[0:0] -> output[0:0]\n",
+              "schedule barrier x rank 1 of 2 input 0 output 0 scratch 0 element 1 board 0\n") ==
+          "rank 0 waits for ever before op 0 for what rank 1 does not share");
     CHECK(run("schedule allreduce x rank 0 of 2 input 8 output 8 scratch 0 element 8\n"
               "0: send to 1 input[0:8]\n",
               "schedule allreduce x rank 1 of 2 input 8 output 8 scratch 0 element 8\n"
@@ -306,5 +346,9 @@ TEST_CASE("sim: options out of range are refused", "[sim]") {
     options.network = cost::LogfP{.free_messages = 0};
     CHECK(!sim::check(options, 4).ok());
     options.network = cost::Postal{.alpha_ns = -1};
+    CHECK(!sim::check(options, 4).ok());
+    options.network = {};
+    CHECK(sim::check(options, 4).ok());
+    options.memory.model.levels[0].per_byte_ns = -1;
     CHECK(!sim::check(options, 4).ok());
 }

@@ -1,7 +1,6 @@
 #include "test/unit/sim/support.hpp"
 
 #include "test/support/catch.hpp"
-#include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::test {
 
@@ -44,9 +43,13 @@ graph::Request allreduce_of(std::uint64_t bytes, Rank rank_count) {
 
 std::vector<graph::Schedule> planned(const topo::Placement& placement,
                                      const graph::Request& request, std::string_view algorithm) {
-    const plan::Facts facts{placement, cost::default_profile()};
+    return planned(plan::Facts{placement, cost::default_profile()}, request, algorithm);
+}
+
+std::vector<graph::Schedule> planned(const plan::Facts& facts, const graph::Request& request,
+                                     std::string_view algorithm) {
     std::vector<graph::Schedule> schedules;
-    for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
+    for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
         Result<graph::Schedule> schedule = plan::plan(facts, request, rank, algorithm);
         INFO(schedule.status().message());
         REQUIRE(schedule.ok());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ucg_coll/graph/graph.hpp"
+#include "ucg_coll/plan/plan.hpp"
 #include "ucg_coll/sim/sim.hpp"
 
 namespace ucg::test {
@@ -17,6 +18,8 @@ graph::Request allreduce_of(std::uint64_t bytes, Rank rank_count);
 /// The planner's schedules of all ranks. REQUIRES: the algorithm serves the request.
 std::vector<graph::Schedule> planned(const topo::Placement& placement,
                                      const graph::Request& request, std::string_view algorithm);
+std::vector<graph::Schedule> planned(const plan::Facts& facts, const graph::Request& request,
+                                     std::string_view algorithm);
 
 /// An allreduce in phases, one for each factor of the number of ranks: each rank posts its
 /// receives, sends its partial result to the others of its subgroup in rising order of their

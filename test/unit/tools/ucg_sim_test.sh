@@ -31,6 +31,31 @@ expect 0 '10 repetitions: min [0-9.]+ ns, median [0-9.]+ ns, max [0-9.]+ ns' \
 expect 0 '^  1 .* 5000 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0
 expect 0 '^  completion   100 ns' run --collective barrier --ranks 2 --model logp \
     --latency 60ns --overhead 20ns --gap 30ns
+expect 0 '^  1 .* 5000 .*' run $eight $model --late 1=5us
+expect 0 '^  1 .* 5001 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0 --late 1=1ns,3=2ns
+
+# One host, the planner's choice: boards. The lines of 7 boards come 390 ns after the share.
+expect 0 '^barrier among 8 ranks \(8 ranks on 1 host\): boards$' run --collective barrier --ranks 8
+expect 0 '^  completion   625.2 ns$' run --collective barrier --ranks 8
+expect 0 '^  boards       8 shared, 56 read$' run --collective barrier --ranks 8
+expect 0 '^  0 +0 +54[0-9][0-9]' run --collective allreduce --ranks 8 --bytes 8 --late 3=5us
+expect 0 '"kind":"board"' run --collective barrier --ranks 8 --format json --details
+expect 0 '"kind":"share"' run --collective barrier --ranks 8 --format json --details
+expect 0 '"kind":"look"' run --collective barrier --ranks 8 --format json --details
+expect 0 '"boards_shared":8,"boards_read":56,' run --collective barrier --ranks 8 --format json
+expect 0 '>shares on its board<' run --collective barrier --ranks 8 --format svg
+expect 0 '>takes boards in<' run --collective barrier --ranks 8 --format svg
+expect 0 '^task 1: share, 0 bytes, rank 0, after 0$' run --collective barrier --ranks 8 \
+    --format tasks
+expect 0 '^  peer memory  [0-9]+ bytes read$' run --collective allreduce --ranks 4 --bytes 1M \
+    --algorithm tiled_naive
+expect 0 '; shared memory by the profile$' run --collective barrier --ranks 8 --model postal \
+    --alpha 1us
+expect 1 '^ucg_sim: --late: there is no rank 8 among 8$' run $eight --late 8=1us
+expect 2 '^--late: expected a rank and how late it is, such as 3=5us; found .3:5us.' \
+    run $eight --late 3:5us
+expect 2 '^--late: expected a time that is not negative with its unit' run $eight --late 3=5
+
 expect 0 '4 ranks on 2 hosts' run --collective barrier --placement - <<END
 rank 0: host 0
 rank 1: host 1
@@ -91,6 +116,8 @@ else
     expect 0 '; links by SimGrid, ' run $gather $simgrid
     expect 0 '^  completion ' run --collective bcast --hosts 3 --ranks-per-host 4 --bytes 1M \
         --algorithm chain $simgrid
+    expect 0 '^  completion   625.2 ns$' run --collective barrier --ranks 8 $simgrid
+    expect 0 '^  boards       8 shared, 56 read$' run --collective barrier --ranks 8 $simgrid
     expect 1 '12 hosts, but the ranks are on 14$' run --collective barrier --hosts 14 \
         --ranks-per-host 1 $simgrid
     expect 1 'no-such.xml: cannot be read$' run $eight --pricing simgrid --platform no-such.xml

@@ -23,6 +23,21 @@ TEST_CASE("ucg_sim: times have units", "[tools][units]") {
     CHECK(!parse_times_ns("1ns,,2ns").ok());
 }
 
+TEST_CASE("ucg_sim: late ranks", "[tools][units]") {
+    const Result<std::vector<LateRank>> late = parse_late_ranks("3=5us,0=250ns,3=0");
+    REQUIRE(late.ok());
+    REQUIRE(late->size() == 3);
+    CHECK((*late)[0].rank == 3);
+    CHECK((*late)[0].ns == 5000);
+    CHECK((*late)[1].rank == 0);
+    CHECK((*late)[1].ns == 250);
+    for (const char* wrong : {"", "3", "3=", "=5us", "-1=5us", "3=5", "3 =5us", "x=5us", "3=5us,",
+                              "99999999999=1us", "3=-5us"}) {
+        INFO("'" << wrong << "'");
+        CHECK(!parse_late_ranks(wrong).ok());
+    }
+}
+
 TEST_CASE("ucg_sim: delays", "[tools][units]") {
     CHECK(*parse_distribution("none") == sim::Distribution{});
     CHECK(*parse_distribution("uniform:0,1us") == sim::Distribution{Kind::uniform, 0, 1000});

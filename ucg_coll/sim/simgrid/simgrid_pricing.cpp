@@ -35,6 +35,16 @@ struct Parcel {
     std::size_t transfer = 0; ///< Into Trace::transfers.
 };
 
+/// What a rank shares, and the actors that wait for it.
+struct Board {
+    static constexpr Picoseconds kUnknown = -1;
+    Picoseconds begin = 0;
+    Picoseconds shared = kUnknown;
+    std::uint32_t op = 0;
+    std::uint32_t readers = 0;
+    std::vector<s4u::ActorPtr> waiters;
+};
+
 /// What the actors of all ranks share. They run one at a time.
 struct World {
     const topo::Placement& placement;
@@ -45,10 +55,12 @@ struct World {
     std::vector<s4u::ActorPtr> actors;
     std::deque<Parcel> parcels; ///< Keeps them in their places.
     std::map<std::tuple<Rank, Rank, bool>, s4u::Mailbox*> mailboxes;
+    std::vector<Board> boards;           ///< By rank.
+    std::vector<std::uint64_t> readings; ///< By rank: how many read its memory now.
 
     /// A mailbox with a receiver lets messages leave before they are asked for.
     s4u::Mailbox* mailbox(Rank from, Rank to, OpKind kind) {
-        const bool is_signal = kind == OpKind::signal || kind == OpKind::await;
+        const bool is_signal = graph::is_order_only(kind);
         s4u::Mailbox*& box = mailboxes[{from, to, is_signal}];
         if (box == nullptr) {
             box = s4u::Mailbox::by_name(fmt::format("{} {} {}", from, to, is_signal));
@@ -74,6 +86,10 @@ class RankActor {
             awaited.clear();
             for_each_wait(cursor_, program_, [&](std::uint32_t slot) { awaited.push_back(slot); });
             wait(awaited);
+            look();
+            if (world_.trace != nullptr) {
+                world_.trace->issues.push_back({rank_, cursor_.step, cursor_.iteration, now()});
+            }
             issue(program_.steps[cursor_.step]);
             next_step(cursor_, program_);
         }
@@ -131,13 +147,105 @@ class RankActor {
         }
     }
 
+    /// Waits for the boards of the step, and takes them in.
+    void look() {
+        struct Look {
+            Rank owner;
+            Picoseconds arrival;
+        };
+        std::vector<Look> looks;
+        for (const Read& read : program_.reads_of(cursor_.step)) {
+            if (read.board) {
+                await_share(read.owner);
+                const Picoseconds flight = to_picoseconds(board_terms_with(read.owner).flight_ns);
+                looks.push_back({read.owner, board_of(read.owner).shared + flight});
+            }
+        }
+        std::stable_sort(looks.begin(), looks.end(),
+                         [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
+        is_looking_ = is_looking_ && !looks.empty();
+        for (const Look& look : looks) {
+            take_board_in(look.owner, look.arrival);
+        }
+    }
+
+    Board& board_of(Rank owner) const { return world_.boards[static_cast<std::size_t>(owner)]; }
+    BoardTerms board_terms_with(Rank owner) const {
+        return board_terms(world_.options.network, world_.placement.distance(rank_, owner));
+    }
+
+    void await_share(Rank owner) {
+        Board& board = board_of(owner);
+        if (board.shared == Board::kUnknown) {
+            const Picoseconds start = now();
+            board.waiters.push_back(world_.actors[static_cast<std::size_t>(rank_)]);
+            s4u::this_actor::suspend();
+            record(Activity::Kind::wait, start);
+        }
+    }
+
+    void take_board_in(Rank owner, Picoseconds arrival) {
+        const Board& board = board_of(owner);
+        Picoseconds start = now();
+        sleep(arrival - start);
+        record(Activity::Kind::wait, start);
+        start = now();
+        const std::uint64_t bytes = bytes_of(cursor_, program_);
+        const topo::Distance distance = world_.placement.distance(rank_, owner);
+        Picoseconds taking =
+            to_picoseconds(board_lines_ns(world_.options.memory, distance, board.readers, bytes));
+        if (!is_looking_) {
+            taking += to_picoseconds(board_terms_with(owner).take_ns);
+        }
+        sleep(taking);
+        is_looking_ = true;
+        record(Activity::Kind::look, start);
+        ++world_.outcome.look_count;
+        if (world_.trace != nullptr) {
+            world_.trace->transfers.push_back({.from = owner,
+                                               .to = rank_,
+                                               .send_op = board.op,
+                                               .bytes = bytes,
+                                               .kind = Transfer::Kind::board,
+                                               .begin = board.begin,
+                                               .left = board.shared,
+                                               .arrived = arrival,
+                                               .taken = now()});
+        }
+    }
+
+    void share(std::uint64_t bytes) {
+        Board& board = board_of(rank_);
+        board.begin = now();
+        board.op = cursor_.step;
+        const BoardTerms terms =
+            board_terms(world_.options.network, world_.placement.widest_on_host());
+        compute(Activity::Kind::share,
+                terms.issue_ns + board_copy_ns(world_.options.memory, bytes));
+        board.shared = now();
+        ++world_.outcome.share_count;
+        for (const s4u::ActorPtr& waiter : board.waiters) {
+            waiter->resume();
+        }
+        board.waiters.clear();
+    }
+
     void issue(const Step& step) {
+        const std::uint64_t bytes = bytes_of(cursor_, program_);
+        const Compute& prices = world_.options.compute;
         switch (step.kind) {
         case OpKind::send:
         case OpKind::signal: send(step); return;
         case OpKind::recv:
         case OpKind::await: receive(step); return;
-        default: compute(step); return;
+        case OpKind::copy: compute(Activity::Kind::copy, copy_ns(prices, bytes)); return;
+        case OpKind::reduce:
+            compute(Activity::Kind::reduce, reduce_ns(prices, step.operand_count, bytes));
+            return;
+        case OpKind::publish:
+            compute(Activity::Kind::publish, publish_ns(world_.options.memory, bytes));
+            return;
+        case OpKind::share: share(bytes); return;
         }
     }
 
@@ -156,7 +264,9 @@ class RankActor {
                                                .to = step.peer,
                                                .send_op = cursor_.step,
                                                .bytes = bytes,
-                                               .is_signal = step.kind == OpKind::signal,
+                                               .kind = step.kind == OpKind::signal
+                                                           ? Transfer::Kind::signal
+                                                           : Transfer::Kind::message,
                                                .begin = now(),
                                                .left = kTimeEnd});
         }
@@ -172,14 +282,29 @@ class RankActor {
         slot.comm = world_.mailbox(step.peer, rank_, step.kind)->get_async<Parcel>(&slot.parcel);
     }
 
-    void compute(const Step& step) {
-        const std::uint64_t bytes = bytes_of(cursor_, program_);
-        const bool copies = step.kind != OpKind::reduce;
+    /// Own work, or as long as it takes to read peers' memory.
+    void compute(Activity::Kind kind, double own_ns) {
         const Picoseconds start = now();
-        const Compute& prices = world_.options.compute;
-        sleep(to_picoseconds(copies ? copy_ns(prices, bytes)
-                                    : reduce_ns(prices, step.operand_count, bytes)));
-        record(copies ? Activity::Kind::copy : Activity::Kind::reduce, start);
+        const std::span reads = program_.reads_of(cursor_.step);
+        const std::uint64_t bytes = bytes_of(cursor_, program_);
+        double reading_ns = 0;
+        for (const Read& read : reads) {
+            if (!read.board) {
+                const topo::Distance distance = world_.placement.distance(rank_, read.owner);
+                reading_ns +=
+                    read_ns(world_.options.memory, distance, ++readings_of(read.owner), bytes);
+                world_.outcome.peer_bytes += bytes;
+            }
+        }
+        sleep(to_picoseconds(std::max(own_ns, reading_ns)));
+        record(kind, start);
+        for (const Read& read : reads) {
+            readings_of(read.owner) -= read.board ? 0 : 1;
+        }
+    }
+
+    std::uint64_t& readings_of(Rank owner) const {
+        return world_.readings[static_cast<std::size_t>(owner)];
     }
 
     World& world_;
@@ -187,6 +312,7 @@ class RankActor {
     Rank rank_;
     Cursor cursor_;
     std::vector<Slot> slots_;
+    bool is_looking_ = false; ///< The step before took boards in.
 };
 
 /// Fluid sharing of links at their nominal latency and bandwidth: without the factors that SimGrid
@@ -308,7 +434,11 @@ class SimGridPricing final : public Pricing {
         if (!own) {
             return own;
         }
-        World world{placement_, options_, own_.programs(), {}, trace, {}, {}, {}};
+        World world{placement_, options_, own_.programs(), {}, trace, {}, {}, {}, {}, {}};
+        for (const std::uint32_t readers : board_readers(own_.programs())) {
+            world.boards.emplace_back().readers = readers;
+        }
+        world.readings.resize(world.boards.size());
         world.outcome.entered = std::move(own->entered);
         world.outcome.finish.resize(world.outcome.entered.size());
         if (trace != nullptr) {

@@ -1,0 +1,99 @@
+#include "test/unit/plan/every_row.hpp"
+
+#include <set>
+
+#include "test/support/catch.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+constexpr std::uint64_t kBoardBytes = 4 << 10;
+
+std::vector<std::uint64_t> lengths_for(const Trials& trials, const Algorithm& row) {
+    return row.collective == graph::Collective::barrier ? std::vector<std::uint64_t>{0}
+                                                        : trials.bytes;
+}
+
+std::set<Rank> roots_for(const Trials& trials, const Algorithm& row, Rank count) {
+    return trials.roots && graph::rooted(row.collective) ? std::set<Rank>{0, count - 1}
+                                                         : std::set<Rank>{0};
+}
+
+bool can_be_in_place(const Algorithm& row) {
+    return row.collective != graph::Collective::barrier &&
+           row.collective != graph::Collective::bcast;
+}
+
+/// All requests of one placement that the row serves; returns how many.
+unsigned try_requests(const Trials& trials, const Algorithm& row, const Facts& facts,
+                      const std::function<void(const Trial&)>& visit) {
+    const Rank count = facts.placement.rank_count();
+    unsigned served = 0;
+    for (const std::uint64_t bytes : lengths_for(trials, row)) {
+        for (const Rank root : roots_for(trials, row, count)) {
+            for (const bool in_place : {false, true}) {
+                for (const bool commutative : {true, false}) {
+                    const Case sample{row.collective, count, root, bytes, 8, in_place, commutative};
+                    const bool varies = (!in_place || (trials.in_place && can_be_in_place(row))) &&
+                                        (commutative || graph::reduces(row.collective));
+                    if (varies && row.eligible(facts, request_of(sample, 0))) {
+                        visit({row, facts, sample});
+                        ++served;
+                    }
+                }
+            }
+        }
+    }
+    return served;
+}
+
+unsigned try_row(const Trials& trials, const Algorithm& row,
+                 const std::function<void(const Trial&)>& visit) {
+    unsigned served = 0;
+    for (const Rank count : trials.counts) {
+        const cost::Profile profile =
+            profile_for(kPrices[static_cast<std::size_t>(count) % std::size(kPrices)]);
+        for (const Layout layout : kLayouts) {
+            const topo::Placement placement = place(layout, count);
+            for (const std::uint64_t staging : trials.stagings) {
+                const Facts facts{placement, profile,
+                                  shared_memory(placement, profile, staging, false,
+                                                staging > 0 ? kBoardBytes : 0),
+                                  trials.ranks_per_cpu};
+                if (staging == 0 || facts.shared.staging_bytes > 0) { // Hosts share nothing.
+                    served += try_requests(trials, row, facts, visit);
+                }
+            }
+        }
+    }
+    return served;
+}
+
+} // namespace
+
+std::string Trial::describe() const {
+    return fmt::format("{} {}: {}, {} hosts, staging {}, boards {}", graph::name(row.collective),
+                       row.name, test::describe(sample), facts.placement.host_count(),
+                       facts.shared.staging_bytes, facts.shared.board_bytes);
+}
+
+std::vector<graph::Schedule> Trial::schedules() const {
+    std::vector<graph::Schedule> result;
+    for (Rank rank = 0; rank < sample.rank_count; ++rank) {
+        Result<graph::Schedule> schedule = plan(facts, request_of(sample, rank), rank, row.name);
+        INFO(describe() << ": " << schedule.status().message());
+        REQUIRE(schedule.ok());
+        result.push_back(std::move(*schedule));
+    }
+    return result;
+}
+
+void for_every_row(const Trials& trials, const std::function<void(const Trial&)>& visit) {
+    for (const Algorithm& row : algorithms()) {
+        if (try_row(trials, row, visit) == 0) {
+            FAIL_CHECK("nothing here serves " << graph::name(row.collective) << ' ' << row.name);
+        }
+    }
+}
+
+} // namespace ucg::plan::test

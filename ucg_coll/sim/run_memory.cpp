@@ -1,0 +1,130 @@
+// A run's shared memory: boards, and what ranks read of one another's memory.
+#include <algorithm>
+#include <utility>
+
+#include "ucg_coll/sim/run.hpp"
+
+namespace ucg::sim {
+
+/// Is what ranks read of one another on their own host?
+Status Run::check_memory() const {
+    const Rank count = placement_.rank_count();
+    for (Rank rank = 0; rank < count; ++rank) {
+        for (const Read& read : programs_[static_cast<std::size_t>(rank)].reads) {
+            if (read.owner < 0 || read.owner >= count || !placement_.same_host(rank, read.owner)) {
+                return failure(Code::invalid_argument,
+                               "rank {} reads memory of rank {}, which is not on its host", rank,
+                               read.owner);
+            }
+        }
+    }
+    return {};
+}
+
+Picoseconds Run::board_arrival(Rank owner, Rank reader) const {
+    const BoardTerms terms = board_terms(options_.network, placement_.distance(owner, reader));
+    return boards_[static_cast<std::size_t>(owner)].shared + to_picoseconds(terms.flight_ns) +
+           draw(options_.message_noise, seed_, Stream::board, owner,
+                static_cast<std::uint64_t>(reader));
+}
+
+bool Run::look(Rank rank, RankState& state) {
+    const Program& program = programs_[static_cast<std::size_t>(rank)];
+    if (state.has_looked) {
+        return true;
+    }
+    looks_.clear();
+    for (const Read& read : program.reads_of(state.step)) {
+        if (!read.board) {
+            continue;
+        }
+        Board& board = boards_[static_cast<std::size_t>(read.owner)];
+        if (board.shared == Board::kUnknown) {
+            board.waiters.push_back(rank);
+            return false;
+        }
+        looks_.push_back({read.owner, board_arrival(read.owner, rank)});
+    }
+    std::stable_sort(looks_.begin(), looks_.end(),
+                     [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
+    state.looking = state.looking && !looks_.empty();
+    for (const Look& look : looks_) {
+        take_board_in(rank, state, look);
+    }
+    state.has_looked = true;
+    return true;
+}
+
+void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
+    Picoseconds start = state.clock;
+    state.clock = std::max(state.clock, look.arrival);
+    record(Activity::Kind::wait, rank, start);
+    start = state.clock;
+    const Board& board = boards_[static_cast<std::size_t>(look.owner)];
+    const topo::Distance distance = placement_.distance(rank, look.owner);
+    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+    if (!state.looking) {
+        state.clock += to_picoseconds(board_terms(options_.network, distance).take_ns);
+    }
+    state.clock += to_picoseconds(board_lines_ns(options_.memory, distance, board.readers, bytes));
+    state.looking = true;
+    record(Activity::Kind::look, rank, start);
+    ++outcome_.look_count;
+    if (trace_ != nullptr) {
+        trace_->transfers.push_back({.from = look.owner,
+                                     .to = rank,
+                                     .send_op = board.op,
+                                     .bytes = bytes,
+                                     .kind = Transfer::Kind::board,
+                                     .begin = board.begin,
+                                     .left = board.shared,
+                                     .arrived = look.arrival,
+                                     .taken = state.clock});
+    }
+}
+
+void Run::share(Rank rank, RankState& state, const Step& step) {
+    Board& board = boards_[static_cast<std::size_t>(rank)];
+    board.begin = state.clock;
+    board.op = state.step;
+    const BoardTerms terms = board_terms(options_.network, placement_.widest_on_host());
+    compute(rank, state, Activity::Kind::share,
+            terms.issue_ns + board_copy_ns(options_.memory, step.bytes));
+    board.shared = state.clock;
+    ++outcome_.share_count;
+    for (const Rank waiter : board.waiters) {
+        push(EventKind::resume, board_arrival(rank, waiter), static_cast<std::uint32_t>(waiter));
+    }
+    board.waiters.clear();
+}
+
+bool Run::in_turn(Rank rank, RankState& state) {
+    const std::span reads = programs_[static_cast<std::size_t>(rank)].reads_of(state.step);
+    const bool reads_memory =
+        std::any_of(reads.begin(), reads.end(), [](const Read& read) { return !read.board; });
+    if (!reads_memory || std::exchange(state.is_in_turn, true)) {
+        return true;
+    }
+    push(EventKind::resume, state.clock, static_cast<std::uint32_t>(rank));
+    return false;
+}
+
+/// A pass over peers' memory takes as long as bringing all of it here, however little is done with
+/// it. Who comes later makes it longer for itself, not for those who are at it.
+double Run::reading_ns(Rank rank, const RankState& state) {
+    const Program& program = programs_[static_cast<std::size_t>(rank)];
+    const std::uint64_t bytes = bytes_of(state, program);
+    double ns = 0;
+    for (const Read& read : program.reads_of(state.step)) {
+        if (!read.board) {
+            std::vector<Picoseconds>& ends = readings_[static_cast<std::size_t>(read.owner)];
+            std::erase_if(ends, [&](Picoseconds end) { return end <= state.clock; });
+            ns += read_ns(options_.memory, placement_.distance(rank, read.owner), ends.size() + 1,
+                          bytes);
+            outcome_.peer_bytes += bytes;
+        }
+    }
+    return ns;
+}
+
+} // namespace ucg::sim
