@@ -125,39 +125,67 @@ Status prove(const Facts& facts, std::string_view algorithm, const std::vector<R
         }
         schedules.push_back(std::move(*schedule));
     }
-    return graph::verify(schedules, requests);
+    const auto same_host = [](Rank a, Rank b, const void* placement) {
+        return static_cast<const topo::Placement*>(placement)->same_host(a, b);
+    };
+    return graph::verify(schedules, requests, same_host, &facts.placement);
 }
 
 namespace {
 
-void require_rows(const std::vector<Request>& requests, Layout layout) {
+constexpr std::uint64_t kStagingBytes = 64 << 10;
+constexpr std::uint64_t kBoardBytes = 8 << 10;
+
+void require_rows(const std::vector<Request>& requests, const Facts& facts, Names& proved) {
     const Request& first = requests.front();
-    const topo::Placement placement = place(layout, first.rank_count);
-    const Facts facts{placement, cost::default_profile()};
     for (const Algorithm& row : algorithms()) {
         if (row.collective != first.collective || !row.eligible(facts, first)) {
             continue;
         }
         INFO(graph::name(row.collective)
-             << " " << row.name << ", " << first.rank_count << " ranks, root " << first.root
-             << ", in place " << requests[static_cast<std::size_t>(first.root)].in_place
-             << ", commutative " << first.commutative);
+             << " " << row.name << ", " << first.rank_count << " ranks, staging "
+             << facts.shared.staging_bytes << ", root " << first.root << ", in place "
+             << requests[static_cast<std::size_t>(first.root)].in_place << ", commutative "
+             << first.commutative);
         const Status status = prove(facts, row.name, requests);
         INFO(status.message());
         REQUIRE(status.ok());
+        proved.insert(row.name);
+    }
+}
+
+/// With what ranks of one host share, and without.
+Names require_rows(const std::vector<Request>& requests, Layout layout) {
+    const topo::Placement placement = place(layout, requests.front().rank_count);
+    const cost::Profile& profile = cost::default_profile();
+    Names proved;
+    require_rows(requests, {placement, profile}, proved);
+    const Facts shared{placement, profile,
+                       shared_memory(placement, profile, kStagingBytes, false, kBoardBytes)};
+    if (shared.shared.staging_bytes > 0) {
+        require_rows(requests, shared, proved);
+    }
+    return proved;
+}
+
+void require_all_rows(Collective collective, const Names& proved) {
+    for (const Algorithm& row : algorithms()) {
+        INFO(graph::name(collective) << " " << row.name << " serves none of the requests");
+        CHECK((row.collective != collective || proved.contains(row.name)));
     }
 }
 
 } // namespace
 
-void require_proofs(const BlockCase& sample) {
+Names require_proofs(const BlockCase& sample) {
     INFO("seed " << sample.seed << ", up to " << sample.longest << " elements");
     const auto layout = kLayouts[static_cast<std::size_t>(sample.rank_count) % std::size(kLayouts)];
-    require_rows(random_requests(sample), layout);
+    return require_rows(random_requests(sample), layout);
 }
 
-void require_equal_blocks(Collective collective, Rank rank_count, std::uint64_t bytes,
-                          std::uint64_t element_bytes) {
+Names require_equal_blocks(Collective collective, Rank rank_count, std::uint64_t bytes,
+                           std::uint64_t element_bytes) {
+    Names proved;
     const std::set<Rank> roots = graph::rooted(collective)
                                      ? std::set<Rank>{0, rank_count / 2, rank_count - 1}
                                      : std::set<Rank>{0};
@@ -176,29 +204,33 @@ void require_equal_blocks(Collective collective, Rank rank_count, std::uint64_t 
                 }
                 const auto at = static_cast<std::size_t>(rank_count);
                 const auto turn = static_cast<std::size_t>(root);
-                require_rows(requests, kLayouts[(at + turn) % std::size(kLayouts)]);
+                proved.merge(require_rows(requests, kLayouts[(at + turn) % std::size(kLayouts)]));
             }
         }
     }
+    return proved;
 }
 
 void require_equal_blocks_everywhere(Collective collective) {
     constexpr std::uint64_t kBytes[] = {0, 1, 7, 8, 4096};
+    Names proved;
     for (Rank count = 1; count <= kRanksMax; ++count) {
         const auto at = static_cast<std::size_t>(count);
-        require_equal_blocks(collective, count, kBytes[at % std::size(kBytes)]);
+        proved.merge(require_equal_blocks(collective, count, kBytes[at % std::size(kBytes)]));
     }
     for (const std::uint64_t bytes : kBytes) {
         for (const Rank count : {2, 5, 8, 11}) {
-            require_equal_blocks(collective, count, bytes);
+            proved.merge(require_equal_blocks(collective, count, bytes));
         }
     }
     for (const Rank count : {48, 64}) {
-        require_equal_blocks(collective, count, 8);
+        proved.merge(require_equal_blocks(collective, count, 8));
     }
+    require_all_rows(collective, proved);
 }
 
 void require_any_blocks(Collective collective) {
+    Names proved;
     for (Rank count = 1; count <= kRanksMax; ++count) {
         for (const bool in_place : {false, true}) {
             BlockCase sample;
@@ -209,11 +241,12 @@ void require_any_blocks(Collective collective) {
             sample.seed = static_cast<std::uint32_t>(count);
             for (const Rank root : {0, count / 2, count - 1}) {
                 sample.root = graph::rooted(collective) ? root : 0;
-                require_proofs(sample);
+                proved.merge(require_proofs(sample));
                 sample.seed += 1000;
             }
         }
     }
+    require_all_rows(collective, proved);
 }
 
 std::size_t count_ops(Collective collective, std::string_view algorithm, Rank rank_count, Rank rank,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -28,19 +29,22 @@ std::vector<graph::Request> random_requests(const BlockCase& sample);
 Status prove(const Facts& facts, std::string_view algorithm,
              const std::vector<graph::Request>& requests);
 
-/// REQUIREs that every row of the case's collective that is eligible passes, on one host and on
-/// several.
-void require_proofs(const BlockCase& sample);
+using Names = std::set<std::string_view>;
+
+/// REQUIREs that every row of the case's collective that is eligible passes, on one host or on
+/// several, with shared memory and without. Returns which were.
+Names require_proofs(const BlockCase& sample);
 
 /// The same for equal blocks of `bytes`, all roots that matter, in place and not.
-void require_equal_blocks(graph::Collective collective, Rank rank_count, std::uint64_t bytes,
-                          std::uint64_t element_bytes = 1);
+Names require_equal_blocks(graph::Collective collective, Rank rank_count, std::uint64_t bytes,
+                           std::uint64_t element_bytes = 1);
 
-/// The same for every number of ranks up to 33, some lengths and some larger groups.
+/// The same for every number of ranks up to 33, some lengths and some larger groups; and each row
+/// was eligible somewhere.
 void require_equal_blocks_everywhere(graph::Collective collective);
 
 /// The same for unequal blocks of up to 33 ranks, in place and not: from several roots where the
-/// collective has one, several seeds where it has none.
+/// collective has one, several seeds where it has none; and each row was eligible somewhere.
 void require_any_blocks(graph::Collective collective);
 
 /// How many ops of that kind `rank` has when it plans for equal blocks on one host.

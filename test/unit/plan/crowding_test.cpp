@@ -1,5 +1,5 @@
 #include "test/support/catch.hpp"
-#include "test/unit/plan/proof.hpp"
+#include "test/unit/plan/every_row.hpp"
 #include "ucg_coll/plan/crowding.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
@@ -107,22 +107,11 @@ TEST_CASE("plan: where ranks share processors, less work in all beats shorter pa
 }
 
 TEST_CASE("plan: schedules of ranks that share processors are right", "[plan][crowding]") {
-    const bool in_place = GENERATE(false, true);
-    const std::uint64_t bytes = GENERATE(0, 8, 4096);
-    for (const Rank count : {1, 2, 3, 5, 8, 13, 20}) {
-        const topo::Placement placement = topo::Placement::one_host(count);
-        const cost::Profile& profile = cost::default_profile();
-        const Facts facts{placement, profile, shared_memory(placement, profile, 64 << 10, false),
-                          8};
-        for (const Algorithm& row : algorithms()) {
-            const test::Case sample{row.collective, count, count / 2, bytes, 8, in_place, true};
-            const bool one_buffer = row.collective == graph::Collective::barrier ||
-                                    row.collective == graph::Collective::bcast;
-            if (!(in_place && one_buffer) && row.eligible(facts, test::request_of(sample, 0))) {
-                CHECK(test::prove(facts, row.name, sample).message() == "");
-            }
-        }
-    }
+    const test::Trials trials{.counts = {2, 5, 8, 13}, .bytes = {0, 8, 4096}, .ranks_per_cpu = 8};
+    test::for_every_row(trials, [](const test::Trial& trial) {
+        INFO(trial.describe());
+        CHECK(test::prove(trial.facts, trial.row.name, trial.sample).message() == "");
+    });
 }
 
 } // namespace ucg::plan
