@@ -9,7 +9,6 @@ expect 0 'Examples:' --help
 expect 0 '^  UCX +compiled for [0-9.]+, running [0-9.]+$' -b
 expect 0 '^Machine: ' -t
 expect 0 '^  shm ' -d
-expect 0 '^    ranks that sleep +are woken by a futex' -d
 expect 0 '^  ucx ' -d
 expect 0 '^Transports$'
 expect 0 '"usable_cpu_count"' --format json
