@@ -302,6 +302,7 @@ TEST_CASE("capi: ranks that share a processor leave it alone while one is late",
     }));
 }
 
+TEST_CASE("capi: ranks that sleep at once finish everything", "[ranks][capi]") {
     const int size = GENERATE(2, 4);
     require_all_ok(test::fork_ranks(size, 60s, [](const test::ForkedRank& rank) -> std::string {
         setenv("UCG_SLEEP_AFTER", "0", 1);
