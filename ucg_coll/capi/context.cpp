@@ -22,17 +22,20 @@ bool host_yields(const ucg_context_params_t* params) {
            params->yields != 0;
 }
 
+bool asks_for_threads(const ucg_context_params_t* params) {
+    return params != nullptr && (params->field_mask & UCG_CONTEXT_PARAM_FIELD_THREAD_MODE) != 0 &&
+           params->thread_mode == UCG_THREAD_MODE_MULTIPLE;
+}
+
 } // namespace
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile)
     : config_(std::move(config)), profile_(std::move(profile)), name_("ucg"),
-      neighbours_(host_yields(params)) {
+      threaded_(asks_for_threads(params)), neighbours_(host_yields(params)), maker_(threaded_),
+      groups_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
     set_log_level(config_.log_level());
     if (params == nullptr) {
         return;
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_THREAD_MODE) != 0) {
-        threaded_ = params->thread_mode == UCG_THREAD_MODE_MULTIPLE;
     }
     if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_PROGRESS) != 0) {
         host_progress_ = params->progress;
@@ -55,6 +58,11 @@ Context::~Context() {
 }
 
 Result<shm::Heap*> Context::heap() {
+    const std::lock_guard lock(memory_mutex_);
+    return heap_locked();
+}
+
+Result<shm::Heap*> Context::heap_locked() {
     if (heap_ == nullptr) {
         shm::HeapOptions options;
         options.capacity_bytes = config_.heap_bytes();
@@ -70,13 +78,14 @@ Result<shm::Heap*> Context::heap() {
             return sleeper.status();
         }
         heap_ = std::move(*made);
-        sleeper_ = {heap_, *sleeper};
+        set_sleeper({heap_, *sleeper});
     }
     return heap_.get();
 }
 
 Result<std::byte*> Context::allocate(std::uint64_t bytes) {
-    const Result<shm::Heap*> node_heap = heap();
+    const std::lock_guard lock(memory_mutex_);
+    const Result<shm::Heap*> node_heap = heap_locked();
     if (!node_heap.ok()) {
         return node_heap.status();
     }
@@ -90,12 +99,17 @@ Result<std::byte*> Context::allocate(std::uint64_t bytes) {
 }
 
 bool Context::release(const std::byte* data) {
-    const bool found = memory_.erase(data) == 1;
+    bool found = false;
+    {
+        const std::lock_guard lock(memory_mutex_);
+        found = memory_.erase(data) == 1;
+    }
     drop_unused_heap();
     return found;
 }
 
 void Context::give_up_shm() {
+    const std::lock_guard lock(memory_mutex_);
     shm_failed_ = true;
     if (heap_ != nullptr) {
         heap_->withdraw();
@@ -103,9 +117,18 @@ void Context::give_up_shm() {
 }
 
 void Context::drop_unused_heap() {
+    const std::lock_guard lock(memory_mutex_);
     if (shm_failed_ && heap_ != nullptr && heap_->unused()) {
-        sleeper_ = {private_sleeper_, &private_sleeper_->sleeper};
+        set_sleeper({private_sleeper_, &private_sleeper_->sleeper});
         heap_.reset();
+    }
+}
+
+/// Without waiting for a thread that leases memory, which collects as well.
+void Context::collect_memory() {
+    const std::unique_lock lock(memory_mutex_, std::try_to_lock);
+    if (lock.owns_lock() && heap_ != nullptr) {
+        heap_->collect();
     }
 }
 
@@ -116,12 +139,14 @@ Result<transport::ucx::UcxWorker*> Context::ucx() {
     if (ucx_ == nullptr) {
         transport::ucx::UcxOptions options;
         options.short_lane = config_.short_lane();
+        options.threads = threaded_;
         Result<std::unique_ptr<transport::ucx::UcxWorker>> made =
             transport::ucx::UcxWorker::create(options);
         if (!made.ok()) {
             ucx_failure_ = made.status();
             return ucx_failure_;
         }
+        const std::lock_guard lock(groups_mutex_);
         ucx_ = std::move(*made);
     }
     return ucx_.get();
@@ -141,8 +166,9 @@ const topo::Place& Context::place() {
     return *place_;
 }
 
-std::uint64_t Context::staging_for_group() const {
+std::uint64_t Context::staging_for_group() {
     constexpr std::ptrdiff_t kGroupsMax = 16;
+    const std::lock_guard lock(groups_mutex_);
     const auto with = std::count_if(groups_.begin(), groups_.end(),
                                     [](const Group* group) { return group->has_staging(); });
     return with < kGroupsMax ? config_.staging_bytes() : 0;
@@ -150,40 +176,76 @@ std::uint64_t Context::staging_for_group() const {
 
 /// Threads asleep announced themselves before the group was there: they are to do so again.
 void Context::add(Group& group) {
+    const std::lock_guard lock(groups_mutex_);
     groups_.push_back(&group);
     if (sleeping_ > 0) {
         group.sleeping(sleeping_);
-        sleeper_->bell().ring(shm::Awaits::both);
+        ring();
     }
 }
 
-void Context::set_sleeping(std::uint64_t threads) {
-    sleeping_ = threads;
+void Context::add_sleeping(int threads) {
+    const std::lock_guard lock(groups_mutex_);
+    sleeping_ += static_cast<std::uint64_t>(threads);
     for (Group* group : groups_) {
-        group->sleeping(threads);
+        group->sleeping(sleeping_);
     }
 }
 
+/// From then on no other thread finds the group.
 void Context::remove(Group& group) {
+    const std::lock_guard lock(groups_mutex_);
+    group.sleeping(0);
     groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
 }
 
-unsigned Context::progress() {
-    unsigned events = 0;
-    if (heap_ != nullptr) {
-        heap_->collect();
-    }
-    for (Group* group : groups_) {
-        if (!group->engine().idle()) {
-            events += group->engine().progress();
-        }
-    }
-    return tell_threads(ucx_ == nullptr ? events : events + ucx_->progress());
+/// Who sleeps by another bell is to announce itself at this one.
+void Context::set_sleeper(std::shared_ptr<shm::Sleeper> sleeper) {
+    const std::lock_guard lock(mutex_);
+    sleeper_.swap(sleeper);
+    sleeper->bell().ring(shm::Awaits::both);
 }
 
-bool Context::stuck() const {
+void Context::ring() {
+    const std::lock_guard lock(mutex_);
+    sleeper_->bell().ring(shm::Awaits::both);
+}
+
+unsigned Context::progress(Busy busy) {
+    collect_memory();
+    DueOperator due;
+    const unsigned events = tell_threads(drive_groups(busy, due));
+    return due.group == nullptr ? events : events + call(due);
+}
+
+unsigned Context::drive_groups(Busy busy, DueOperator& due) {
+    std::unique_lock lock(groups_mutex_, std::defer_lock);
+    if (busy == Busy::await) {
+        lock.lock();
+    } else if (!lock.try_lock()) {
+        return 0;
+    }
+    unsigned events = 0;
+    for (Group* group : groups_) {
+        if (!group->engine().idle()) {
+            events += group->progress_by_any(busy, due);
+        }
+    }
+    return ucx_ == nullptr ? events : events + ucx_->progress();
+}
+
+/// The group stays, although its lock is free: a collective of its is in progress.
+unsigned Context::call(const DueOperator& due) {
+    due.execution->call_operator();
+    const Group::Lock lock = due.group->lock();
+    due.group->engine().operator_called(*due.execution);
+    return tell_threads(1 + due.group->engine().progress());
+}
+
+bool Context::stuck() {
+    const std::lock_guard lock(groups_mutex_);
     return std::any_of(groups_.begin(), groups_.end(),
-                       [](const Group* group) { return group->stuck(); });
+                       [](Group* group) { return !group->engine().idle() && group->stuck(); });
 }
 
 void Context::disconnect() {

@@ -1,5 +1,9 @@
-// One process's end of the library: configuration, the node heap, the UCX worker, the lock, and the
-// groups that need progress.
+// One process's end of the library: configuration, the node heap, the UCX worker, and the groups
+// that need progress.
+//
+// Threading: any thread, where the context was made for several; each lock below says what it
+// guards. They are taken in the order in which they are declared, groups' own locks after that of
+// the list, and none is held while anything of the program's runs, but the first.
 #pragma once
 
 #include <array>
@@ -19,8 +23,10 @@
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
+#include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
@@ -40,24 +46,16 @@ struct CpuLoad {
     }
 };
 
-/// Locks when the context was made for several threads.
-class ContextLock {
-  public:
-    explicit ContextLock(std::mutex* mutex) : mutex_(mutex) {
-        if (mutex_ != nullptr) {
-            mutex_->lock();
-        }
-    }
-    ~ContextLock() {
-        if (mutex_ != nullptr) {
-            mutex_->unlock();
-        }
-    }
-    ContextLock(const ContextLock&) = delete;
-    ContextLock& operator=(const ContextLock&) = delete;
+/// What to do about groups that another thread is at.
+enum class Busy : std::uint8_t {
+    skip,  ///< They are in good hands.
+    await, ///< Look at them as well: who goes to sleep must have looked at everything.
+};
 
-  private:
-    std::mutex* mutex_;
+/// An operator of the program that any thread may call: a nonblocking collective's.
+struct DueOperator {
+    Group* group = nullptr; ///< Null: there is none.
+    engine::Execution* execution = nullptr;
 };
 
 class Context {
@@ -71,11 +69,19 @@ class Context {
     /// This process's own; a group's is agreed when it is made.
     const LoadedProfile& profile() const { return profile_; }
     const std::string& name() const { return name_; }
-    ContextLock lock() { return ContextLock(threaded_ ? &mutex_ : nullptr); }
+    /// Do several threads use it?
+    bool threaded() const { return threaded_; }
+
+    /// Held by the thread that makes a group, over the program's allgather too: groups are made one
+    /// after the other, in an order that all processes share. Nothing else waits for it. What the
+    /// functions below call "the maker's" is for the holder alone.
+    OptionalMutex& maker() { return maker_; }
 
     /// May this process still share memory? Not after a peer could not be mapped: another attempt
     /// with it would wait for its time-out.
-    bool shm_usable() const { return config_.shm_enabled() && !shm_failed_; }
+    bool shm_usable() const {
+        return config_.shm_enabled() && !shm_failed_.load(std::memory_order_relaxed);
+    }
     /// Lets the peers that wait for this process's heap know at once.
     void give_up_shm();
     /// Unmaps the heap and its peers' once shared memory was given up and nothing lies there any
@@ -88,46 +94,51 @@ class Context {
     Result<std::byte*> allocate(std::uint64_t bytes);
     /// False when `data` is not the start of such memory.
     bool release(const std::byte* data);
-    /// UCX, started at first use: a program whose ranks are all on one host never pays for it.
+    /// UCX, started at first use: a program whose ranks are all on one host never pays for it. The
+    /// maker's.
     Result<transport::ucx::UcxWorker*> ucx();
 
     /// Where this process runs, host unset. Looked up once: processes do not move between cores
-    /// that they are bound to.
+    /// that they are bound to. The maker's.
     const topo::Place& place();
     /// The processes of the job on this host, in whatever groups, as far as the caller told.
     const CpuLoad& host_load() const { return host_load_; }
 
+    /// The maker's.
     std::uint32_t next_group_id() const { return next_group_id_; }
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
     void add(Group& group);
     void remove(Group& group);
     /// What the next group may lease for its peers to read: nothing once many groups have.
-    std::uint64_t staging_for_group() const;
-    bool has_groups() const { return !groups_.empty(); }
+    std::uint64_t staging_for_group();
 
-    /// Of all groups and UCX. Returns how many things happened. The caller holds the lock here and
-    /// below.
-    unsigned progress();
+    /// Of all groups and UCX; calls one operator that any thread may call, if one is due. Returns
+    /// how many things happened. The caller holds no lock.
+    unsigned progress(Busy busy);
 
     /// What one thread has moved may be what another one sleeps for, and no peer rings for it
-    /// again. The lock orders the two: the other announced and looked before, and is woken, or will
-    /// look later. Returns how many things happened.
+    /// again: shm/PROTOCOL.md, "Threads". Under any lock. Returns how many things happened.
     unsigned tell_threads(unsigned events) {
-        if (threaded_ && events > 0) {
-            sleeper_->bell().ring(shm::Awaits::both);
+        // The compiler must leave the order of what was moved before and the load after.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (events > 0 && sleeping_.load(std::memory_order_relaxed) > 0 && threaded_) {
+            ring();
         }
         return events;
     }
 
     /// How a thread of this process sleeps. Another one once the node heap is there, or is no
     /// more: who sleeps holds on to the one that it began with.
-    std::shared_ptr<shm::Sleeper> sleeper() const { return sleeper_; }
+    std::shared_ptr<shm::Sleeper> sleeper() {
+        const std::lock_guard lock(mutex_);
+        return sleeper_;
+    }
     /// A thread that waits is going to sleep now and then, until it has `woken`: peers in all
     /// groups learn of it before its first announcement.
-    void sleeps() { set_sleeping(sleeping_ + 1); }
-    void woken() { set_sleeping(sleeping_ - 1); }
+    void sleeps() { add_sleeping(1); }
+    void woken() { add_sleeping(-1); }
     /// Does any group have messages that wait for room in a peer's memory?
-    bool stuck() const;
+    bool stuck();
 
     /// Lets the host make progress; returns how many things happened there. The caller does not
     /// hold the lock.
@@ -152,35 +163,51 @@ class Context {
     /// Messages that make sense once in the life of a process.
     enum class Once { step_down, profile_quarrel, bad_profile, unknown_host, no_group, count };
     /// True the first time it is asked.
-    bool first(Once message) {
-        return !std::exchange(told_[static_cast<std::size_t>(message)], true);
-    }
+    bool first(Once message) { return !told_[static_cast<std::size_t>(message)].exchange(true); }
     /// The same for each algorithm, asked for by the user, that does not serve.
     bool first_refusal(graph::Collective collective, std::string_view algorithm) {
+        const std::lock_guard lock(mutex_);
         return refused_.emplace(collective, algorithm).second;
     }
 
   private:
-    void set_sleeping(std::uint64_t threads);
+    unsigned drive_groups(Busy busy, DueOperator& due);
+    unsigned call(const DueOperator& due);
+    void collect_memory();
+    Result<shm::Heap*> heap_locked();
+    void add_sleeping(int threads);
+    void set_sleeper(std::shared_ptr<shm::Sleeper> sleeper);
+    void ring();
 
     Config config_;
     LoadedProfile profile_;
     std::string name_;
-    bool threaded_ = false;
-    std::mutex mutex_;
+    bool threaded_;
     unsigned (*host_progress_)(void*, unsigned) = nullptr;
     void* host_progress_arg_ = nullptr;
     std::atomic<unsigned> host_rests_ = 0; ///< Ends of calls that leave the host alone.
     shm::Neighbours neighbours_;
     CpuLoad host_load_;
     unsigned local_processes_ = 0; ///< 0: the caller has not told.
+    std::array<std::atomic<bool>, static_cast<std::size_t>(Once::count)> told_ = {};
+
+    OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
-    std::array<bool, static_cast<std::size_t>(Once::count)> told_ = {};
-    std::set<std::pair<graph::Collective, std::string>> refused_; ///< Of those in config_.
-    bool shm_failed_ = false;
     std::optional<topo::Place> place_;
+    Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
+
+    OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
+    std::vector<Group*> groups_;
+    std::unique_ptr<transport::ucx::UcxWorker> ucx_; ///< Written by the maker, too.
+    std::atomic<std::uint64_t> sleeping_ = 0;        ///< Threads. Read under any lock.
+
+    OptionalMutex memory_mutex_;
+    std::atomic<bool> shm_failed_ = false; ///< Read under any lock.
     std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
+
+    OptionalMutex mutex_;                                         ///< The last.
+    std::set<std::pair<graph::Collective, std::string>> refused_; ///< Of those in config_.
     /// Without a heap only threads of this process ring.
     struct PrivateSleeper {
         shm::Doorbell bell = {};
@@ -189,10 +216,6 @@ class Context {
     std::shared_ptr<PrivateSleeper> private_sleeper_ = std::make_shared<PrivateSleeper>();
     /// Shares the ownership of what its bell lies in.
     std::shared_ptr<shm::Sleeper> sleeper_{private_sleeper_, &private_sleeper_->sleeper};
-    std::unique_ptr<transport::ucx::UcxWorker> ucx_;
-    Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
-    std::vector<Group*> groups_;
-    std::uint64_t sleeping_ = 0; ///< Threads.
 };
 
 } // namespace ucg::capi

@@ -1,5 +1,6 @@
 #include "ucg_coll/capi/group.hpp"
 
+#include <mutex>
 #include <utility>
 
 #include "ucg_coll/plan/plan.hpp"
@@ -7,6 +8,7 @@
 namespace ucg::capi {
 
 Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
+    const std::lock_guard maker(context.maker());
     Result<Formation> formation = form_group(context, params);
     if (!formation.ok()) {
         return formation.status();
@@ -15,7 +17,7 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
 }
 
 Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
-    : context_(context),
+    : context_(context), mutex_(context.threaded()),
       profile_(formation.builtin_costs ? cost::default_profile() : context.profile().profile),
       name_("group"), rank_(static_cast<Rank>(params.rank)),
       rank_count_(static_cast<Rank>(params.size)),
@@ -54,8 +56,36 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
 }
 
 Group::~Group() {
-    sleeping(0);
     context_.remove(*this);
+}
+
+unsigned Group::call_taken_operator(engine::Execution& execution, Lock& lock) {
+    lock.unlock();
+    execution.call_operator();
+    lock.lock();
+    engine_->operator_called(execution);
+    return 1;
+}
+
+void Group::advance(engine::Execution& execution, Lock& lock) {
+    do {
+        progress();
+    } while (call_operator(execution, lock) > 0);
+}
+
+unsigned Group::progress_by_any(Busy busy, DueOperator& due) {
+    Lock lock(mutex_, std::defer_lock);
+    if (busy == Busy::await) {
+        lock.lock();
+    } else if (!lock.try_lock()) {
+        return 0;
+    }
+    const unsigned events = engine_->progress();
+    if (due.group == nullptr) {
+        due.execution = engine_->take_operator();
+        due.group = due.execution == nullptr ? nullptr : this;
+    }
+    return events;
 }
 
 plan::Facts Group::facts() const {

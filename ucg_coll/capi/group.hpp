@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +40,12 @@ class Group {
     Context& context() { return context_; }
     engine::Engine& engine() { return *engine_; }
 
-    /// Plans the call, or finds its plan. The caller holds the context's lock here and below.
+    /// Guards everything here but what is const, and sleeping().
+    OptionalMutex& mutex() { return mutex_; }
+    using Lock = std::unique_lock<OptionalMutex>;
+    Lock lock() { return Lock(mutex_); }
+
+    /// Plans the call, or finds its plan. The caller holds the lock here and below.
     Status prepare(const ucg_coll_params_t& params, Collective& collective) {
         const KnownCall* call = plans_->recall(params);
         if (call == nullptr) [[unlikely]] {
@@ -57,6 +63,16 @@ class Group {
     }
     /// Returns how many things happened.
     unsigned progress() { return context_.tell_threads(engine_->progress()); }
+    /// Calls the operator for this collective if it is due, without the lock meanwhile, so that the
+    /// operator may wait for other threads. Returns how many things happened.
+    unsigned call_operator(engine::Execution& execution, Lock& lock) {
+        return engine_->take_operator(execution) ? call_taken_operator(execution, lock) : 0;
+    }
+    /// Goes on with a collective that has been started, as far as it comes without waiting.
+    void advance(engine::Execution& execution, Lock& lock);
+    /// The caller does not hold the lock, but that of the context's list of groups: moves what can
+    /// be moved here, and looks for an operator that any thread may call, if none is `due` yet.
+    unsigned progress_by_any(Busy busy, DueOperator& due);
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
         engine_->start(collective.run->execution);
@@ -84,17 +100,22 @@ class Group {
 
     /// The ladder of a wait, at its first rung.
     const shm::Waiter& waiter() const { return waiter_; }
-    /// So many threads of this process sleep, or are about to.
+    /// So many threads of this process sleep, or are about to. The caller holds the lock of the
+    /// context's list of groups, or nobody else knows the group.
     void sleeping(std::uint64_t threads) {
         if (shm_ != nullptr) {
             shm_->sleeping(threads);
         }
     }
-    /// Are messages held up by a peer's full ring?
-    bool stuck() const { return shm_ != nullptr && shm_->stuck(); }
+    /// Are messages held up by a peer's full ring? The caller does not hold the lock.
+    bool stuck() {
+        const Lock held = lock();
+        return shm_ != nullptr && shm_->stuck();
+    }
 
   private:
     Group(Context& context, const ucg_group_params_t& params, Formation formation);
+    unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request);
     Result<graph::Schedule> plan_for(const graph::Request& request) const;
@@ -102,6 +123,7 @@ class Group {
     plan::Facts facts() const;
 
     Context& context_;
+    OptionalMutex mutex_;
     const cost::Profile& profile_; ///< The context's or the built-in one, alike on all ranks.
     std::string name_;
     Rank rank_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "ucg_coll/capi/config.hpp"
@@ -20,7 +21,6 @@ using ucg::Status;
 using ucg::capi::Collective;
 using ucg::capi::Config;
 using ucg::capi::Context;
-using ucg::capi::ContextLock;
 using ucg::capi::Group;
 using ucg::capi::guarded;
 using ucg::capi::report;
@@ -160,8 +160,7 @@ UCG_PUBLIC ucg_status_t ucg_context_create(const ucg_context_params_t* params, u
 UCG_PUBLIC unsigned ucg_context_progress(ucg_context_h context) {
     unsigned events = 0;
     static_cast<void>(guarded([&] {
-        ContextLock lock = context->lock();
-        events = context->progress();
+        events = context->progress(ucg::capi::Busy::skip);
         return UCG_OK;
     }));
     return events;
@@ -169,7 +168,6 @@ UCG_PUBLIC unsigned ucg_context_progress(ucg_context_h context) {
 
 UCG_PUBLIC ucg_status_t ucg_context_disconnect(ucg_context_h context) {
     return guarded([&] {
-        ContextLock lock = context->lock();
         context->disconnect();
         return UCG_OK;
     });
@@ -188,7 +186,6 @@ UCG_PUBLIC ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void**
         if (size == 0) {
             return UCG_OK;
         }
-        ContextLock lock = context->lock();
         const Result<std::byte*> memory = context->allocate(size);
         if (!memory.ok()) {
             return report(memory.status());
@@ -200,7 +197,6 @@ UCG_PUBLIC ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void**
 
 UCG_PUBLIC ucg_status_t ucg_mem_free(ucg_context_h context, void* address) {
     return guarded([&] {
-        ContextLock lock = context->lock();
         if (address == nullptr || context->release(static_cast<const std::byte*>(address))) {
             return UCG_OK;
         }
@@ -216,7 +212,6 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
             return report(Status(Code::invalid_argument,
                                  "ucg_group_create: oob_allgather must be set and rank < size"));
         }
-        ContextLock lock = context->lock();
         Result<std::unique_ptr<Group>> group = Group::create(*context, *params);
         if (!group.ok()) {
             return ucg::capi::to_c(group.status().code()); // Told by the rank that knows why.
@@ -229,7 +224,6 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
 UCG_PUBLIC void ucg_group_destroy(ucg_group_h group) {
     static_cast<void>(guarded([&] {
         Context& context = group->group->context();
-        ContextLock lock = context.lock();
         delete group;
         context.drop_unused_heap();
         return UCG_OK;
@@ -246,7 +240,7 @@ UCG_PUBLIC const char* ucg_coll_type_string(ucg_coll_type_t type) {
 UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params,
                                       ucg_coll_h* coll_p) {
     return guarded([&] {
-        ContextLock lock = group->group->context().lock();
+        const Group::Lock lock = group->group->lock();
         auto coll = std::make_unique<ucg_request>();
         if (Status status = group->group->prepare(*params, coll->collective); !status.ok()) {
             return report(status);
@@ -259,10 +253,11 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
 UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
     return guarded([&] {
         Group& group = *coll->collective.group;
-        ContextLock lock = group.context().lock();
+        Group::Lock lock = group.lock();
         group.start(coll->collective);
         if (coll->collective.run->execution.in_progress()) {
-            group.progress(); // What is there already may have to be passed on.
+            // What is there already may have to be passed on.
+            group.advance(coll->collective.run->execution, lock);
         }
         return ucg::capi::state_of(group, coll->collective);
     });
@@ -271,9 +266,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
 UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
     return guarded([&] {
         Group& group = *coll->collective.group;
-        ContextLock lock = group.context().lock();
+        Group::Lock lock = group.lock();
         if (coll->collective.run->execution.in_progress()) {
-            group.progress();
+            group.advance(coll->collective.run->execution, lock);
         }
         return ucg::capi::state_of(group, coll->collective);
     });
@@ -282,9 +277,15 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
     return guarded([&] {
         Group& group = *coll->collective.group;
-        const Slept slept = ucg::capi::wait(group, coll->collective.run->execution);
+        ucg::engine::Execution& execution = coll->collective.run->execution;
+        {
+            const Group::Lock lock = group.lock();
+            execution.keep_operator(true);
+        }
+        const Slept slept = ucg::capi::wait(group, execution);
         ucg::capi::serve_host(group.context(), coll->collective.type, slept);
-        ContextLock lock = group.context().lock();
+        const Group::Lock lock = group.lock();
+        execution.keep_operator(false);
         return ucg::capi::to_c(group.outcome(coll->collective).code());
     });
 }
@@ -292,7 +293,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
 UCG_PUBLIC void ucg_coll_free(ucg_coll_h coll) {
     static_cast<void>(guarded([&] {
         Group& group = *coll->collective.group;
-        ContextLock lock = group.context().lock();
+        Group::Lock lock = group.lock();
         UCG_ASSERT(!coll->collective.run->execution.in_progress());
         group.release(coll->collective);
         delete coll;
@@ -306,19 +307,22 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
         Collective collective;
         ucg_status_t outcome = UCG_INPROGRESS;
         {
-            ContextLock lock = group.context().lock();
+            const std::lock_guard lock(group.mutex()); // The shortest path.
             if (Status status = group.prepare(*params, collective); !status.ok()) {
                 return report(status);
             }
             group.start(collective);
             if (!collective.run->execution.in_progress()) {
                 outcome = ucg::capi::end(group, collective);
+            } else {
+                collective.run->execution.keep_operator(true);
             }
         }
         Slept slept = Slept::no;
         if (outcome == UCG_INPROGRESS) {
             slept = ucg::capi::wait(group, collective.run->execution);
-            ContextLock lock = group.context().lock();
+            const Group::Lock lock = group.lock();
+            collective.run->execution.keep_operator(false);
             outcome = ucg::capi::end(group, collective);
         }
         ucg::capi::serve_host(group.context(), collective.type, slept);
@@ -328,7 +332,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
 
 UCG_PUBLIC ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
     return guarded([&] {
-        ContextLock lock = group->group->context().lock();
+        const Group::Lock lock = group->group->lock();
         group->group->query(*attr_p);
         return UCG_OK;
     });
@@ -337,7 +341,7 @@ UCG_PUBLIC ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* att
 UCG_PUBLIC ucg_status_t ucg_group_explain(ucg_group_h group, const ucg_coll_params_t* params,
                                           FILE* stream) {
     return guarded([&] {
-        ContextLock lock = group->group->context().lock();
+        const Group::Lock lock = group->group->lock();
         return report(group->group->explain(*params, stream));
     });
 }

@@ -17,13 +17,12 @@ constexpr unsigned kYieldsPerTick = 16; ///< ... or so many that gave the proces
 
 class Wait {
   public:
-    Wait(Group& group, const engine::Execution& execution)
+    Wait(Group& group, engine::Execution& execution)
         : group_(group), context_(group.context()), execution_(execution), waiter_(group.waiter()) {
     }
 
     ~Wait() {
         if (sleeps_) {
-            ContextLock lock = context_.lock();
             context_.woken();
         }
     }
@@ -49,11 +48,11 @@ class Wait {
 
     /// Moves what the collective waits for.
     Found look() {
-        ContextLock lock = context_.lock();
+        Group::Lock lock = group_.lock();
         if (!execution_.in_progress()) {
             return Found::end;
         }
-        const unsigned events = group_.progress();
+        const unsigned events = group_.progress() + group_.call_operator(execution_, lock);
         if (!execution_.in_progress()) {
             return Found::end;
         }
@@ -87,7 +86,7 @@ class Wait {
             events += context_.host_progress();
         }
         if (idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
-            events += progress_groups();
+            events += progress_groups(Busy::skip);
             if (!yields) {
                 waiter_.tick(now());
             }
@@ -106,37 +105,36 @@ class Wait {
     /// armed one by one, and the host's progress has no descriptor at all.
     void sleep() {
         feel();
-        std::shared_ptr<shm::Sleeper> sleeper;
-        {
-            ContextLock lock = context_.lock();
-            if (!std::exchange(sleeps_, true)) {
-                context_.sleeps();
-            }
-            sleeper = context_.sleeper();
-            announced_ = sleeper->announce(
-                context_.stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);
+        if (!std::exchange(sleeps_, true)) {
+            context_.sleeps();
         }
+        if (std::shared_ptr<shm::Sleeper> sleeper = context_.sleeper(); sleeper != sleeper_) {
+            sleeper_ = std::move(sleeper); // No announcement stands there.
+            announced_ = {};
+        }
+        const bool room = context_.stuck();
+        announced_ =
+            sleeper_->announce(room ? shm::Awaits::both : shm::Awaits::message, announced_);
         switch (look()) {
         case Found::end: return;
         case Found::something: waiter_.reset(); return;
         case Found::nothing: break;
         }
-        // What others of this process have received was ours to see as well.
-        if (progress_groups() + context_.host_progress() > 0) {
+        // What others of this process have received was ours to see as well, and what they have
+        // started since may wait for room.
+        const unsigned events = progress_groups(Busy::await) + context_.host_progress();
+        if (events > 0 || (!room && context_.stuck())) {
             waiter_.reset();
             return;
         }
-        sleeper->nap(announced_, waiter_.nap());
+        sleeper_->nap(announced_, waiter_.nap());
         waiter_.slept();
         waiter_.tick(now());
     }
 
     /// What this rank holds up elsewhere: collectives of other groups. A peer may have to wait for
     /// those, as for the host's communication, before it joins the collective that we wait for.
-    unsigned progress_groups() {
-        ContextLock lock = context_.lock();
-        return context_.progress();
-    }
+    unsigned progress_groups(Busy busy) { return context_.progress(busy); }
 
     /// Gives way once, so that who sleeps since it has neighbours notices when they are gone; not
     /// to one that computes, who would keep the processor beyond the nap.
@@ -157,18 +155,19 @@ class Wait {
 
     Group& group_;
     Context& context_;
-    const engine::Execution& execution_;
+    engine::Execution& execution_;
     shm::Waiter waiter_;
     std::chrono::nanoseconds stamp_{}; ///< The end of the last yield, if that was the last poll.
     unsigned idle_polls_ = 0;
     bool yielded_ = false;
-    shm::Announcement announced_;
+    std::shared_ptr<shm::Sleeper> sleeper_;
+    shm::Announcement announced_; ///< At its bell.
     bool sleeps_ = false;
 };
 
 } // namespace
 
-Slept wait(Group& group, const engine::Execution& execution) {
+Slept wait(Group& group, engine::Execution& execution) {
     Wait wait(group, execution);
     wait.run();
     return wait.slept();

@@ -27,7 +27,7 @@ void Engine::start(Execution& execution) {
     if (last_ != nullptr) {
         last_->next_ = &execution;
     } else {
-        first_ = &execution;
+        set_first(&execution);
     }
     last_ = &execution;
 }
@@ -36,7 +36,7 @@ void Engine::start(Execution& execution) {
 /// while messages go on. It does not wait for a later one, on any rank.
 bool Engine::may_begin(const Execution& execution) const {
     const bool room =
-        first_ == nullptr || execution.sequence_ - first_->sequence_ < kOutstandingMax;
+        first() == nullptr || execution.sequence_ - first()->sequence_ < kOutstandingMax;
     return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
 }
 
@@ -67,17 +67,17 @@ unsigned Engine::progress() {
     for (transport::Transport* transport : transports_) {
         events += transport->progress();
     }
-    return first_ == nullptr ? events : events + advance_all();
+    return idle() ? events : events + advance_all();
 }
 
 unsigned Engine::advance_all() {
     unsigned completed = 0;
     Execution* previous = nullptr;
-    for (Execution* execution = first_; execution != nullptr;) {
+    for (Execution* execution = first(); execution != nullptr;) {
         Execution* next = execution->next_;
         if (execution->state_ == ExecutionState::running) {
             advance(*execution);
-        } else if (may_begin(*execution)) {
+        } else if (execution->state_ == ExecutionState::queued && may_begin(*execution)) {
             begin(*execution);
         }
         if (execution->in_progress()) {
@@ -92,7 +92,11 @@ unsigned Engine::advance_all() {
 }
 
 void Engine::remove_finished(Execution& execution, Execution* previous) {
-    (previous != nullptr ? previous->next_ : first_) = execution.next_;
+    if (previous != nullptr) {
+        previous->next_ = execution.next_;
+    } else {
+        set_first(execution.next_);
+    }
     if (last_ == &execution) {
         last_ = previous;
     }
@@ -103,6 +107,21 @@ void Engine::remove_finished(Execution& execution, Execution* previous) {
     finish_turn(execution);
 }
 
+Execution* Engine::take_operator() {
+    for (Execution* execution = first(); execution != nullptr; execution = execution->next_) {
+        if (!execution->kept_ && take_operator(*execution)) {
+            return execution;
+        }
+    }
+    return nullptr;
+}
+
+void Engine::operator_called(Execution& execution) {
+    UCG_ASSERT(execution.state_ == ExecutionState::in_operator);
+    execution.state_ = ExecutionState::running;
+    ++execution.cursor_;
+}
+
 /// Nothing is read any more of turns before the first one that is still in progress. That of a
 /// failed collective ends as well: nothing moves after it.
 void Engine::finish_turn(const Execution& execution) const {
@@ -110,7 +129,7 @@ void Engine::finish_turn(const Execution& execution) const {
         return;
     }
     std::uint64_t turn = next_turn_;
-    for (const Execution* other = first_; other != nullptr; other = other->next_) {
+    for (const Execution* other = first(); other != nullptr; other = other->next_) {
         if (other->program_.board != nullptr && other->in_progress()) {
             turn = other->turn_;
             break;

@@ -1,9 +1,11 @@
 // Executes programs over transports: blocking, nonblocking and restartable collectives of one group
 // are one mechanism. It knows the graph and the Transport interface, nothing else.
 //
-// Threading: one thread at a time per engine; the caller locks. Nothing here blocks.
+// Threading: one thread at a time per engine; the caller locks. Nothing here blocks or calls the
+// program back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,7 +40,30 @@ class Engine {
     /// Moves messages and issues what became ready. Returns how many things happened: 0 = idle.
     unsigned progress();
 
-    bool idle() const { return first_ == nullptr; }
+    /// Is nothing in progress? Any thread may ask; what it hears may be over.
+    bool idle() const { return first_.load(std::memory_order_relaxed) == nullptr; }
+
+    /// The program's own operators are called by the caller of the engine, between these two, so
+    /// that it can hold no lock meanwhile:
+    ///
+    ///     if (Execution* execution = engine.take_operator()) {
+    ///         execution->call_operator(); // Without the lock.
+    ///         engine.operator_called(*execution);
+    ///     }
+    ///
+    /// A collective whose operator is due, if it is not kept for a thread; null if there is none.
+    /// Nobody else gets it.
+    Execution* take_operator();
+    /// The same for this one, kept or not: is its operator due?
+    bool take_operator(Execution& execution) {
+        if (execution.state_ != ExecutionState::operator_due) [[likely]] {
+            return false;
+        }
+        execution.state_ = ExecutionState::in_operator;
+        return true;
+    }
+    /// progress() then goes on with it.
+    void operator_called(Execution& execution);
 
     /// Why an execution failed; ok if none did.
     Status status() const;
@@ -50,9 +75,11 @@ class Engine {
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
     void finish_turn(const Execution& execution) const;
+    Execution* first() const { return first_.load(std::memory_order_relaxed); }
+    void set_first(Execution* execution) { first_.store(execution, std::memory_order_relaxed); }
 
     std::vector<transport::Transport*> transports_;
-    Execution* first_ = nullptr; // In progress, in order of sequence.
+    std::atomic<Execution*> first_ = nullptr; // In progress, in order of sequence; see idle().
     Execution* last_ = nullptr;
     const Execution* exposed_ = nullptr; // Uses the memory that peers read: one at a time.
     std::uint32_t next_sequence_ = 0;

@@ -1,6 +1,7 @@
 #include "ucg_coll/engine/execution.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 
@@ -53,7 +54,8 @@ void Execution::expose() {
 }
 
 inline bool Execution::slot_ready(std::uint32_t slot) {
-    const MessageState state = slots_[slot].state;
+    const auto state = static_cast<MessageState>(
+        transport::shared_state(slots_[slot]).load(std::memory_order_acquire));
     if (__builtin_expect(state == MessageState::failed, 0)) {
         state_ = ExecutionState::failed;
     }
@@ -191,6 +193,21 @@ void Execution::reduce(const Instruction& instruction) {
                        resolve(instruction.target), bytes);
 }
 
+/// False for the program's operator, which is called from outside of the engine.
+inline bool Execution::reduce_now(const Instruction& instruction) {
+    if (reduction_.foreign()) [[unlikely]] {
+        state_ = ExecutionState::operator_due;
+        return false;
+    }
+    reduce(instruction);
+    return true;
+}
+
+void Execution::call_operator() {
+    UCG_ASSERT(state_ == ExecutionState::in_operator);
+    reduce(program_.instructions[cursor_]);
+}
+
 /// Is there another iteration to run? Moves to it if so.
 bool Execution::next_iteration(const Instruction& instruction) {
     if (++iteration_ < program_.repeats[repeat_].iterations) {
@@ -212,7 +229,11 @@ void Execution::advance() {
         switch (instruction.kind) {
         case InstructionKind::post: post(instruction); break;
         case InstructionKind::copy: copy(instruction); break;
-        case InstructionKind::reduce: reduce(instruction); break;
+        case InstructionKind::reduce:
+            if (!reduce_now(instruction)) {
+                return;
+            }
+            break;
         case InstructionKind::publish: publish(instruction); break;
         case InstructionKind::share:
             if (!share(instruction)) {

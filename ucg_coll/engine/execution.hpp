@@ -13,11 +13,13 @@
 namespace ucg::engine {
 
 enum class ExecutionState : std::uint8_t {
-    idle,    ///< Never started.
-    queued,  ///< Started, but too many earlier collectives of the group are outstanding.
-    running, ///< Waits for messages.
-    done,    ///< Complete: the output may be used.
-    failed,  ///< A transport failed; the output is undefined.
+    idle,         ///< Never started.
+    queued,       ///< Started, but too many earlier collectives of the group are outstanding.
+    running,      ///< Waits for messages.
+    operator_due, ///< The program's operator has to be called before it goes on.
+    in_operator,  ///< Some thread is about that.
+    done,         ///< Complete: the output may be used.
+    failed,       ///< A transport failed; the output is undefined.
 };
 
 /// What a run works on.
@@ -36,7 +38,7 @@ class Execution {
 
     ExecutionState state() const { return state_; }
     bool in_progress() const {
-        return state_ == ExecutionState::running || state_ == ExecutionState::queued;
+        return state_ >= ExecutionState::queued && state_ <= ExecutionState::in_operator;
     }
     const Program& program() const { return program_; }
 
@@ -46,6 +48,14 @@ class Execution {
         bases_[static_cast<std::size_t>(graph::BufferKind::output)] = binding.output;
         reduction_ = binding.reduction;
     }
+
+    /// Only the thread that waits for the collective may call its operator, until it says
+    /// otherwise: others leave it alone.
+    void keep_operator(bool kept) { kept_ = kept; }
+
+    /// Calls the operator for what is due. REQUIRES: taken from the engine. The one call that needs
+    /// no lock: nothing else touches a collective in that state, nor what it reads.
+    void call_operator();
 
   private:
     friend class Engine;
@@ -81,6 +91,7 @@ class Execution {
     void expose();
     std::uint64_t offset(const Address& address) const;
     void reduce(const Instruction& instruction);
+    bool reduce_now(const Instruction& instruction);
     bool next_iteration(const Instruction& instruction);
 
     const Program& program_;
@@ -98,6 +109,7 @@ class Execution {
     std::uint32_t sequence_ = 0;
     std::uint32_t repeat_ = 0; // The repeat that iteration_ counts.
     ExecutionState state_ = ExecutionState::idle;
+    bool kept_ = false;
     Execution* next_ = nullptr; // The engine's list.
 };
 

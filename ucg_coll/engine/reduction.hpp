@@ -13,7 +13,11 @@ using CombineFn = void (*)(void* context, const std::byte* const* operands,
 /// Value; `context` is borrowed and must outlive the collective.
 struct Reduction {
     CombineFn combine = nullptr; ///< Null for collectives that do not reduce.
+    /// Null for the library's own operators, which the engine calls. What has one is the program's:
+    /// it may take as long as it likes and wait for other threads; see Engine::take_operator().
     void* context = nullptr;
+
+    bool foreign() const { return context != nullptr; }
 };
 
 } // namespace ucg::engine

@@ -77,8 +77,6 @@ typedef struct {
     bool threads; /**< Was MPI_THREAD_MULTIPLE granted? */
     int output;   /**< Stream for opal_output(). */
 
-    opal_mutex_t making; /**< Held while a group is made; then progress must not enter libucg. */
-
     opal_mutex_t lock; /**< Guards everything below. */
     ucg_context_h context;
     ucg_status_t

@@ -278,7 +278,6 @@ ucg_status_t coll_ucg_context(ucg_context_h* context_p) {
 
 static int component_open(void) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
-    OBJ_CONSTRUCT(&component->making, opal_mutex_t);
     OBJ_CONSTRUCT(&component->lock, opal_mutex_t);
     OBJ_CONSTRUCT(&component->waiting, opal_list_t);
     OBJ_CONSTRUCT(&component->modules, opal_list_t);
@@ -330,7 +329,6 @@ static int component_close(void) {
     OBJ_DESTRUCT(&component->modules);
     OBJ_DESTRUCT(&component->waiting);
     OBJ_DESTRUCT(&component->lock);
-    OBJ_DESTRUCT(&component->making);
     opal_output_close(component->output);
     component->output = -1;
     return OMPI_SUCCESS;

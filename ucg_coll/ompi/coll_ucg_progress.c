@@ -89,19 +89,15 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
 
 /* ------------------------------------------------------------------ libucg's */
 
-/**
- * Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks:
- * the thread that makes a group may be waiting for the very thread that got here.
+/** Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks.
  */
 static int progress_library(void) {
-    mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
-    if (inside_library || 0 != opal_mutex_trylock(&component->making)) {
+    if (inside_library) {
         return 0;
     }
     inside_library = true;
-    const unsigned events = ucg_context_progress(component->context);
+    const unsigned events = ucg_context_progress(mca_coll_ucg_component.context);
     inside_library = false;
-    opal_mutex_unlock(&component->making);
     return (int)events;
 }
 

@@ -123,12 +123,7 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
         .oob_arg = exchange,
         .name = comm->c_name,
     };
-    const bool inside = coll_ucg_enter_library(true);
-    opal_mutex_lock(&mca_coll_ucg_component.making);
-    const ucg_status_t status = ucg_group_create(context, &params, &exchange->module->group);
-    opal_mutex_unlock(&mca_coll_ucg_component.making);
-    (void)coll_ucg_enter_library(inside);
-    return status;
+    return ucg_group_create(context, &params, &exchange->module->group);
 }
 
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */

@@ -2,10 +2,12 @@
 // process; the engine owns the messages, the transport borrows them while they are in flight.
 //
 // Threading: a transport is used by one thread at a time (the group's lock is the caller's matter).
-// Nothing here calls back into the engine: a transport only changes the state of a message.
+// What several groups' transports share, it locks itself. Nothing here calls back into the engine:
+// a transport only changes the state of a message.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -52,6 +54,13 @@ struct Message {
     std::uint64_t moved = 0;                    ///< Transport's own: bytes already moved.
     Message* next = nullptr;                    ///< Transport's own: queue link.
 };
+
+/// A message's state where another thread may end the message, as one that drives a transport of
+/// several groups does: ended with release, looked at with acquire.
+inline std::atomic_ref<std::uint8_t> shared_state(Message& message) {
+    return std::atomic_ref(reinterpret_cast<std::uint8_t&>(message.state));
+}
+
 inline constexpr std::uint8_t kDataChannel = 0;
 inline constexpr std::uint8_t kSignalChannel = 1;
 inline constexpr std::uint16_t kPlanMax = 0x7fff;

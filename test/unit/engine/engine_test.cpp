@@ -128,6 +128,34 @@ TEST_CASE("engine: two ranks exchange and add, again and again", "[engine]") {
     CHECK(ranks.fabric().quiet());
 }
 
+TEST_CASE("engine: an operator of the program is called from outside", "[engine][operator]") {
+    const Rank count = 3;
+    int context = 0;
+    const engine::Reduction foreign = {sum64().combine, &context};
+    RankSet ranks(all_ranks(count, [&](Rank rank) { return chain_sum(count, 72, 24, rank); }),
+                  any_delivery(), 13);
+    fill(ranks, count);
+    for (Rank rank = 0; rank < count; ++rank) {
+        ranks.execution(rank).keep_operator(rank == 1);
+        ranks.start(rank, foreign);
+    }
+    REQUIRE_FALSE(ranks.drive()); // It stops before the first reduction.
+    CHECK(ranks.execution(1).state() == ExecutionState::operator_due);
+    CHECK(ranks.engine(1).take_operator() == nullptr); // Kept for who waits.
+    CHECK(ranks.engine(0).take_operator() == nullptr); // Rank 0 reduces nothing.
+    for (int calls = 0; !ranks.drive(); ++calls) {
+        REQUIRE(calls < 6); // Three segments at two ranks.
+        const Rank rank = ranks.execution(1).state() == ExecutionState::operator_due ? 1 : 2;
+        REQUIRE(ranks.engine(rank).take_operator(ranks.execution(rank)));
+        CHECK_FALSE(ranks.engine(rank).take_operator(ranks.execution(rank))); // Once.
+        ranks.engine(rank).progress(); // Leaves it alone meanwhile.
+        CHECK(ranks.execution(rank).state() == ExecutionState::in_operator);
+        ranks.execution(rank).call_operator();
+        ranks.engine(rank).operator_called(ranks.execution(rank));
+    }
+    check_sums(ranks, count, 72);
+}
+
 TEST_CASE("engine: a repeat runs segment by segment", "[engine][repeat]") {
     const Delivery delivery = any_delivery();
     const auto seed = GENERATE(as<std::uint64_t>(), 1, 2, 3, 4, 5);

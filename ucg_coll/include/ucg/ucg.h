@@ -11,8 +11,10 @@
  *   - Handles are owned by the caller, who destroys them: requests before their group, groups
  *     before their context. A null handle is never valid.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
- *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE the library
- *     locks the context itself.
+ *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE any thread may
+ *     call anything at any time, but make two groups at once that have two processes in common, or
+ *     start collectives of one group in no order. The library holds no lock while it calls the
+ *     program back, so that an operator may wait for another thread's collective in another group.
  *   - Counts are 64-bit and in elements; displacements are in elements of the datatype.
  *   - Buffers belong to the caller and must stay valid and unchanged (send) or untouched (receive)
  *     until the request completes.
@@ -182,7 +184,8 @@ typedef struct {
 
 /**
  * Makes a group. Collective over its ranks: every rank calls it, in the same order relative to the
- * other groups of these processes. Either all ranks succeed or all fail.
+ * other groups of these processes. Either all ranks succeed or all fail. Threads that make groups
+ * of one context do so one after the other; those that do anything else do not wait for it.
  */
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
@@ -248,7 +251,9 @@ typedef enum {
 
 /**
  * A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be `left`
- * or `right`; otherwise the three do not overlap. Must be associative.
+ * or `right`; otherwise the three do not overlap. Must be associative. Called by the thread that
+ * runs or waits for the collective; for a request that nobody waits for, by any that makes progress
+ * in the context.
  */
 typedef void (*ucg_reduce_cb_t)(void* reduce_arg, const void* left, const void* right, void* target,
                                 size_t count);

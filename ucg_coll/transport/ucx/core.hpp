@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
@@ -46,6 +47,8 @@ class Core final : private LaneSink {
     ~Core();
 
     std::string_view address() const { return packed_address_; }
+    /// Held by the caller of everything below, but for detach(), which takes it.
+    OptionalMutex& mutex() { return mutex_; }
     unsigned progress();
     void begin_close();
     bool close_progress();
@@ -78,7 +81,7 @@ class Core final : private LaneSink {
     };
     enum class Phase { running, parting, closing, closed };
 
-    explicit Core(const UcxOptions& options) : options_(options) {}
+    explicit Core(const UcxOptions& options) : options_(options), mutex_(options.threads) {}
     Status open();
     bool ucp_is_due(unsigned by_lane);
 
@@ -152,6 +155,7 @@ class Core final : private LaneSink {
     static void on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
 
     const UcxOptions options_;
+    OptionalMutex mutex_;
     ProcessAddress self_;
     std::string packed_address_;
     bool detects_failures_ = false;

@@ -1,4 +1,7 @@
 // Groups come and go on a worker.
+#include <mutex>
+#include <thread>
+
 #include "ucg_coll/transport/ucx/core.hpp"
 
 namespace ucg::transport::ucx {
@@ -69,15 +72,20 @@ Link& Core::link(Group& group, Rank rank) {
 }
 
 void Core::detach(Group& group) {
+    std::unique_lock lock(mutex_);
     for (std::unique_ptr<Link>& link : group.links) {
         while (Message* message = link ? link->posted.pop() : nullptr) {
-            message->state = MessageState::failed;
+            end(*message, Status(Code::io_error, "the group has ended"));
         }
     }
     const Clock::time_point deadline = Clock::now() + options_.close_timeout;
-    do {
-        progress(); // Afterwards no list of deferred work names the group.
-    } while (group.in_flight > 0 && Clock::now() < deadline);
+    progress(); // Afterwards no list of deferred work names the group.
+    while (group.in_flight > 0 && Clock::now() < deadline) {
+        lock.unlock(); // Other groups' threads need the worker as well.
+        std::this_thread::yield();
+        lock.lock();
+        progress();
+    }
     if (group.in_flight > 0) {
         log(LogLevel::warn,
             "ucx: group {} ends with {} messages that UCX still holds; their buffers must outlive "

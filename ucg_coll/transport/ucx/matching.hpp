@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,13 @@ inline Key key_of(const Envelope& envelope) {
 /// Do the two belong to one collective, of which the ranks have different plans?
 inline bool contradict(const Key& one, const Key& other) {
     return one.sequence == other.sequence && plan_of(one.lane) != plan_of(other.lane);
+}
+
+/// Gives a message back to its group. Release: whoever drives the worker does this for all groups,
+/// and theirs look at the state under locks of their own.
+inline void end(Message& message, const Status& outcome) {
+    const MessageState state = outcome.ok() ? MessageState::done : MessageState::failed;
+    shared_state(message).store(static_cast<std::uint8_t>(state), std::memory_order_release);
 }
 
 /// An intrusive list in order of arrival. T has `T* next`, and key_of(const T&).
@@ -170,11 +178,11 @@ struct Group {
 
     /// Ends a message that was posted, and counts it.
     void complete(Message& message, const Status& outcome) {
-        message.state = outcome.ok() ? MessageState::done : MessageState::failed;
         ++completed;
         if (!outcome.ok() && status.ok()) {
             status = outcome;
         }
+        end(message, outcome);
     }
 };
 

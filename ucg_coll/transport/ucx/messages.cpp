@@ -50,10 +50,10 @@ void end_contradicted(Link& from, const Envelope& envelope) {
 
 /// Ends a message within post(): its state tells, progress() does not count it.
 void end_at_once(Group& group, Message& message, const Status& outcome) {
-    message.state = outcome.ok() ? MessageState::done : MessageState::failed;
     if (!outcome.ok() && group.status.ok()) {
         group.status = outcome;
     }
+    end(message, outcome);
 }
 
 } // namespace
@@ -106,7 +106,7 @@ void Core::send(Group& group, Message& message) {
         message.bytes <= options_.eager_bytes && to.has_credit(cost, options_.window);
     const Envelope envelope = envelope_of(to, message);
     if (credit && send_short(to, message, envelope)) {
-        message.state = MessageState::done;
+        end(message, Status());
     } else {
         send_ucp(to, message, envelope, credit);
     }

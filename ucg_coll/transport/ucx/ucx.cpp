@@ -1,5 +1,7 @@
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
+#include <mutex>
+
 #include <ucp/api/ucp.h>
 
 #include "ucg_coll/transport/ucx/core.hpp"
@@ -30,12 +32,15 @@ std::string_view UcxWorker::address() const {
     return core_->address();
 }
 unsigned UcxWorker::progress() {
-    return core_->progress();
+    const std::unique_lock lock(core_->mutex(), std::try_to_lock);
+    return lock.owns_lock() ? core_->progress() : 0;
 }
 void UcxWorker::begin_close() {
+    const std::lock_guard lock(core_->mutex());
     core_->begin_close();
 }
 bool UcxWorker::close_progress() {
+    const std::lock_guard lock(core_->mutex());
     return core_->close_progress();
 }
 const std::vector<InterfaceInfo>& UcxWorker::interfaces() const {
@@ -51,6 +56,7 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(UcxWorker& worker,
     auto group = std::make_unique<Group>();
     group->id = group_id;
     group->self = self;
+    const std::lock_guard lock(worker.core_->mutex());
     const Status status = worker.core_->attach(*group, peers);
     if (!status.ok()) {
         return status;
@@ -66,6 +72,7 @@ UcxTransport::~UcxTransport() {
 }
 
 void UcxTransport::post(std::span<Message> messages) {
+    const std::lock_guard lock(core_.mutex());
     for (Message& message : messages) {
         if (message.direction == Direction::send) {
             core_.send(*group_, message);
@@ -76,12 +83,18 @@ void UcxTransport::post(std::span<Message> messages) {
     core_.run_deferred();
 }
 
+/// Another thread that drives the worker moves this group's messages as well.
 unsigned UcxTransport::progress() {
+    const std::unique_lock lock(core_.mutex(), std::try_to_lock);
+    if (!lock.owns_lock()) {
+        return 0;
+    }
     const unsigned handled = core_.progress();
     return handled + std::exchange(group_->completed, 0U);
 }
 
 Status UcxTransport::status() const {
+    const std::lock_guard lock(core_.mutex());
     return group_->status;
 }
 

@@ -2,7 +2,9 @@
 // UCX itself. One UcxWorker per process holds the UCX objects and the connections; one UcxTransport
 // per group carries its messages over them.
 //
-// Threading: a worker and all transports on it are used by one thread at a time; the caller locks.
+// Threading: a transport is used by one thread at a time, as Transport says. With
+// UcxOptions::threads the worker may be driven by any other thread meanwhile, and by other groups:
+// it has a lock of its own, which is held while UCX works and never while anything else runs.
 #pragma once
 
 #include <chrono>
@@ -39,6 +41,9 @@ struct UcxOptions {
     /// How much a peer may hold of our eager messages before it has posted their receives: one for
     /// each message and one more for each KiB of it. Beyond it messages go by rendezvous.
     std::uint32_t window = 256;
+
+    /// Several threads use the worker and its transports.
+    bool threads = false;
 
     /// How long begin_close() ... close_progress() may wait for peers that do not answer.
     std::chrono::milliseconds close_timeout{2000};
@@ -77,7 +82,7 @@ class UcxWorker {
     std::string_view address() const;
 
     /// Moves everything of this process that can be moved; returns how many events UCX handled.
-    /// Called again from within itself it does nothing.
+    /// Called again from within itself, or while another thread is about it, it does nothing.
     unsigned progress();
 
     /// Starts to part from all peers: tells them, and waits until they have taken what was sent to

@@ -1,0 +1,393 @@
+/*
+ * MPI_THREAD_MULTIPLE: collectives of several threads, their operators, and what goes on beside
+ * them. One part for each argument; "PART ok" from rank 0. Waits that could hide a mistake are
+ * bounded by counts, never by time.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+static int world_rank;
+static int world_size;
+
+static void require(int condition, const char* what) {
+    if (!condition) {
+        fprintf(stderr, "threads: rank %d: wrong: %s\n", world_rank, what);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static MPI_Comm duplicate(void) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    return comm;
+}
+
+static pthread_t begin(void* (*body)(void*), void* argument) {
+    pthread_t thread;
+    require(0 == pthread_create(&thread, NULL, body, argument), "a thread");
+    return thread;
+}
+
+/* ------------------------------------------------------------------ an operator that takes a mutex
+ */
+
+/*
+ * The shape of an interpreter's lock: one thread holds the mutex while it waits in MPI, another
+ * one's operator wants it. MPI lets the first thread's barrier end without the second one.
+ */
+enum { MUTEX_ROUNDS = 20, PATIENCE = 200 };
+
+static pthread_mutex_t interpreter = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int holds;   /**< Rounds in which the other thread has taken the mutex. */
+static atomic_int entered; /**< Calls of the operator. */
+
+static void add_with_mutex(void* in, void* inout, int* count, MPI_Datatype* type) {
+    (void)type;
+    atomic_fetch_add(&entered, 1);
+    pthread_mutex_lock(&interpreter);
+    for (int i = 0; i < *count; i++) {
+        ((int64_t*)inout)[i] += ((const int64_t*)in)[i];
+    }
+    pthread_mutex_unlock(&interpreter);
+}
+
+/** Holds the mutex across a barrier; comes to it, if it can be had, while an operator waits. */
+static void* hold_across_barrier(void* argument) {
+    const MPI_Comm* comm = argument;
+    for (int round = 0; round < MUTEX_ROUNDS; round++) {
+        pthread_mutex_lock(&interpreter);
+        const int before = atomic_load(&entered);
+        atomic_fetch_add(&holds, 1);
+        for (int i = 0; i < PATIENCE && before == atomic_load(&entered); i++) {
+            sched_yield();
+        }
+        MPI_Barrier(*comm);
+        pthread_mutex_unlock(&interpreter);
+        MPI_Barrier(*comm); /* Nobody takes it again before the other thread's turn. */
+    }
+    return NULL;
+}
+
+static void mutex(void) {
+    MPI_Comm reducing = duplicate();
+    MPI_Comm meeting = duplicate();
+    MPI_Op op;
+    MPI_Op_create(add_with_mutex, 1, &op);
+    MPI_Barrier(reducing);
+    MPI_Barrier(meeting);
+    const pthread_t other = begin(hold_across_barrier, &meeting);
+    for (int round = 1; round <= MUTEX_ROUNDS; round++) {
+        const int64_t mine[3] = {world_rank, round, 1};
+        int64_t sum[3] = {0, 0, 0};
+        while (atomic_load(&holds) < round) {
+            sched_yield();
+        }
+        MPI_Allreduce(mine, sum, 3, MPI_INT64_T, op, reducing);
+        require(sum[1] == (int64_t)round * world_size && sum[2] == world_size, "the sum");
+    }
+    pthread_join(other, NULL);
+    MPI_Op_free(&op);
+    MPI_Comm_free(&meeting);
+    MPI_Comm_free(&reducing);
+}
+
+/* ------------------------------------------------------------------ who calls the operator */
+
+enum { CALLERS = 3, CALLER_ROUNDS = 60 };
+
+/** The caller that this thread is; 0: none. */
+static _Thread_local int caller;
+
+static void add_as(int who, const void* in, void* inout, int count) {
+    require(caller == who, "an operator ran in another thread than the one that called");
+    for (int i = 0; i < count; i++) {
+        ((int64_t*)inout)[i] += ((const int64_t*)in)[i];
+    }
+}
+static void add_as_first(void* in, void* inout, int* count, MPI_Datatype* type) {
+    (void)type;
+    add_as(1, in, inout, *count);
+}
+static void add_as_second(void* in, void* inout, int* count, MPI_Datatype* type) {
+    (void)type;
+    add_as(2, in, inout, *count);
+}
+static MPI_User_function* const adders[CALLERS - 1] = {add_as_first, add_as_second};
+
+typedef struct {
+    MPI_Comm comm;
+    int who;
+} caller_t;
+
+/** The last caller only meets the others; its ranks come late by turns, so that it waits long. */
+static void meet(const caller_t* me) {
+    for (int i = 0; i < CALLER_ROUNDS; i++) {
+        for (int late = i % world_size == world_rank ? 1000 : 0; late > 0; late--) {
+            sched_yield();
+        }
+        MPI_Barrier(me->comm);
+    }
+}
+
+static void reduce(const caller_t* me) {
+    int64_t* mine = calloc(4096, sizeof *mine);
+    int64_t* sum = calloc(4096, sizeof *sum);
+    MPI_Op op;
+    MPI_Op_create(adders[me->who - 1], 1, &op);
+    for (int i = 0; i < CALLER_ROUNDS; i++) {
+        const int count = 0 == i % 3 ? 1 : 0 == i % 5 ? 4096 : 100;
+        mine[0] = mine[count - 1] = world_rank + i;
+        for (int late = (i + me->who) % world_size == world_rank ? 50 : 0; late > 0; late--) {
+            sched_yield();
+        }
+        MPI_Allreduce(mine, sum, count, MPI_INT64_T, op, me->comm);
+        require(sum[count - 1] == (int64_t)world_size * (world_size - 1) / 2 + world_size * i,
+                "the sum");
+    }
+    MPI_Op_free(&op);
+    free(sum);
+    free(mine);
+}
+
+static void* call(void* argument) {
+    const caller_t* me = argument;
+    caller = me->who;
+    if (CALLERS == me->who) {
+        meet(me);
+    } else {
+        reduce(me);
+    }
+    return NULL;
+}
+
+static void callers(void) {
+    caller_t all[CALLERS];
+    pthread_t threads[CALLERS];
+    for (int i = 0; i < CALLERS; i++) {
+        all[i] = (caller_t){duplicate(), i + 1};
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        threads[i] = begin(call, &all[i]);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        MPI_Comm_free(&all[i].comm);
+    }
+}
+
+/* ------------------------------------------------------------------ a first collective that is
+ * late */
+
+enum { LATE_COMMS = 4, LATE_ROUNDS = 25 };
+
+static atomic_int rounds_done;
+
+/** One rank comes to each first collective only when the other thread has gone through its own. */
+static void* come_late(void* argument) {
+    MPI_Comm* comms = argument;
+    for (int i = 0; i < LATE_COMMS; i++) {
+        while (i % world_size == world_rank && atomic_load(&rounds_done) < (i + 1) * LATE_ROUNDS) {
+            sched_yield();
+        }
+        MPI_Barrier(comms[i]);
+    }
+    return NULL;
+}
+
+static void late(void) {
+    MPI_Comm comms[LATE_COMMS];
+    MPI_Comm busy = duplicate();
+    for (int i = 0; i < LATE_COMMS; i++) {
+        comms[i] = duplicate();
+    }
+    MPI_Barrier(busy);
+    const pthread_t other = begin(come_late, comms);
+    for (int round = 0; round < LATE_COMMS * LATE_ROUNDS; round++) {
+        int64_t mine = round;
+        int64_t sum = 0;
+        MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, busy);
+        require(sum == (int64_t)round * world_size, "the sum");
+        atomic_fetch_add(&rounds_done, 1);
+    }
+    pthread_join(other, NULL);
+    for (int i = 0; i < LATE_COMMS; i++) {
+        MPI_Comm_free(&comms[i]);
+    }
+    MPI_Comm_free(&busy);
+}
+
+/* ------------------------------------------------------------------ everything at once */
+
+enum { STRESS_THREADS = 3, STRESS_ROUNDS = 80, STRESS_LONGEST = 3000 };
+
+typedef struct {
+    MPI_Comm comm;
+    MPI_Win window;
+    int64_t* exposed; /**< One number for each rank. */
+    MPI_Op op;        /**< Affine maps under composition: not commutative. */
+    int index;
+    uint64_t seed; /**< The same on all ranks: they call the same. */
+} stress_t;
+
+static uint64_t draw(stress_t* me) {
+    me->seed += 0x9e3779b97f4a7c15U;
+    uint64_t mixed = (me->seed ^ me->seed >> 30) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebU;
+    return mixed ^ mixed >> 31;
+}
+
+typedef struct {
+    uint32_t factor;
+    uint32_t offset;
+} map_t;
+
+static map_t compose(map_t f, map_t g) {
+    return (map_t){f.factor * g.factor, f.factor * g.offset + f.offset};
+}
+
+static void compose_all(void* in, void* inout, int* count, MPI_Datatype* type) {
+    (void)type;
+    for (int i = 0; i < *count; i++) {
+        ((map_t*)inout)[i] = compose(((const map_t*)in)[i], ((map_t*)inout)[i]);
+    }
+}
+
+static map_t map_of(int rank, int salt) {
+    return (map_t){2 * (uint32_t)rank + 3 + (uint32_t)salt, (uint32_t)rank * 5 + 1};
+}
+
+static int same(map_t one, map_t other) {
+    return one.factor == other.factor && one.offset == other.offset;
+}
+
+static void reduce_maps(stress_t* me) {
+    static _Thread_local map_t mine[STRESS_LONGEST];
+    static _Thread_local map_t result[STRESS_LONGEST];
+    const int count = 1 + (int)(draw(me) % STRESS_LONGEST);
+    const int salt = (int)(draw(me) % 1000);
+    const int scans = 0 == draw(me) % 3;
+    map_t expected = map_of(0, salt);
+    for (int rank = 1; rank < (scans ? world_rank + 1 : world_size); rank++) {
+        expected = compose(expected, map_of(rank, salt));
+    }
+    for (int i = 0; i < count; i++) {
+        mine[i] = map_of(world_rank, salt);
+    }
+    if (scans) {
+        MPI_Scan(mine, result, count, MPI_UINT64_T, me->op, me->comm);
+    } else {
+        MPI_Allreduce(mine, result, count, MPI_UINT64_T, me->op, me->comm);
+    }
+    require(same(result[0], expected) && same(result[count - 1], expected), "a product of maps");
+}
+
+static void duplicate_and_free(const stress_t* me) {
+    MPI_Comm comm;
+    int sum = 0;
+    MPI_Comm_dup(me->comm, &comm);
+    MPI_Allreduce(&(int){world_rank}, &sum, 1, MPI_INT, MPI_SUM, comm);
+    require(sum == world_size * (world_size - 1) / 2, "the sum on a duplicate");
+    MPI_Comm_free(&comm);
+}
+
+static void pass_on(stress_t* me) {
+    static _Thread_local int64_t out[STRESS_LONGEST];
+    static _Thread_local int64_t in[STRESS_LONGEST];
+    const int count = 1 + (int)(draw(me) % STRESS_LONGEST);
+    const int next = (world_rank + 1) % world_size;
+    const int previous = (world_rank + world_size - 1) % world_size;
+    out[0] = out[count - 1] = world_rank + me->index;
+    MPI_Sendrecv(out, count, MPI_INT64_T, next, me->index, in, count, MPI_INT64_T, previous,
+                 me->index, me->comm, MPI_STATUS_IGNORE);
+    require(in[0] == previous + me->index && in[count - 1] == in[0], "what the neighbour sent");
+}
+
+/** Reads a number that its owner wrote before the epoch, while that one may be anywhere. */
+static void fetch(const stress_t* me) {
+    const int target = (world_rank + 1) % world_size;
+    int64_t got = -1;
+    MPI_Win_lock(MPI_LOCK_SHARED, target, 0, me->window);
+    MPI_Get(&got, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, me->window);
+    MPI_Win_unlock(target, me->window);
+    require(got == 100 + target, "what the window holds");
+}
+
+static void* stress_body(void* argument) {
+    stress_t* me = argument;
+    for (int i = 0; i < STRESS_ROUNDS; i++) {
+        switch (draw(me) % 8) {
+        case 0: duplicate_and_free(me); break;
+        case 1: pass_on(me); break;
+        case 2: fetch(me); break;
+        case 3: MPI_Barrier(me->comm); break;
+        default: reduce_maps(me); break;
+        }
+    }
+    return NULL;
+}
+
+static void open_stress(stress_t* me, int index) {
+    *me = (stress_t){.comm = duplicate(), .index = index, .seed = 12 + (uint64_t)index};
+    MPI_Win_allocate(sizeof *me->exposed, sizeof *me->exposed, MPI_INFO_NULL, me->comm,
+                     &me->exposed, &me->window);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, world_rank, 0, me->window);
+    *me->exposed = 100 + world_rank;
+    MPI_Win_unlock(world_rank, me->window);
+    MPI_Op_create(compose_all, 0, &me->op);
+    MPI_Barrier(me->comm);
+}
+
+static void close_stress(stress_t* me) {
+    MPI_Op_free(&me->op);
+    MPI_Win_free(&me->window);
+    MPI_Comm_free(&me->comm);
+}
+
+static void stress(void) {
+    static stress_t all[STRESS_THREADS];
+    pthread_t threads[STRESS_THREADS];
+    for (int i = 0; i < STRESS_THREADS; i++) {
+        open_stress(&all[i], i);
+    }
+    for (int i = 0; i < STRESS_THREADS; i++) {
+        threads[i] = begin(stress_body, &all[(i + world_rank) % STRESS_THREADS]);
+    }
+    for (int i = 0; i < STRESS_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < STRESS_THREADS; i++) {
+        close_stress(&all[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ parts */
+
+static const struct {
+    const char* name;
+    void (*run)(void);
+} parts[] = {{"mutex", mutex}, {"callers", callers}, {"late", late}, {"stress", stress}};
+
+int main(int argc, char** argv) {
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    require(MPI_THREAD_MULTIPLE == provided, "MPI_THREAD_MULTIPLE is not offered");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (2 == argc && 0 == strcmp(argv[1], parts[i].name)) {
+            parts[i].run();
+            if (0 == world_rank) {
+                printf("%s ok\n", parts[i].name);
+            }
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}
