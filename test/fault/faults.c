@@ -146,24 +146,59 @@ static void limit(const char* what, const char* amount, const char* only_rank) {
 /* ------------------------------------------------------------------ mismatch */
 
 /**
- * An erroneous program: the ranks do not agree how much is broadcast. Those that learn of it abort
- * one after the other, so the first ends the job: mpirun of Open MPI 4.1 often crashes when several
- * abort at a time (rml/oob, from PMIx's log), and what it has started may then stay.
+ * What an erroneous program learns. Those that learn of it abort one after the other, so the first
+ * ends the job: mpirun of Open MPI 4.1 often crashes when several abort at a time (rml/oob, from
+ * PMIx's log), and what it has started may then stay.
  */
+static void tell_failure(const char* what, int error) {
+    int class;
+    MPI_Error_class(error, &class);
+    printf("rank %d: the %s failed%s\n", rank_in(MPI_COMM_WORLD), what,
+           MPI_ERR_TRUNCATE == class ? ", as Open MPI says it" : "");
+    fflush(stdout);
+    usleep(200000 * (unsigned)rank_in(MPI_COMM_WORLD));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/** The ranks do not agree how much is broadcast. */
 static void mismatch(const char* bytes) {
     const int count = (int)strtol(bytes, NULL, 10);
     const int mine = 0 == rank_in(MPI_COMM_WORLD) ? count : count / 2;
     char* data = calloc(1, (size_t)count);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (MPI_SUCCESS != MPI_Bcast(data, mine, MPI_BYTE, 0, MPI_COMM_WORLD)) {
-        printf("rank %d: the broadcast failed\n", rank_in(MPI_COMM_WORLD));
-        fflush(stdout);
-        usleep(200000 * (unsigned)rank_in(MPI_COMM_WORLD));
-        MPI_Abort(MPI_COMM_WORLD, 1);
+    const int error = MPI_Bcast(data, mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (MPI_SUCCESS != error) {
+        tell_failure("broadcast", error);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     free(data);
+}
+
+/** Rank 1 alone reduces in place. MPI does not allow it; Open MPI computes the right result. */
+static void in_place(const char* bytes) {
+    const int count = (int)(strtol(bytes, NULL, 10) / (long)sizeof(int));
+    const int size = size_of(MPI_COMM_WORLD);
+    const int rank = rank_in(MPI_COMM_WORLD);
+    int* mine = integers(count);
+    int* sum = integers(count);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < count; i++) {
+            mine[i] = rank + i + round;
+            sum[i] = 1 == rank ? mine[i] : -1;
+        }
+        const int error = MPI_Allreduce(1 == rank ? MPI_IN_PLACE : mine, sum, count, MPI_INT,
+                                        MPI_SUM, MPI_COMM_WORLD);
+        if (MPI_SUCCESS != error) {
+            tell_failure("allreduce", error);
+        }
+        for (int i = 0; i < count; i++) {
+            require(sum[i] == size * (size - 1) / 2 + size * (i + round), "allreduce");
+        }
+    }
+    free(sum);
+    free(mine);
 }
 
 /* ------------------------------------------------------------------ communicators */
@@ -359,6 +394,8 @@ int main(int argc, char** argv) {
         limit(argv[2], argv[3], argv[4]);
     } else if (0 == strcmp(part, "mismatch") && argc > 2) {
         mismatch(argv[2]);
+    } else if (0 == strcmp(part, "in_place") && argc > 2) {
+        in_place(argv[2]);
     } else if (0 == strcmp(part, "communicators") && argc > 3) {
         communicators((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
     } else if (0 == strcmp(part, "children")) {

@@ -30,9 +30,23 @@ def different_counts(bench):
                                      {"coll_ucg_tls": tls}, timeout=60)
             bench.checks.expect(job.status > 0, f"{what}: {job.status}\n{job.output[-3000:]}")
             told = re.search(r"rank \d+ sent .*(length|expected)", job.output)
-            failed = re.search(r"rank \d+: the broadcast failed", job.output)
+            failed = re.search(r"rank \d+: the broadcast failed, as Open MPI says it", job.output)
             bench.checks.expect(told and failed, f"{what}: not said:\n{job.output[-3000:]}")
             sandbox.expect_nothing_left(bench.checks, what, bench.folder)
+
+
+def in_place_at_one(bench):
+    """One rank alone gives MPI_IN_PLACE: the result is right, or an error names it."""
+    for algorithm in ["recursive_doubling", "tiled_naive", "numa_tree", "all_read"]:
+        what = f"{algorithm}, in place at rank 1"
+        job = bench.launcher.run(RANKS, [bench.program, "in_place", "200000"], timeout=60,
+                                 environment={"UCG_ALLREDUCE": algorithm})
+        told = (re.search(r"ucg error: .*MPI_IN_PLACE", job.output)
+                and re.search(r"rank \d+: the allreduce failed", job.output))
+        right = job.status == 0 and "in_place ok" in job.output
+        bench.checks.expect(right or (job.status > 0 and told),
+                            f"{what}: {job.status}\n{job.output[-3000:]}")
+        sandbox.expect_nothing_left(bench.checks, what, bench.folder)
 
 
 USAGE = (r"rank (\d) round (\d+): (\d+) kB resident, (\d+) kB mapped, (\d+) mappings, "
@@ -93,4 +107,4 @@ def late_ranks(bench):
         bench.checks.expect(len(told) == ranks - 1 and sleeps, f"{what}: {told}")
 
 
-sandbox.run([different_counts, many_communicators, children, late_ranks])
+sandbox.run([different_counts, in_place_at_one, many_communicators, children, late_ranks])

@@ -96,10 +96,11 @@ plan::Facts Group::facts() const {
 namespace {
 
 /// Of what all ranks must give alike, so that calls which do not fit together are noticed.
-std::uint16_t mark_of(const graph::Request& request, std::string_view algorithm) {
+std::uint16_t mark_of(const graph::Request& request, std::string_view algorithm, bool moved) {
     Hash hash;
     hash.bytes(graph::name(request.collective))
         .bytes(algorithm)
+        .value(std::uint64_t{moved})
         .value(plan::uniform_bytes(request))
         .value(static_cast<std::uint64_t>(request.root));
     if (request.collective == graph::Collective::allgatherv ||
@@ -124,8 +125,9 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
             return status;
         }
     }
-    Result<engine::Program> program =
-        engine::lower(*schedule, routes_, mark_of(request, schedule->algorithm));
+    Result<engine::Program> program = engine::lower(
+        *schedule, routes_,
+        mark_of(request, schedule->algorithm, moves_what_peers_read(request, schedule->algorithm)));
     if (!program.ok()) {
         return program.status();
     }
@@ -133,6 +135,17 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
         plan::uniform_bytes(request), schedule->algorithm);
     return std::make_unique<CachedPlan>(request, std::move(schedule->algorithm),
                                         std::move(*program));
+}
+
+/// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to say it; messages carry
+/// the same bytes wherever they come from. Of rank 0's program, so that all ranks agree.
+bool Group::moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const {
+    if (!request.in_place || graph::rooted(request.collective) ||
+        graph::has_block_vectors(request.collective)) {
+        return false;
+    }
+    const Result<graph::Schedule> first = plan::plan(facts(), request, 0, algorithm);
+    return first.ok() && first->exposed;
 }
 
 /// The algorithm that the user asked for where it serves the request, else the planner's choice.

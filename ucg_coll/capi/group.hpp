@@ -119,6 +119,7 @@ class Group {
     Status failure_status() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request);
     Result<graph::Schedule> plan_for(const graph::Request& request) const;
+    bool moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const;
     Status prove(const graph::Request& request, std::string_view algorithm) const;
     plan::Facts facts() const;
 

@@ -137,18 +137,20 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
 
 /* ------------------------------------------------------------------ errors */
 
+/** The codes of Open MPI, negative, which it turns into MPI's classes; and of those, where it has
+ * no code of its own, the class that its components return. */
 int coll_ucg_error(ucg_status_t status) {
     switch (status) {
     case UCG_OK:
     case UCG_INPROGRESS: return OMPI_SUCCESS;
-    case UCG_ERR_INVALID_PARAM: return MPI_ERR_ARG;
-    case UCG_ERR_UNSUPPORTED: return MPI_ERR_UNSUPPORTED_OPERATION;
+    case UCG_ERR_INVALID_PARAM: return OMPI_ERR_BAD_PARAM;
+    case UCG_ERR_UNSUPPORTED: return OMPI_ERR_NOT_SUPPORTED;
     case UCG_ERR_UNREACHABLE: return OMPI_ERR_UNREACH;
-    case UCG_ERR_NO_MEMORY: return MPI_ERR_NO_MEM;
-    case UCG_ERR_IO_ERROR: return MPI_ERR_IO;
-    case UCG_ERR_TIMED_OUT: return MPI_ERR_OTHER;
-    case UCG_ERR_DISAGREEMENT: return MPI_ERR_ARG;
-    case UCG_ERR_INTERNAL: return MPI_ERR_INTERN;
+    case UCG_ERR_NO_MEMORY: return OMPI_ERR_OUT_OF_RESOURCE;
+    case UCG_ERR_IO_ERROR:
+    case UCG_ERR_TIMED_OUT: return OMPI_ERROR;
+    case UCG_ERR_DISAGREEMENT: return MPI_ERR_TRUNCATE;
+    case UCG_ERR_INTERNAL: return OMPI_ERR_FATAL;
     }
-    return MPI_ERR_UNKNOWN;
+    return OMPI_ERR_FATAL;
 }

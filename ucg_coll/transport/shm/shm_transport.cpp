@@ -37,7 +37,8 @@ const char* what_is_wrong(Code code) {
     switch (code) {
     case Code::disagreement:
         return "a message of another length or algorithm than was awaited: the ranks of the "
-               "collective gave different counts, datatypes or roots, or called different ones";
+               "collective gave different counts, datatypes or roots, or MPI_IN_PLACE at some of "
+               "them only, or called different ones";
     case Code::out_of_memory: return "a message ahead of time for which there is no memory";
     default: return "a message that could not be read from its memory";
     }

@@ -34,7 +34,8 @@ Status plan_mismatch(const Link& link, std::uint32_t sequence) {
     Status status =
         failure(Code::disagreement,
                 "rank {} sent a message of another algorithm than rank {} expected (collective {} "
-                "of group {}): do all ranks call it with equal arguments?",
+                "of group {}): do all ranks call it with equal arguments, and MPI_IN_PLACE at all "
+                "of them or none?",
                 link.rank, link.group.self, sequence, link.group.id);
     log(LogLevel::error, "ucx: {}", status.message());
     return status;
