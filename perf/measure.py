@@ -24,6 +24,12 @@ from dataclasses import dataclass, field
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+sys.path.append(os.path.join(ROOT, "tools"))
+
+from command_line import printable, real, whole, writable  # noqa: E402 (the line above comes first)
+
+RANKS_MAX, TURNS_MAX = 4096, 10000
+SIZES_MAX = 256 << 20  # As collbench has it.
 
 # Stock libraries by the names of --preset, with what they are asked for by. Priorities above the 30
 # of coll/tuned let a component take what it has; the rest stays with tuned.
@@ -88,23 +94,25 @@ class Samples:
 
 
 def add_options(parser):
-    parser.add_argument("-n", "--np", type=int, default=2, help="ranks (2)")
-    parser.add_argument("--pairs", type=int, default=7, help="turns of each configuration (7)")
+    parser.add_argument("-n", "--np", type=whole(1, RANKS_MAX), default=2, help="ranks (2)")
+    parser.add_argument("--pairs", type=whole(1, TURNS_MAX), default=7,
+                        help="turns of each configuration (7)")
     parser.add_argument("--preset", metavar="LIST", help=PRESET_HELP)
     parser.add_argument("--config", action="append", default=[], metavar="NAME=COMMAND",
                         help="a configuration of one's own; the first is the reference")
     parser.add_argument("--program-for", "--benchmark-for", action="append", default=[],
                         metavar="NAME=PROGRAM", help="another build for that configuration")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"), help="build directory")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for one run (300)")
-    parser.add_argument("--json", metavar="FILE", help="write every measurement there")
-    parser.add_argument("--plot", metavar="FILE.svg",
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"),
+                        help="build directory (build)")
+    parser.add_argument("--timeout", type=real(1, 86400), default=300,
+                        help="seconds for one run (300)")
+    parser.add_argument("--json", type=writable, metavar="FILE",
+                        help="write every measurement there")
+    parser.add_argument("--plot", type=writable, metavar="FILE.svg",
                         help="draw the comparison there; needs gnuplot")
 
 
 def check_options(arguments):
-    if arguments.np < 1 or arguments.pairs < 1:
-        raise Wrong("--np and --pairs are at least 1")
     if arguments.preset and arguments.config:
         raise Wrong("--preset and --config exclude each other")
     check_plot(arguments.plot)
@@ -123,6 +131,17 @@ def split_pairs(items, what):
             raise Wrong(f"{what} '{item}': expected NAME=VALUE")
         pairs[name] = value
     return pairs
+
+
+def split_command(name, command):
+    """The words of a command of --config, whose first must be a program."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise Wrong(f"--config {name}: {error}") from error
+    if not words or not shutil.which(words[0]):
+        raise Wrong(f"--config {name}: there is no program '{words[0] if words else ''}'")
+    return words
 
 
 # ---- configurations
@@ -207,7 +226,7 @@ def find_configurations(arguments, program):
     program = os.path.join(arguments.build, program)
     others = split_pairs(arguments.program_for, "--program-for")
     own = split_pairs(arguments.config, "--config")
-    result = [Configuration(name, shlex.split(command), others.get(name, program), i == 0)
+    result = [Configuration(name, split_command(name, command), others.get(name, program), i == 0)
               for i, (name, command) in enumerate(own.items())]
     if not result:
         if arguments.preset:
@@ -225,7 +244,18 @@ def find_configurations(arguments, program):
 # ---- running
 
 def end(process):
-    """Ends a job and all its processes."""
+    """Ends a job and all its processes, whatever signals come meanwhile: a second Ctrl-C must not
+    leave ranks that nobody waits for."""
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    old = {number: signal.signal(number, signal.SIG_IGN) for number in asked}
+    try:
+        end_now(process)
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def end_now(process):
     for how in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, how)
@@ -442,7 +472,7 @@ def print_rows(rows, configurations, kind, width=22):
         line += f" {'bare us':>10}" + "".join(f" {c.name + '/bare':>12}" for c in configurations)
     print(line)
     for row in rows:
-        line = f"{row.cell[0]:<{width}} {row.cell[1]:>9}"
+        line = f"{printable(row.cell[0]):<{width}} {row.cell[1]:>9}"
         line += f" {row.state + ' ' + str(row.turns) if row.state else '-':>8}" if gated else ""
         for c in configurations:
             us = row.medians.get(c.name)
@@ -472,5 +502,5 @@ def write_json(path, samples, configurations, loads):
 
 def print_problems(samples):
     for problem in samples.problems:
-        print(f"# {problem}")
+        print(f"# {printable(problem)}")
     return 1 if samples.problems else 0

@@ -2,10 +2,13 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
+
+#include "ucg_coll/base/printable.hpp"
 
 namespace ucg::tools {
 
@@ -23,8 +26,24 @@ Status io_failure(std::string_view what, const std::string& path) {
 }
 
 void print_failure(const CLI::App& app, std::string_view message) {
-    const std::string line = fmt::format("{}: {}\n", app.get_name(), message);
+    const std::string line =
+        fmt::format("{}: {}\n", app.get_name(), printable(message, LineBreaks::escape));
     std::fputs(line.c_str(), stderr);
+}
+
+// What CLI11 quotes of the command line may be a file's name.
+std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+    return printable(CLI::FailureMessage::simple(app, error));
+}
+
+CLI::Validator validator(std::function<std::string(std::string&)> read) {
+    return CLI::Validator(std::move(read), "");
+}
+
+// Digits alone: no sign, no blank, no base by the first digit.
+bool parse_digits(std::string_view text, std::uint64_t& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
 }
 
 int parse_and_run(CLI::App& app, int argc, const char* const* argv,
@@ -55,6 +74,44 @@ void add_format_option(CLI::App& app, Format& format, const std::vector<Format>&
     add_choice_option(app, "--format", format, offered, "Output");
 }
 
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+    return validator([least, most](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        if (!parse_digits(text, value) || value < least || value > most) {
+            return fmt::format("expected a whole number from {} to {}, found '{}'", least, most,
+                               text);
+        }
+        text = fmt::format("{}", value);
+        return {};
+    });
+}
+
+CLI::Validator size_in_bytes(std::uint64_t least, std::uint64_t most) {
+    return validator([least, most](std::string& text) -> std::string {
+        const Result<std::uint64_t> bytes = parse_size(text);
+        if (!bytes || *bytes < least || *bytes > most) {
+            return fmt::format("expected a size from {} to {}, such as 65536, 64k, 16M or 1G; "
+                               "found '{}'",
+                               size_text(least), size_text(most), text);
+        }
+        text = fmt::format("{}", *bytes);
+        return {};
+    });
+}
+
+CLI::Validator real_number(double least, double most) {
+    return validator([least, most](std::string& text) -> std::string {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        // No order holds for what is not a number, and an infinite one is above any limit.
+        if (error != std::errc() || end != text.data() + text.size() ||
+            !(value >= least && value <= most)) {
+            return fmt::format("expected a number from {} to {}, found '{}'", least, most, text);
+        }
+        return {};
+    });
+}
+
 Result<std::string> read_input(const std::string& path) {
     const bool is_standard = path == "-";
     const File file(is_standard ? stdin : std::fopen(path.c_str(), "rb"),
@@ -80,6 +137,10 @@ Status write_output(const std::string& path, std::string_view text) {
     if (file == nullptr) {
         return io_failure("open for writing", path);
     }
+    const std::string shown = is_standard ? printable(text) : std::string();
+    if (is_standard) {
+        text = shown;
+    }
     if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
         std::fflush(file.get()) != 0) {
         return io_failure("write", is_standard ? "standard output" : path);
@@ -94,6 +155,7 @@ Status in_file(const std::string& path, const Status& status) {
 
 int run(CLI::App& app, int argc, const char* const* argv, const std::function<Status()>& body) {
     try {
+        app.failure_message(usage_message);
         app.set_version_flag("--version", fmt::format("{} (UCG) {}", app.get_name(), UCG_VERSION));
         return parse_and_run(app, argc, argv, body);
     } catch (const std::exception& error) { // Out of memory.

@@ -2,7 +2,9 @@
 // way from a command line to an exit status.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,11 +60,29 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& flag, T& value,
 /// `format` must outlive the parsing.
 void add_format_option(CLI::App& app, Format& format, const std::vector<Format>& offered);
 
+/// For transform() of an option with a numeric value: the text is digits alone, from `least` to
+/// `most`; a sign, an overflow or anything behind it is refused with the range and what was found.
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
+
+/// The same for bytes as parse_size() reads them: "8", "64k", "1M" (powers of 1024).
+CLI::Validator size_in_bytes(std::uint64_t least, std::uint64_t most);
+
+/// The same for a number that may have a fraction; infinities and NaN are refused.
+CLI::Validator real_number(double least, double most);
+
+/// As many as a Rank counts.
+constexpr std::uint64_t kRanksMax = std::numeric_limits<Rank>::max();
+
+/// The most bytes that a collective may be asked about: offsets of all ranks' blocks must stay
+/// countable.
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 48;
+
 /// The whole content of a file, or of standard input if `path` is "-". Fails with io_error and the
 /// file's name.
 Result<std::string> read_input(const std::string& path);
 
-/// Writes a file, or standard output if `path` is "-", to the end: a full disk is a failure.
+/// Writes a file, or standard output if `path` is "-", to the end: a full disk is a failure. What
+/// goes to standard output is made printable(): names that files gave do not command a terminal.
 Status write_output(const std::string& path, std::string_view text);
 
 /// The same failure with the name of the file in which it was found before the message.

@@ -6,17 +6,6 @@
 
 const char csv_header[] = "phase,bytes,calls,mean_us,result";
 
-long parse_count(const char* text, long limit) {
-    char* end;
-    long value = strtol(text, &end, 10);
-    long factor = *end == 'k' ? 1L << 10 : *end == 'M' ? 1L << 20 : 1;
-
-    if (end == text || end[factor > 1] != '\0' || value <= 0 || value > limit / factor) {
-        return -1;
-    }
-    return value * factor;
-}
-
 void* allocate(size_t bytes) {
     void* memory = NULL;
 

@@ -1,5 +1,5 @@
 /*
- * What the applications share: numbers in options, times by phase, the report. Pure MPI, so that
+ * What the applications share: times by phase, the report. Pure MPI, so that
  * the same program measures every library and component.
  */
 #ifndef APPS_H_
@@ -8,12 +8,6 @@
 #include <stddef.h>
 
 #include <mpi.h>
-
-/* ---- options */
-
-/* A positive whole number with k (1024) or M (1048576) behind it if wanted; -1 when it is none or
- * above `limit`. */
-long parse_count(const char* text, long limit);
 
 /* ---- memory: page-aligned and zeroed; ends the job when there is none. Freed by free(). */
 void* allocate(size_t bytes);

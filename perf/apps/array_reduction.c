@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "apps.h"
+#include "perf/option_value.h"
 
 enum { MAX_LENGTHS = 32, MAX_REPETITIONS = 1000 };
 
@@ -39,7 +40,7 @@ static const char usage[] =
     "stacks of that size: OMP_STACKSIZE and ulimit -s. Times are the slowest worker's.\n"
     "Exit status: 0 all results right, 1 a wrong result, 2 wrong usage.\n";
 
-static int parse_lengths(struct options* o, const char* list) {
+static int parse_lengths(struct options* o, const char* list, int say) {
     char* copy = strdup(list);
     char* state = NULL;
     char* item;
@@ -47,7 +48,7 @@ static int parse_lengths(struct options* o, const char* list) {
 
     o->length_count = 0;
     for (item = strtok_r(copy, ",", &state); item != NULL; item = strtok_r(NULL, ",", &state)) {
-        long bytes = parse_count(item, 1L << 30);
+        long bytes = option_size("--sizes", item, sizeof(double), 1L << 30, say);
         if (bytes < 0 || bytes % (long)sizeof(double) != 0 || o->length_count == MAX_LENGTHS) {
             bad = 1;
             break;
@@ -70,12 +71,14 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     opterr = rank == 0;
     while ((c = getopt_long(argc, argv, "s:r:t:h", longs, NULL)) != -1) {
         switch (c) {
-        case 's': bad |= parse_lengths(o, optarg); break;
-        case 'r': o->repetitions = parse_count(optarg, MAX_REPETITIONS); break;
-        case 't': o->cell_seconds = strtod(optarg, NULL); break;
+        case 's': bad |= parse_lengths(o, optarg, rank == 0); break;
+        case 'r':
+            o->repetitions = option_size("--repetitions", optarg, 1, MAX_REPETITIONS, rank == 0);
+            break;
+        case 't': o->cell_seconds = option_seconds("--time", optarg, rank == 0); break;
         case 'v': o->csv = 1; break;
         case 'k':
-            bad |= parse_lengths(o, "1k");
+            bad |= parse_lengths(o, "1k", 1);
             o->repetitions = 2;
             o->cell_seconds = 0.002;
             break;
@@ -87,7 +90,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
         default: bad = 1;
         }
     }
-    if (bad || optind < argc || o->repetitions < 0 || o->cell_seconds <= 0) {
+    if (bad || optind < argc || o->repetitions < 0 || o->cell_seconds < 0) {
         if (rank == 0) {
             fputs(usage, stderr);
         }
@@ -312,7 +315,7 @@ int main(int argc, char** argv) {
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    parse_lengths(&o, "8,64,512,4k,32k,256k,1M");
+    parse_lengths(&o, "8,64,512,4k,32k,256k,1M", 1);
     status = parse_options(argc, argv, &o, rank);
     if (status < 0) {
         status = run(&o, MPI_COMM_WORLD);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "apps.h"
+#include "perf/option_value.h"
 #include "tree.h"
 
 struct options {
@@ -59,11 +60,11 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     opterr = rank == 0;
     while ((c = getopt_long(argc, argv, "n:d:l:i:s:wh", longs, NULL)) != -1) {
         switch (c) {
-        case 'n': o->bodies = parse_count(optarg, 1L << 30); break;
+        case 'n': o->bodies = option_size("--bodies", optarg, 1, 1L << 30, rank == 0); break;
         case 'd': bad |= parse_distribution(o, optarg); break;
-        case 'l': o->leaf = parse_count(optarg, 1L << 30); break;
-        case 'i': o->builds = parse_count(optarg, 1L << 30); break;
-        case 's': o->seed = parse_count(optarg, 1L << 40); break;
+        case 'l': o->leaf = option_size("--leaf", optarg, 1, 1L << 30, rank == 0); break;
+        case 'i': o->builds = option_size("--iterations", optarg, 1, 1L << 30, rank == 0); break;
+        case 's': o->seed = option_size("--seed", optarg, 1, 1L << 40, rank == 0); break;
         case 'w': o->warmup = 0; break;
         case 'v': o->csv = 1; break;
         case 'k':

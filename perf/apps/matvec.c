@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "apps.h"
+#include "perf/option_value.h"
 
 struct options {
     long size;
@@ -49,8 +50,10 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     opterr = rank == 0;
     while ((c = getopt_long(argc, argv, "n:i:ph", longs, NULL)) != -1) {
         switch (c) {
-        case 'n': o->size = parse_count(optarg, 1L << 20); break;
-        case 'i': o->iterations = parse_count(optarg, 1L << 30); break;
+        case 'n': o->size = option_size("--size", optarg, 1, 1L << 20, rank == 0); break;
+        case 'i':
+            o->iterations = option_size("--iterations", optarg, 1, 1L << 30, rank == 0);
+            break;
         case 'p': o->power = 1; break;
         case 'x': o->check = 0; break;
         case 'v': o->csv = 1; break;

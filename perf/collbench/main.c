@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "collbench.h"
+#include "perf/option_value.h"
 
 enum { MAX_SIZES = 64 };
 
@@ -54,33 +55,19 @@ static const char usage[] =
     "  -h, --help\n"
     "Exit status: 0 all results right, 1 a wrong result, 2 wrong usage.\n";
 
-static int parse_size(const char* text) {
-    char* end;
-    long value = strtol(text, &end, 10);
-
-    if (*end == 'k') {
-        value <<= 10;
-        ++end;
-    } else if (*end == 'M') {
-        value <<= 20;
-        ++end;
-    }
-    return *end == '\0' && value > 0 && value <= (256L << 20) ? (int)value : -1;
-}
-
-static int parse_sizes(struct options* o, const char* list) {
+static int parse_sizes(struct options* o, const char* list, int say) {
     char* copy = strdup(list);
     char* state = NULL;
     char* item;
 
     o->size_count = 0;
     for (item = strtok_r(copy, ",", &state); item != NULL; item = strtok_r(NULL, ",", &state)) {
-        int bytes = parse_size(item);
+        long bytes = option_size("--sizes", item, 1, 256L << 20, say);
         if (bytes < 0 || o->size_count == MAX_SIZES) {
             free(copy);
             return -1;
         }
-        o->sizes[o->size_count++] = bytes;
+        o->sizes[o->size_count++] = (int)bytes;
     }
     free(copy);
     return o->size_count > 0 ? 0 : -1;
@@ -121,13 +108,16 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     while ((c = getopt_long(argc, argv, "c:s:m:r:t:h", longs, NULL)) != -1) {
         switch (c) {
         case 'c': o->collectives = optarg; break;
-        case 's': bad |= parse_sizes(o, optarg) != 0; break;
+        case 's': bad |= parse_sizes(o, optarg, rank == 0) != 0; break;
         case 'm': bad |= parse_mode(o, optarg) != 0; break;
-        case 'r': o->repetitions = (int)strtol(optarg, NULL, 10); break;
-        case 't': o->cell_seconds = strtod(optarg, NULL); break;
+        case 'r':
+            o->repetitions =
+                (int)option_count("--repetitions", optarg, 1, MAX_REPETITIONS, rank == 0);
+            break;
+        case 't': o->cell_seconds = option_seconds("--time", optarg, rank == 0); break;
         case 'v': o->csv = 1; break;
         case 'k':
-            parse_sizes(o, "1k");
+            parse_sizes(o, "1k", 1);
             o->repetitions = 2;
             o->cell_seconds = 0.002;
             break;
@@ -144,8 +134,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
         default: bad = 1;
         }
     }
-    if (bad || optind < argc || o->repetitions < 1 || o->repetitions > MAX_REPETITIONS ||
-        o->cell_seconds <= 0) {
+    if (bad || optind < argc || o->repetitions < 0 || o->cell_seconds < 0) {
         if (rank == 0) {
             fputs(usage, stderr);
         }
@@ -259,7 +248,7 @@ int main(int argc, char** argv) {
     b.comm = MPI_COMM_WORLD;
     MPI_Comm_rank(b.comm, &b.rank);
     MPI_Comm_size(b.comm, &b.size);
-    parse_sizes(&o, "8,64,1k,8k,64k,256k,1M");
+    parse_sizes(&o, "8,64,1k,8k,64k,256k,1M", 1);
     status = parse_options(argc, argv, &o, b.rank);
     if (status < 0) {
         for (i = 0; i < o.size_count; ++i) {

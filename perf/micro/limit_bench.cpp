@@ -28,6 +28,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "perf/option_value.h"
 #include "shm/peer_copy.hpp"
 #include "shm/wait.hpp"
 #include "topo/topo.hpp"
@@ -258,7 +259,11 @@ int main(int argc, char** argv) {
         if (option == "--smoke") {
             rounds = 1;
         } else if (option == "--rounds" && i + 1 < argc) {
-            rounds = static_cast<unsigned>(std::max(1L, std::strtol(argv[++i], nullptr, 10)));
+            const long value = option_count("--rounds", argv[++i], 1, 1 << 20, 1);
+            if (value < 0) {
+                return 2;
+            }
+            rounds = static_cast<unsigned>(value);
         } else {
             std::fprintf(stderr, "usage: limit_bench [--smoke] [--rounds N]\n");
             return 2;

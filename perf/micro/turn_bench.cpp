@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "perf/option_value.h"
 #include "ucg_coll/base/base.hpp"
 
 namespace {
@@ -105,8 +106,12 @@ void take_part(const Options& options, Board& board, bool prints) {
 
 Options parse(int argc, char** argv) {
     Options options;
-    const auto number = [](const char* text) {
-        return static_cast<unsigned>(std::max(1L, std::strtol(text, nullptr, 10)));
+    const auto number = [](const char* flag, const char* text, long most) {
+        const long value = option_count(flag, text, 1, most, 1);
+        if (value < 0) {
+            std::exit(2);
+        }
+        return static_cast<unsigned>(value);
     };
     for (int i = 1; i < argc; ++i) {
         const std::string_view option = argv[i];
@@ -114,9 +119,9 @@ Options parse(int argc, char** argv) {
             options.rounds = 1;
             options.barriers = 10;
         } else if (option == "--rounds" && i + 1 < argc) {
-            options.rounds = number(argv[++i]);
+            options.rounds = number("--rounds", argv[++i], 1 << 20);
         } else if (option == "--ranks" && i + 1 < argc) {
-            options.ranks = number(argv[++i]);
+            options.ranks = number("--ranks", argv[++i], 4096);
         } else {
             std::fprintf(stderr, "usage: turn_bench [--smoke] [--ranks N] [--rounds N]\n");
             std::exit(2);

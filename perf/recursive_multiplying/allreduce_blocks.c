@@ -9,6 +9,8 @@
 
 #include <mpi.h>
 
+#include "perf/option_value.h"
+
 enum { WARM_UP_BLOCKS = 2 }; /* They connect and plan. */
 
 struct options {
@@ -17,14 +19,17 @@ struct options {
     int blocks;
 };
 
-static int parse(struct options* o, int argc, char** argv) {
+static int parse(struct options* o, int argc, char** argv, int say) {
+    long bytes;
+
     if (argc != 4) {
         return -1;
     }
-    o->count = (int)strtol(argv[1], NULL, 10) / (int)sizeof(double);
-    o->calls = (int)strtol(argv[2], NULL, 10);
-    o->blocks = (int)strtol(argv[3], NULL, 10);
-    return o->count > 0 && o->calls > 0 && o->blocks > 0 ? 0 : -1;
+    bytes = option_count("BYTES", argv[1], sizeof(double), 1L << 30, say);
+    o->count = (int)(bytes / (long)sizeof(double));
+    o->calls = (int)option_count("CALLS", argv[2], 1, 1L << 20, say);
+    o->blocks = (int)option_count("BLOCKS", argv[3], 1, 1L << 20, say);
+    return bytes > 0 && bytes % (long)sizeof(double) == 0 && o->calls > 0 && o->blocks > 0 ? 0 : -1;
 }
 
 static double time_block(const struct options* o, const double* in, double* out) {
@@ -66,7 +71,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (parse(&o, argc, argv) != 0) {
+    if (parse(&o, argc, argv, rank == 0) != 0) {
         if (rank == 0) {
             fprintf(stderr, "Usage: mpirun ... allreduce_blocks BYTES CALLS BLOCKS\n"
                             "BYTES: a multiple of 8. Exit status: 0 right, 1 wrong, 2 usage.\n");

@@ -204,7 +204,8 @@ class Errors(Case):
     def test_wrong_values_are_told(self):
         cases = {("--latency", "1"): "latency '1'", ("--loss", "1"): "loss '1'",
                  ("--loss", "120%"): "up to 100", ("--link", "n0=1ms,2ms"): "given twice",
-                 ("--latency", "1ms", "--seed", "-1"): "--seed -1"}
+                 ("--latency", "9" * 400 + "ms"): "more than an hour",
+                 ("--rate", "9" * 400 + "mbit"): "leave it out"}
         for arguments, message in cases.items():
             with self.subTest(arguments):
                 done = vcluster("up", *arguments, check=False)

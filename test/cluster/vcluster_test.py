@@ -63,6 +63,17 @@ def holders(namespaces):
                     if any(name in line for _, name in namespaces)]
 
 
+def builders():
+    """Processes of clusters whose names nobody else has here."""
+    names = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            names.append(path.read_text(encoding="utf-8"))
+        except OSError:
+            pass  # It ended meanwhile.
+    return [name for name in names if name.startswith("vc:ctrl-c")]
+
+
 def interfaces():
     return set(os.listdir("/sys/class/net"))
 
@@ -167,7 +178,6 @@ class UpAndDown(Case):
     def test_wrong_use_is_told_plainly(self):
         cases = {
             ("exec", "n0", "--", "true"): "no cluster 'default' is up",
-            ("up", "--hosts", "0"): "at least one host",
             ("up", "--topology", "/nonexistent"): "No such file",
             ("up", "--topology", self.file("SwitchName=s0\n")): "topology.conf:1: switch 's0'",
             ("up", "--hosts", "2", "--rate", "quick"): "rate 'quick'",
@@ -284,6 +294,31 @@ class Endings(Case):
         runner = self.start()
         os.killpg(runner.pid, signal.SIGINT)
         self.finish(runner, 128 + signal.SIGINT)
+
+    def interrupt_while_built(self, children, *words):
+        """Ctrl-C once the cluster has so many processes, or all is over."""
+        builder = subprocess.Popen([VCLUSTER, *words], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        while builder.poll() is None and len(descendants(builder.pid)) < children:
+            time.sleep(0.001)
+        if builder.poll() is None:
+            os.killpg(builder.pid, signal.SIGINT)
+        _, said = builder.communicate(timeout=60)
+        self.assertNotIn("Traceback", said)
+        self.assertLessEqual(len(said.splitlines()), 1, said)
+        self.assertIn(builder.returncode, (0, 128 + signal.SIGINT), said)
+
+    def test_at_interrupt_while_it_is_built(self):
+        for children in (1, 2, 4):
+            for words in (("up", "--name", "ctrl-c", "--hosts", "3"),
+                          ("run", "--name", "ctrl-c", "--hosts", "3", "--", "true")):
+                with self.subTest(f"{children} {words}"):
+                    self.interrupt_while_built(children, *words)
+                    vcluster("down", "--name", "ctrl-c")
+                    deadline = time.monotonic() + 10
+                    while builders() and time.monotonic() < deadline:
+                        time.sleep(0.02)
+                    self.assertEqual(builders(), [])
 
     def test_at_terminate(self):
         runner = self.start()

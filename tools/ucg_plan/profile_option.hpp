@@ -29,7 +29,7 @@ class ProfileOption {
         app.add_option("--ranks-per-cpu", ranks_per_cpu_,
                        "Price waits and work as where so many ranks take turns on each CPU "
                        "(default: 1)")
-            ->check(CLI::Range(1.0, 1e6).description(""))
+            ->transform(real_number(1, 1e6))
             ->type_name("NUMBER");
     }
 

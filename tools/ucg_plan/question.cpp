@@ -1,7 +1,5 @@
 #include "tools/ucg_plan/question.hpp"
 
-#include <limits>
-
 #include "tools/cli.hpp"
 
 namespace ucg::tools {
@@ -175,9 +173,10 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
             fmt::format("The collective: {}", fmt::join(collective_names(), ", ")));
     }
     collective_ = collective;
-    const CLI::Range count(1, std::numeric_limits<Rank>::max());
-    CLI::Option* ranks = app.add_option("--ranks", question_.rank_count, "How many ranks");
-    ranks->check(count)->type_name("N");
+    const CLI::Validator count = whole_number(1, kRanksMax);
+    CLI::Option* ranks =
+        app.add_option("--ranks", question_.rank_count, "How many ranks (default: 1)");
+    ranks->transform(count)->type_name("N");
     add_size_option(
         app, "--bytes", question_.bytes,
         "Length of the vector, or of one rank's block where ranks have blocks; 64k, 1M: "
@@ -188,12 +187,12 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
                     "(default: all of --bytes)")
         ->delimiter(',');
     root_ = app.add_option("--root", question_.root, "The root's rank (default: 0)")
-                ->check(CLI::NonNegativeNumber)
+                ->transform(whole_number(0, kRanksMax - 1))
                 ->type_name("RANK");
     app.add_option("--element-bytes", question_.element_bytes,
-                   "Size of an element: reductions cut vectors at multiples of it (default: 8)")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N");
+                   "Bytes of an element: reductions cut vectors at multiples of it (default: 8)")
+        ->transform(size_in_bytes(1, kBytesMax))
+        ->type_name("SIZE");
     app.add_flag("--in-place", question_.in_place, "MPI_IN_PLACE, at the root where there is one");
     app.add_flag("--non-commutative", ordered_, "The operator needs its operands in rank order");
     CLI::Option_group& group = *app.add_option_group("Placement", "Where the ranks are");
@@ -203,11 +202,11 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
     file->type_name("FILE")->excludes(ranks);
     CLI::Option* hosts = group.add_option("--hosts", hosts_count_,
                                           "Hosts, the ranks spread evenly over them (default: 1)");
-    hosts->check(count)->type_name("N")->excludes(file);
+    hosts->transform(count)->type_name("N")->excludes(file);
     group
         .add_option("--ranks-per-host", ranks_per_host_count_,
                     "Consecutive ranks on each host; with --hosts, --ranks may be left out")
-        ->check(count)
+        ->transform(count)
         ->type_name("N")
         ->excludes(file);
     ranks_ = ranks;
@@ -241,11 +240,10 @@ void QuestionOptions::check_blocks(Rank ranks) const {
 }
 
 void QuestionOptions::check() const {
-    if (std::int64_t{hosts_count_} * ranks_per_host_count_ > std::numeric_limits<Rank>::max()) {
+    if (std::int64_t{hosts_count_} * ranks_per_host_count_ > std::int64_t{kRanksMax}) {
         throw CLI::ValidationError(
-            "--hosts",
-            fmt::format("expected at most {} ranks in all, found {} times {}",
-                        std::numeric_limits<Rank>::max(), hosts_count_, ranks_per_host_count_));
+            "--hosts", fmt::format("expected at most {} ranks in all, found {} times {}", kRanksMax,
+                                   hosts_count_, ranks_per_host_count_));
     }
     const Rank ranks = rank_count();
     if (ranks == 0) { // The rest must wait for the placement file.

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tools/cli.hpp"
 #include "topo/topo.hpp"
 #include "ucg_coll/graph/graph.hpp"
 
@@ -51,7 +52,7 @@ template <typename T>
 CLI::Option* add_size_option(CLI::App& app, const std::string& flag, T& value,
                              const std::string& description) {
     CLI::Option* option = app.add_option(flag, value, description);
-    option->transform(CLI::AsSizeValue(false).description(""))->type_name("SIZE");
+    option->transform(size_in_bytes(0, kBytesMax))->type_name("SIZE");
     return option;
 }
 

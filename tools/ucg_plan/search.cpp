@@ -77,14 +77,16 @@ class SearchCommand final : public Command {
             text += fmt::format(" (default: {})", value);
             using Count = std::decay_t<decltype(value)>;
             app_.add_option(flag, value, text)
-                ->check(CLI::Range(Count{1}, std::numeric_limits<Count>::max()).description(""))
+                ->transform(whole_number(1, std::numeric_limits<Count>::max()))
                 ->type_name("COUNT");
         };
         add_count("--top", top_, "Report so many");
         add_count("--limit", schedules_limit_, "Look at so many schedules at most");
         add_count("--simulations", runs_limit_, "Simulate so many at most");
-        app_.add_option("--max-base", base_max_, "No phase has a larger base (default: any)")
-            ->check(CLI::Range(2, plan::kPhaseOperandsMax).description(""))
+        app_.add_option("--max-base", base_max_,
+                        fmt::format("No phase has a larger base, 2 to {} (default: any)",
+                                    plan::kPhaseOperandsMax))
+            ->transform(whole_number(2, plan::kPhaseOperandsMax))
             ->type_name("BASE");
         app_.add_flag("--every-order", every_order_, "Factors in every order");
         add_format_option(app_, format_, {Format::text, Format::json});

@@ -15,7 +15,7 @@ class ShowCommand final : public Command {
         : Command(*parent.add_subcommand("show", "Show the schedule of one rank or of all")) {
         options_.add_options(app_, QuestionOptions::Needs::collective);
         app_.add_option("--rank", rank_, "Show the schedule of this rank (default: of all)")
-            ->check(CLI::NonNegativeNumber)
+            ->transform(whole_number(0, kRanksMax - 1))
             ->type_name("RANK");
         app_.add_option("--algorithm", algorithm_,
                         "As \"ucg_plan list\" names it (default: the planner chooses)")

@@ -194,11 +194,11 @@ class VerifyCommand final : public Command {
                 "all, or a name of \"ucg_plan list\", maybe with an argument (default: all)")
             ->type_name("NAME");
         app_.add_option("--ranks", ranks_, "How many ranks, for example 2..64,128 (default: 2..16)")
-            ->type_name("LIST");
+            ->type_name("RANGES");
         app_.add_option("--hosts", hosts_,
                         "How many hosts the ranks are spread over, for example 1..4 (default: "
                         "1,2,3; with --file: 1)")
-            ->type_name("LIST");
+            ->type_name("RANGES");
         add_size_option(app_, "--bytes", sweep_.bytes,
                         "Lengths, for example 0,8,64k (default: 0,8,4k)")
             ->delimiter(',');
@@ -208,10 +208,10 @@ class VerifyCommand final : public Command {
             ->delimiter(',')
             ->type_name("LIST");
         app_.add_option("--element-bytes", sweep_.element_bytes,
-                        "Size of an element: reductions cut vectors at multiples of it "
+                        "Bytes of an element: reductions cut vectors at multiples of it "
                         "(default: 8)")
-            ->check(CLI::PositiveNumber)
-            ->type_name("N");
+            ->transform(size_in_bytes(1, kBytesMax))
+            ->type_name("SIZE");
         const std::vector<Which> choices = {Which::both, Which::yes, Which::no};
         add_choice_option(app_, "--in-place", sweep_.in_place, choices, "MPI_IN_PLACE");
         add_choice_option(app_, "--commutative", sweep_.commutative, choices,
@@ -228,7 +228,7 @@ class VerifyCommand final : public Command {
                         "commute unless --commutative no")
             ->type_name("FILE");
         group.add_option("--root", root_, "The root (default: as the buffers show)")
-            ->check(CLI::NonNegativeNumber)
+            ->transform(whole_number(0, kRanksMax - 1))
             ->type_name("RANK");
         add_size_option(group, "--blocks", blocks_,
                         "Lengths of the ranks' blocks (default: as the buffers show)")
@@ -237,14 +237,14 @@ class VerifyCommand final : public Command {
 
     // What CLI11's own checks cannot see; part of parsing, so that it counts as wrong usage.
     void check() {
+        sweep_.rank_counts = numbers("--ranks", ranks_);
+        sweep_.host_counts = numbers("--hosts", hosts_);
         if (files_.empty() && collectives_.empty()) {
             throw CLI::RequiredError("--collective or --file");
         }
         if (!files_.empty() && !collectives_.empty()) {
             throw CLI::ExcludesError("--file", "--collective");
         }
-        sweep_.rank_counts = numbers("--ranks", ranks_);
-        sweep_.host_counts = numbers("--hosts", hosts_);
         for (const graph::Collective collective : graph::kCollectives) {
             const auto is = [&](const std::string& name) {
                 return name == "all" || name == graph::name(collective);

@@ -106,13 +106,12 @@ void PricesOptions::add_options(CLI::App& app) {
             key, add_parsed_option(group, "--" + key, times_ns_[key], parse_time_ns, "TIME",
                                    fmt::format("{} ({})", parameter.description, models)));
     }
-    given_.emplace_back(
-        kFree,
-        group
-            .add_option("--free", free_messages_,
-                        "f: messages of a burst that leave without a gap (logfp)")
-            ->check(CLI::Range(1U, std::numeric_limits<std::uint32_t>::max()).description(""))
-            ->type_name("COUNT"));
+    given_.emplace_back(kFree,
+                        group
+                            .add_option("--free", free_messages_,
+                                        "f: messages of a burst that leave without a gap (logfp)")
+                            ->transform(whole_number(1, std::numeric_limits<std::uint32_t>::max()))
+                            ->type_name("COUNT"));
     link_per_byte_ = add_parsed_option(
         group, "--host-link", link_per_byte_ns_, parse_time_ns, "TIME",
         "The ranks of a host share its link, per byte (default: it is never in the way)");

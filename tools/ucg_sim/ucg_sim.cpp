@@ -154,12 +154,13 @@ class RunCommand {
         add_parsed_option(group, "--late", late_, parse_late_ranks, "RANK=TIME,...",
                           "How much later than otherwise these ranks enter");
         group.add_option("--seed", seed_, "What random delays are drawn by (default: 1)")
+            ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
             ->type_name("NUMBER");
         group
             .add_option("--repetitions", repetitions_,
                         "Simulate so often, with rising seeds, and report the minimum, median and "
                         "maximum (default: 1)")
-            ->check(CLI::Range(1, std::numeric_limits<int>::max()).description(""))
+            ->transform(whole_number(1, std::numeric_limits<int>::max()))
             ->type_name("COUNT");
     }
 

@@ -169,11 +169,11 @@ class PlacementCommand {
                                             "Placement to read, one line per rank as --format text "
                                             "prints; \"-\": standard input");
         file->type_name("FILE");
-        const CLI::Range count(1, std::numeric_limits<Rank>::max());
+        const CLI::Validator count = whole_number(1, kRanksMax);
         CLI::Option* hosts = app_.add_option("--hosts", hosts_, "Hosts");
-        hosts->check(count)->excludes(file);
+        hosts->transform(count)->type_name("N")->excludes(file);
         CLI::Option* ranks = app_.add_option("--ranks-per-host", ranks_per_host_, "Ranks on each");
-        ranks->check(count)->excludes(file);
+        ranks->transform(count)->type_name("N")->excludes(file);
         app_.parse_complete_callback([this, ranks] { check_counts(*ranks); });
         using topo::MapBy;
         add_choice_option(app_, "--map", map_by_,
@@ -208,11 +208,10 @@ class PlacementCommand {
         if (path_.empty() && ranks.count() == 0) {
             throw CLI::RequiredError("--ranks-per-host or --file");
         }
-        if (std::int64_t{hosts_} * ranks_per_host_ > std::numeric_limits<Rank>::max()) {
-            throw CLI::ValidationError(
-                "--hosts", fmt::format("expected at most {} ranks in all, found "
-                                       "{} times {}",
-                                       std::numeric_limits<Rank>::max(), hosts_, ranks_per_host_));
+        if (std::int64_t{hosts_} * ranks_per_host_ > std::int64_t{kRanksMax}) {
+            throw CLI::ValidationError("--hosts", fmt::format("expected at most {} ranks in all, "
+                                                              "found {} times {}",
+                                                              kRanksMax, hosts_, ranks_per_host_));
         }
         if (unbound_ && source_.is_given()) {
             throw CLI::ValidationError("--unbound",

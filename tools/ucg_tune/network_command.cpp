@@ -56,22 +56,22 @@ NetworkCommand::NetworkCommand(CLI::App& parent)
                                   "once, and write it to the profile")) {
     app_.add_option("--meet", meet_, "Where the processes of a launcher meet: the host of rank 0")
         ->type_name("HOST:PORT");
-    app_.add_option("--processes", processes_, "Start so many on this host instead")
+    app_.add_option("--processes", processes_, "Start so many on this host instead, 2 to 256")
         ->type_name("COUNT")
-        ->check(CLI::Range(2, 256));
+        ->transform(whole_number(2, 256));
     app_.add_option("-k,--messages", options_.messages_max,
-                    "Multicasts of 1 to so many messages (default: 8)")
+                    "Multicasts of 1 to so many messages, 2 to 1024 (default: 8)")
         ->type_name("COUNT")
-        ->check(CLI::Range(2, 1024));
+        ->transform(whole_number(2, 1024));
     app_.add_option("--bytes", options_.bytes,
-                    "Lengths of messages, with k or M, two at least (default: 8,1k,8k)")
+                    "Lengths of messages, 1 to 256M, two at least (default: 8,1k,8k)")
         ->type_name("BYTES,...")
         ->delimiter(',')
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{256} << 20).description(""));
-    app_.add_option("--time", options_.seconds, "About how long to measure (default: 10)")
+        ->transform(size_in_bytes(1, 256 << 20));
+    app_.add_option("--time", options_.seconds,
+                    "About how long to measure, 0.1 to 3600 (default: 10)")
         ->type_name("SECONDS")
-        ->check(CLI::Range(0.1, 3600.0));
+        ->transform(real_number(0.1, 3600));
     app_.add_option("-o,--output", output_,
                     "Profile to write; \"-\": standard output, and no report (default: where UCG "
                     "finds it, " +

@@ -23,9 +23,10 @@ class MemoryCommand {
                             shown_default_path() + ")")
             ->type_name("FILE");
         add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
-        app_.add_option("--time", options_.seconds, "About how long to measure (default: 20)")
+        app_.add_option("--time", options_.seconds,
+                        "About how long to measure, 0.1 to 3600 (default: 20)")
             ->type_name("SECONDS")
-            ->check(CLI::Range(0.1, 3600.0));
+            ->transform(real_number(0.1, 3600));
         app_.add_flag("--quick", options_.quick,
                       "A second, short vectors only: to see that it works. What needs more keeps "
                       "its default");

@@ -1,5 +1,6 @@
 // vcluster_links: carries frames between pairs of network devices, later than they came.
 #include <charconv>
+#include <limits>
 #include <unistd.h>
 
 #include "tools/cli.hpp"
@@ -87,11 +88,13 @@ int main(int argc, char* argv[]) {
                    options.links.push_back(parse_link(link));
                }
            },
-           "A link's name, its two devices, its latency in nanoseconds and its loss; may be "
+           "A link's name, its two devices, its latency in nanoseconds and its loss, a "
+           "probability from 0 to 1; may be "
            "repeated")
         ->type_name("NAME,DEVICE,DEVICE,LATENCY,LOSS")
         ->required();
     app.add_option("--seed", options.seed, "What is lost depends on it alone (default: 1)")
+        ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
         ->type_name("NUMBER");
     app.add_option("--socket", options.socket, "Tell the counters to whoever connects here")
         ->type_name("PATH");

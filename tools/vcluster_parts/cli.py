@@ -6,10 +6,12 @@ import os
 import pwd
 import shutil
 import signal
-import sys
+
+from command_line import whole
 
 from . import fabric, linux, registry, session, topology
 from .errors import VclusterError
+from .hostlist import MAX_HOSTS
 
 DESCRIPTION = """\
 Real hosts on one machine. Each host has its own network, host name, process tree, shared memory
@@ -108,7 +110,7 @@ def _parser():
     build = argparse.ArgumentParser(add_help=False)
     shape = build.add_mutually_exclusive_group()
     shape.add_argument("--topology", metavar="FILE", help="Slurm topology.conf with the switches")
-    shape.add_argument("--hosts", type=int, default=4, metavar="N",
+    shape.add_argument("--hosts", type=whole(1, MAX_HOSTS), default=4, metavar="N",
                        help="N hosts n0, n1, ... on one switch (default: 4)")
     build.add_argument("--rate", metavar="RATE", help="rate of every link, such as 1gbit")
     build.add_argument("--latency", metavar="TIME",
@@ -118,11 +120,11 @@ def _parser():
     build.add_argument("--link", action="append", default=[], metavar="NAME=RATE,TIME,PERCENT",
                        help="rate, latency and loss, or any of them, of the link above host or "
                        "switch NAME (may be repeated)")
-    build.add_argument("--seed", type=int, default=1, metavar="NUMBER",
+    build.add_argument("--seed", type=whole(0, 2**64 - 1), default=1, metavar="NUMBER",
                        help="which frames get lost is a function of it (default: 1)")
     build.add_argument("--link-speed-unit", choices=["kbit", "mbit", "gbit"],
                        help="unit of bare LinkSpeed numbers in the topology file")
-    build.add_argument("--slots", type=int, default=os.cpu_count() or 1, metavar="N",
+    build.add_argument("--slots", type=whole(1, 65536), default=os.cpu_count() or 1, metavar="N",
                        help="ranks that mpirun may place on a host (default: cores)")
     build.add_argument("--head", default="head", metavar="HOST",
                        help="host name of the head (default: head)")
@@ -168,10 +170,6 @@ def _spec(options, program):
         if not equals:
             raise VclusterError(f"--link {item}: want NAME=RATE, or latency, or loss")
         overrides[name] = text
-    if options.slots < 1:
-        raise VclusterError(f"--slots {options.slots}: want at least 1")
-    if options.seed < 0:
-        raise VclusterError(f"--seed {options.seed}: want at least 0")
     links = topology.links(tree, rate=options.rate, latency=options.latency, loss=options.loss,
                            overrides=overrides, unit=options.link_speed_unit)
     _need_programs(any(link.rate for link in links.values()))
@@ -427,20 +425,11 @@ _COMMANDS = {"up": _up, "run": _run, "exec": _exec, "mpirun": _mpirun, "status":
 
 def main(arguments, program):
     """Runs one command and returns the exit status."""
-    try:
-        if arguments[:1] == ["rsh"]:
-            return _rsh(arguments[1:])
-        options = _parser().parse_args(arguments)
-        options.all_names = not hasattr(options, "name")
-        registry.directory()  # Fixed now, while this process still is who called it.
-        if options.all_names:
-            options.name = os.environ.get("VCLUSTER_NAME", "default")
-        return _COMMANDS[options.command](options, program)
-    except (VclusterError, OSError) as error:
-        if not isinstance(error, BrokenPipeError):
-            print(f"vcluster: {error}", file=sys.stderr)
-            return 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # The reader of our output has seen enough.
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    return 1
+    if arguments[:1] == ["rsh"]:
+        return _rsh(arguments[1:])
+    options = _parser().parse_args(arguments)
+    options.all_names = not hasattr(options, "name")
+    registry.directory()  # Fixed now, while this process still is who called it.
+    if options.all_names:
+        options.name = os.environ.get("VCLUSTER_NAME", "default")
+    return _COMMANDS[options.command](options, program)

@@ -30,7 +30,7 @@ def _expand_range(text, whole):
     """"0-3,08" -> ["0", "1", "2", "3", "08"]; leading zeros give the width, as in Slurm."""
     numbers = []
     for item in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", item)
+        match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", item)
         if not match:
             raise VclusterError(f"host list '{whole}': '{item}' is not a number or a range")
         low, high = match[1], match[2] or match[1]

@@ -47,6 +47,9 @@ def _start(pid, argv, environment, cwd):
         _join(rest)
         os.chdir(cwd)
         linux.set_parent_death_signal(signal.SIGKILL)
+        # Ctrl-C may be pending; here it ends the process, as it will end the command.
+        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
         os.execvpe(argv[0], argv, environment)
     except FileNotFoundError as error:

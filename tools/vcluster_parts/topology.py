@@ -20,10 +20,12 @@ def parse_rate(text):
     if not match:
         raise VclusterError(f"rate '{text}': want a number and a unit, such as 100mbit or 1gbit")
     factor = _PREFIX[match[2].lower()] * (8 if match[3].lower() == "bps" else 1)
-    rate = int(float(match[1]) * factor)
+    rate = float(match[1]) * factor
     if rate < 8000:
         raise VclusterError(f"rate '{text}': less than 8kbit moves nothing")
-    return rate
+    if rate > 1e15:
+        raise VclusterError(f"rate '{text}': more than 1000tbit is no limit; leave it out")
+    return int(rate)
 
 
 def parse_latency(text):
@@ -31,10 +33,10 @@ def parse_latency(text):
     match = _TIME.fullmatch(text)
     if not match:
         raise VclusterError(f"latency '{text}': want a number and a unit, such as 500us or 1ms")
-    latency = round(float(match[1]) * _NANOSECONDS[match[2].lower()])
+    latency = float(match[1]) * _NANOSECONDS[match[2].lower()]
     if latency > 3600 * 10**9:
         raise VclusterError(f"latency '{text}': more than an hour is an outage")
-    return latency
+    return round(latency)
 
 
 def parse_loss(text):

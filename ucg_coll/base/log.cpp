@@ -6,6 +6,8 @@
 #include <string>
 #include <unistd.h>
 
+#include "ucg_coll/base/printable.hpp"
+
 namespace ucg {
 namespace {
 
@@ -56,8 +58,8 @@ void log_line(LogLevel level, std::string_view text) {
     }
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
-    const std::string line =
-        fmt::format("[{}:{}] ucg {}: {}\n", host.data(), ::getpid(), label(level), text);
+    const std::string line = fmt::format("[{}:{}] ucg {}: {}\n", host.data(), ::getpid(),
+                                         label(level), printable(text, LineBreaks::escape));
     // A failed write to standard error has nowhere to be reported.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -122,9 +122,12 @@ class Options(unittest.TestCase):
     def test_wrong_wishes(self):
         good = {"np": 2, "pairs": 1, "preset": None, "config": [], "plot": None}
         measure.check_options(argparse.Namespace(**good))
-        for bad in ({"np": 0}, {"pairs": 0}, {"preset": "ucx", "config": ["a=b"]}):
+        with self.assertRaises(measure.Wrong):
+            measure.check_options(
+                argparse.Namespace(**{**good, "preset": "ucx", "config": ["a=b"]}))
+        for command in ("no-such-program", "", "'"):
             with self.assertRaises(measure.Wrong):
-                measure.check_options(argparse.Namespace(**{**good, **bad}))
+                measure.split_command("a", command)
         with self.assertRaises(measure.Wrong):
             measure.split_pairs(["name"], "--config")
         with self.assertRaises(measure.Wrong):

@@ -22,7 +22,7 @@ expect 0 '^</svg>$' run $eight $model --format svg
 expect 0 '^digraph program' run $eight $model --format dot
 expect 0 '^task 0: start, rank 0$' run $eight $model --format tasks
 
-expect 0 '^  completion ' run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64KiB
+expect 0 '^  completion ' run --collective bcast --hosts 4 --ranks-per-host 8 --bytes 64k
 expect 0 '"prices":"profile; host link 0.4 ns per byte, 0 ns per message"' \
     run --collective alltoall --hosts 2 --ranks-per-host 4 --bytes 1k --host-link 0.4ns \
     --format json

@@ -24,7 +24,7 @@ expect 0 'Exit status: ' --help
 expect 0 'Examples:' memory --help
 expect 0 "$directory/config/ucg/profile.toml" memory --help
 expect 2 'A subcommand is required'
-expect 2 'not in range' memory --time 0
+expect 2 'from 0.1 to 3600, found .0.' memory --time 0
 expect 2 'expected one of text, json, toml; found dot' memory --format dot
 expect 1 "expected a name without quotes" memory --plot "it's.svg"
 
@@ -97,7 +97,7 @@ tool=$1
 expect 0 'Examples:' network --help
 expect 1 'expected two different lengths' network --processes 2 --bytes 8
 expect 1 'found no launcher' network
-expect 2 'not in range' network --processes 1
+expect 2 'from 2 to 256, found .1.' network --processes 1
 expect 1 'expected one of the two' network --processes 2 --meet nowhere:1
 UCX_TLS=tcp UCX_NET_DEVICES=lo
 export UCX_TLS UCX_NET_DEVICES

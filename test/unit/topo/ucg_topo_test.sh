@@ -47,7 +47,7 @@ expect 2 'at most 1' show --synthetic "$machine" --xml -
 expect 2 'ranks-per-host or --file' placement
 expect 2 'excludes' placement --file - --hosts 2
 expect 2 'this machine' placement --ranks-per-host 2 --unbound --synthetic "$machine"
-expect 2 'not in range' placement --ranks-per-host 0
+expect 2 'from 1 to 2147483647, found .0.' placement --ranks-per-host 0
 expect 2 'at most 2147483647 ranks' placement --hosts 65536 --ranks-per-host 65536
 expect 2 'expected one of core, .*; found shelf' placement --ranks-per-host 2 --map shelf
 

@@ -107,13 +107,14 @@ static int run_rank(struct rank_info* info) {
 }
 
 int main(int argc, char** argv) {
-    int size = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 4;
+    char* end = argc > 1 ? argv[1] : "";
+    long size = argc > 1 ? strtol(argv[1], &end, 10) : 4;
     struct board* board =
         mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int failed = 0;
     int rank;
 
-    if (size < 1 || size > MAX_RANKS || board == MAP_FAILED) {
+    if (size < 1 || size > MAX_RANKS || *end != '\0' || board == MAP_FAILED) {
         fprintf(stderr, "usage: fork_allreduce [ranks 1..%d]\n", MAX_RANKS);
         return 2;
     }
@@ -129,6 +130,6 @@ int main(int argc, char** argv) {
             failed = 1;
         }
     }
-    printf("%d ranks: %s\n", size, failed ? "failed" : "the sum is right everywhere");
+    printf("%ld ranks: %s\n", size, failed ? "failed" : "the sum is right everywhere");
     return failed;
 }

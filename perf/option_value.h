@@ -1,0 +1,78 @@
+/*
+ * Values of options: a whole number, a size in bytes, a number. A sign, an overflow or anything
+ * behind the number is refused with the option, the range and what was found, on standard error
+ * where `say` is true: ranks that all read the same command line leave that to one of them.
+ */
+#ifndef PERF_OPTION_VALUE_H
+#define PERF_OPTION_VALUE_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A number begins with a digit here; strtol and strtod would skip blanks and take a sign. */
+static inline int option_digit(const char* text) {
+    return text[0] >= '0' && text[0] <= '9';
+}
+
+/* From `least`, which is not negative, to `most`, maybe with k or M (powers of 1024) behind it; -1
+ * where the text is no such number. */
+static inline long option_size(const char* option, const char* text, long least, long most,
+                               int say) {
+    char* end = NULL;
+    long value = -1;
+    int shift = 0;
+
+    errno = 0;
+    if (option_digit(text)) {
+        value = strtol(text, &end, 10);
+        shift = *end == 'k' ? 10 : *end == 'M' ? 20 : 0;
+        if (errno != 0 || end[shift > 0] != '\0' || value > most >> shift) {
+            value = -1;
+        }
+    }
+    if (value < 0 || value << shift < least) {
+        if (say) {
+            fprintf(stderr,
+                    "%s: expected a whole number from %ld to %ld, maybe with k or M; found '%s'\n",
+                    option, least, most, text);
+        }
+        return -1;
+    }
+    return value << shift;
+}
+
+/* The same without k and M. */
+static inline long option_count(const char* option, const char* text, long least, long most,
+                                int say) {
+    if (strspn(text, "0123456789") == strlen(text)) {
+        const long value = option_size(option, text, least, most, 0);
+        if (value >= 0) {
+            return value;
+        }
+    }
+    if (say) {
+        fprintf(stderr, "%s: expected a whole number from %ld to %ld, found '%s'\n", option, least,
+                most, text);
+    }
+    return -1;
+}
+
+/* Seconds above 0, at most a day; -1 where the text is no such number. */
+static inline double option_seconds(const char* option, const char* text, int say) {
+    /* Neither a sign, nor hexadecimal, nor a name of what is no number. */
+    if (option_digit(text) && strspn(text, "0123456789.e-") == strlen(text)) {
+        char* end = NULL;
+        const double value = strtod(text, &end);
+        if (*end == '\0' && value > 0 && value <= 86400) {
+            return value;
+        }
+    }
+    if (say) {
+        fprintf(stderr, "%s: expected seconds above 0, at most 86400, found '%s'\n", option, text);
+    }
+    return -1;
+}
+
+#endif

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""The programs of perf refuse what is no number in its range, with the option and what was found.
+
+Argument: the build directory.
+"""
+
+import os
+import subprocess
+import sys
+
+WRONG = ["-8", "18446744073709551616", "nan", "8x", " 8", ""]
+OPTIONS = {
+    "perf/collbench/collbench": ["--sizes", "--repetitions", "--time"],
+    "perf/apps/matvec": ["--size", "--iterations"],
+    "perf/apps/barnes_hut": ["--bodies", "--seed"],
+    "perf/apps/array_reduction": ["--repetitions", "--time"],
+    "perf/micro/limit_bench": ["--rounds"],
+    "perf/micro/turn_bench": ["--rounds", "--ranks"],
+    "perf/recursive_multiplying/allreduce_blocks": ["BYTES"],
+}
+
+
+def command(build, program, option, text):
+    path = os.path.join(build, program)
+    return [path, text, "1", "1"] if option == "BYTES" else [path, option, text]
+
+
+def main():
+    build, problems, turn = sys.argv[1], [], 0
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    for program, options in OPTIONS.items():
+        for option in options:
+            # Starting MPI takes its time: two of them for each, all of them for all.
+            for text in (WRONG[turn % len(WRONG)], WRONG[(turn + 1) % len(WRONG)]):
+                turn += 1
+                words = command(build, program, option, text)
+                done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, text=True,
+                                      capture_output=True, timeout=60, check=False)
+                wanted = [option, "expected"] + [f"'{text}'"] * (option != "--sizes")
+                if done.returncode != 2 or not all(word in done.stderr for word in wanted):
+                    problems.append(f"{words}: status {done.returncode}: {done.stderr[-400:]}")
+    print(f"{turn} wrong values")
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

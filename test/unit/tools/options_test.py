@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Every numeric option of every ucg_* tool refuses what is no number in its range. The options are
+those that --help shows, so that a new one cannot be forgotten: its type must be known here.
+
+Arguments: the tools.
+"""
+
+import re
+import subprocess
+import sys
+
+# By the type that --help shows. What of each list is wrong depends on the range; these always are.
+WRONG_COUNTS = ["-8", "18446744073709551616", "nan", "8x", "0x10", " 8", "1.5", ""]
+WRONG_SIZES = ["-8", "18446744073709551616", "16777216T", "nan", "8x", "+8", "1.5k", "k", ""]
+WRONG_REALS = ["-8", "1e999", "nan", "-inf", "inf", "8x", " 8", "0x10", ""]
+WRONG_TIMES = ["-8ns", "1", "nan", "nanns", "infns", "1e999s", "8x", ""]
+WRONG_LISTS = ["-1..2", "0", "1..2147483648", "x", "2..nan", "4..2", "1.5", ""]
+NUMERIC = {
+    "N": WRONG_COUNTS, "RANK": WRONG_COUNTS, "COUNT": WRONG_COUNTS, "BASE": WRONG_COUNTS,
+    "SIZE": WRONG_SIZES, "BYTES,...": WRONG_SIZES,
+    "NUMBER": WRONG_REALS, "SECONDS": WRONG_REALS,
+    "TIME": WRONG_TIMES, "TIME,...": WRONG_TIMES, "DELAY": WRONG_TIMES,
+    "RANGES": WRONG_LISTS,
+}
+TEXTUAL = {"NAME", "FILE", "FILE.svg", "TEXT", "LIST", "HOST:PORT", "PATH",
+           "NAME,DEVICE,DEVICE,LATENCY,LOSS"}
+# A seed is any whole number.
+WHOLE = {"--seed"}
+
+
+def run(*command):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def commands_of(tool):
+    """The tool with each of its subcommands; by itself if it has none."""
+    text = run(tool, "--help").stdout
+    found = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE)
+    names = re.findall(r"^  (\w+)", found[1], re.MULTILINE) if found else []
+    return [[tool, name] for name in names] or [[tool]]
+
+
+def options_of(command):
+    """{option: its type} of all that take a value."""
+    text = run(*command, "--help").stdout
+    return {max(names.split(","), key=len): kind for names, kind in
+            re.findall(r"^ +((?:-\w,)?--[\w-]+) ([A-Z]\S*)(?<!:)(?=\s)", text, re.MULTILINE)}
+
+
+def check(command, option, text, problems):
+    """One wrong value: status 2, and a line that names option and value."""
+    done = run(*command, f"{option}={text}")
+    shown = f"{' '.join(command)} {option}={text!r}"
+    if done.returncode != 2:
+        problems.append(f"{shown}: expected status 2, found {done.returncode}: "
+                        f"{(done.stderr or done.stdout).strip()[:200]}")
+    elif option not in done.stderr or not (text in done.stderr or ".." in text):
+        problems.append(f"{shown}: the message does not name both: {done.stderr.strip()}")
+    elif not re.search("expected|ends before|required", done.stderr):
+        problems.append(f"{shown}: it does not say what was expected: {done.stderr.strip()}")
+
+
+def main():
+    problems, checked = [], 0
+    for tool in sys.argv[1:]:
+        for command in commands_of(tool):
+            for option, kind in options_of(command).items():
+                if kind in TEXTUAL:
+                    continue
+                if kind not in NUMERIC:
+                    problems.append(f"{' '.join(command)} {option}: this test does not know the "
+                                    f"type {kind}")
+                    continue
+                for text in WRONG_COUNTS if option in WHOLE else NUMERIC[kind]:
+                    check(command, option, text, problems)
+                    checked += 1
+    print(f"{checked} wrong values")
+    print("\n".join(problems))
+    # Far fewer would mean that --help is no longer read right.
+    return 1 if problems or checked < 200 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""How the Python programs end when something is wrong: one line and the status that a shell
+expects, never a traceback, and nothing left running."""
+
+import argparse
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 * [os.pardir])
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+import command_line  # noqa: E402 (the lines above must come first)
+
+VCLUSTER, COMPARE, MODEL = "tools/vcluster", "perf/compare", "perf/model"
+APPS, MULTIPLYING = "perf/apps/run", "perf/recursive_multiplying/run"
+REAL = "perf/apps/programs"
+PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING]
+COUNTS = {COMPARE: ["--np", "--pairs", "--retries"], MODEL: ["--np", "--pairs"],
+          APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
+          MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"]}
+REALS = {COMPARE: ["--time", "--far", "--timeout"], MODEL: ["--time", "--timeout"],
+         APPS: ["--timeout"], REAL: ["--timeout"], MULTIPLYING: ["--tune-time"]}
+FILES = {COMPARE: ["--json", "--plot"], MODEL: ["--json", "--plot"], APPS: ["--json", "--plot"],
+         REAL: ["--json", "--plot"], MULTIPLYING: ["--json"]}
+SECONDS = 60
+
+
+def path(program):
+    return os.path.join(ROOT, program)
+
+
+def run(program, *arguments, **options):
+    return subprocess.run([path(program), *arguments], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace", timeout=SECONDS,
+                          check=False, **options)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+        os.environ["VCLUSTER_DIR"] = self.file("clusters")
+
+    def file(self, name, text=None, mode=0o644):
+        full = os.path.join(self.place.name, name)
+        if text is not None:
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(full, mode)
+        return full
+
+    def is_told(self, done, status, *words):
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertFalse([letter for letter in done.stderr
+                          if letter != "\n" and not letter.isprintable()], repr(done.stderr))
+
+
+class Options(Case):
+    def test_wrong_counts(self):
+        for program, options in [*COUNTS.items(), (VCLUSTER, ["--hosts", "--slots", "--seed"])]:
+            before = ["up"] if program == VCLUSTER else []
+            for option in options:
+                with self.subTest(f"{program} {option}"):
+                    done = run(program, *before, option, "-8")
+                    self.is_told(done, 2, option, "expected a whole number from", "'-8'")
+
+    def test_wrong_numbers(self):
+        for program, options in REALS.items():
+            for option in options:
+                with self.subTest(f"{program} {option}"):
+                    done = run(program, option, "nan")
+                    self.is_told(done, 2, option, "expected a number from", "'nan'")
+
+    def test_wrong_sizes(self):
+        for program in (COMPARE, MODEL):
+            with self.subTest(program):
+                self.is_told(run(program, "--sizes", "8,-8"), 2, "--sizes", "expected sizes", "-8")
+
+    def test_files_that_cannot_be_written(self):
+        for program, options in FILES.items():
+            for option in options:
+                for name, why in ((self.file("no/such/folder/x"), "there is no folder"),
+                                  (self.place.name, "is a folder")):
+                    with self.subTest(f"{program} {option} {name}"):
+                        self.is_told(run(program, option, name), 2, option, why)
+
+    def test_names_that_nothing_has(self):
+        cases = [(COMPARE, 2, ["--preset", "nope"], "there are tuned"),
+                 (COMPARE, 2, ["--config", "a=no-such-program -np 2"], "no-such-program"),
+                 (COMPARE, 2, ["--config", "a='"], "No closing quotation"),
+                 (COMPARE, 2, ["--build", "/nonexistent"], "/nonexistent"),
+                 (MODEL, 2, ["--build", "/nonexistent"], "/nonexistent"),
+                 (APPS, 2, ["--build", "/nonexistent", "matvec"], "/nonexistent"),
+                 (APPS, 2, ["nope"], "nope"),
+                 (REAL, 2, ["--only", "nope"], "nope"),
+                 (MULTIPLYING, 1, ["--build", "/nonexistent"], "/nonexistent"),
+                 (VCLUSTER, 1, ["exec", "--name", "a/b", "n0"], "cluster name 'a/b'"),
+                 (VCLUSTER, 1, ["up", "--topology", "/nonexistent"], "/nonexistent"),
+                 (VCLUSTER, 1, ["up", "--rate", "9" * 400 + "mbit"], "leave it out"),
+                 (VCLUSTER, 1, ["up", "--latency", "9" * 400 + "s"], "more than an hour")]
+        for program, status, arguments, word in cases:
+            with self.subTest(f"{program} {' '.join(arguments)[:60]}"):
+                done = run(program, *arguments)
+                self.is_told(done, status, word)
+                self.assertEqual(len(done.stderr.strip().splitlines()),
+                                 1 if "usage" not in done.stderr else done.stderr.count("\n"))
+
+    def test_what_a_file_says_does_not_command_the_terminal(self):
+        for text in ("SwitchName=s0 Nodes=\x1b[2Jn[0-1]\n", "SwitchName=\x9b2J Nodes=n0\n",
+                     "\x1b]0;title\x07\n", "SwitchName=s0 Nodes=n[0-\x7f]\n"):
+            with self.subTest(repr(text)):
+                done = run(VCLUSTER, "up", "--topology", self.file("topology.conf", text))
+                self.is_told(done, 1, "topology.conf:1", "\\u")
+
+    def test_a_registry_that_is_no_folder(self):
+        os.environ["VCLUSTER_DIR"] = self.file("registry", "")
+        self.is_told(run(VCLUSTER, "down"), 1, "vcluster: ", "registry")
+
+
+class Endings(Case):
+    def test_a_reader_that_is_gone(self):
+        for program in PROGRAMS:
+            for arguments in [["--help"]] + ([["status"]] if program == VCLUSTER else []):
+                read, write = os.pipe()
+                os.close(read)
+                with self.subTest(f"{program} {arguments}"):
+                    done = subprocess.run([path(program), *arguments], stdout=write,
+                                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                          timeout=SECONDS, check=False)
+                    os.close(write)
+                    # Some versions of argparse look away when their own help cannot be written.
+                    quiet = (0, 141) if arguments == ["--help"] else (141,)
+                    self.assertIn(done.returncode, quiet)
+                    self.assertEqual(done.stderr, b"")
+
+    def start_and_signal(self, number):
+        """compare, of which a run never ends, is sent a signal once that run has begun."""
+        pid_file = self.file("pid")
+        launcher = self.file("launcher", f"#!/bin/sh\necho $$ >{pid_file}.new\n"
+                             f"mv {pid_file}.new {pid_file}\nexec sleep 1000\n", 0o755)
+        process = subprocess.Popen(
+            [path(COMPARE), "--config", f"a={launcher}", "--program-for", f"a={launcher}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(SECONDS * 100):
+            if os.path.exists(pid_file):
+                break
+            time.sleep(0.01)
+        with open(pid_file, encoding="ascii") as file:
+            job = int(file.read())
+        process.send_signal(number)
+        _, said = process.communicate(timeout=SECONDS)
+        with self.assertRaises(ProcessLookupError, msg="the run went on"):
+            os.kill(job, 0)
+        return process.returncode, said
+
+    def test_signals_end_what_was_started(self):
+        for number, word in ((signal.SIGINT, "interrupted"), (signal.SIGTERM, "SIGTERM"),
+                             (signal.SIGHUP, "SIGHUP")):
+            with self.subTest(number):
+                status, said = self.start_and_signal(number)
+                self.assertEqual(status, 128 + number, said)
+                self.assertIn(f"compare: {'' if word == 'interrupted' else 'ended by '}{word}\n",
+                              said)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                os.unlink(self.file("pid"))
+
+
+class Shared(unittest.TestCase):
+    def test_printable(self):
+        for text, shown in (("plain \u00e4\u20ac\n\t", "plain \u00e4\u20ac\n\t"),
+                            ("\x1b[2J", "\\u001b[2J"), ("\x7f\x9b\r", "\\u007f\\u009b\\u000d"),
+                            (b"\xff".decode("utf-8", "surrogateescape"), "\\u00ff"),
+                            ("\ud800", "\\ud800")):
+            self.assertEqual(command_line.printable(text), shown)
+
+    def refuses(self, parse, texts):
+        for text in texts:
+            with self.subTest(text[:30]), self.assertRaises(argparse.ArgumentTypeError):
+                parse(text)
+
+    def test_numbers(self):
+        self.assertEqual(command_line.whole(0, 9)("08"), 8)
+        self.refuses(command_line.whole(0, 1 << 62),
+                     ("-8", "nan", "inf", "1.5", "1e3", "8x", "0x8", " 8", "8 ", "1_0", "", "+8",
+                      "99999999999999999999999", "9" * 5000, "\u0663"))
+        self.refuses(command_line.whole(2, 4), ("1", "5"))
+        self.assertEqual(command_line.real(0, 9)("1.5e-1"), 0.15)
+        self.refuses(command_line.real(0, 1e300),
+                     ("-8", "nan", "inf", "1e999", "1e", "8x", "0x8", " 8", "1_0", "", "+8", "."))
+        self.refuses(command_line.real(2, 4), ("1.9", "4.1"))
+        self.assertEqual(command_line.sizes(1, 1 << 30)("8,64k,1M"), "8,64k,1M")
+        self.refuses(command_line.sizes(1, 1 << 30),
+                     ("x", "", "8,", "-8", "8,99999999999999999999", "1.5k", "8q", "0", "2G"))
+
+    def test_sizes(self):
+        self.assertEqual([command_line.bytes_of(text) for text in ("8", "64k", "1M", "2G", "k")],
+                         [8, 65536, 1 << 20, 2 << 30, None])
+
+    def test_a_file_that_was_there_stays_as_it_is(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            os.chmod(file.name, stat.S_IRUSR | stat.S_IWUSR)
+            self.assertEqual(command_line.writable(file.name), file.name)
+            self.assertEqual(os.path.getsize(file.name), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

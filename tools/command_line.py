@@ -1,0 +1,143 @@
+"""What the Python programs of this project share: numbers in options, and how a program ends.
+
+They end as other programs do, with a line for people and the status that a shell expects, and never
+with a traceback: a wrong name, a file that cannot be written, Ctrl-C, a reader that has gone.
+"""
+
+import argparse
+import math
+import os
+import re
+import signal
+import sys
+import unicodedata
+
+
+class Terminated(BaseException):
+    """A signal asks this program to end; what it started is ended on the way out."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def printable(text):
+    """The text with each control character, and each byte that was no UTF-8, written as \\u001b is:
+    what a file or a program says cannot command a terminal. The C++ tools do the same."""
+    def shown(letter):
+        code = ord(letter)
+        if letter in "\n\t" or unicodedata.category(letter) not in ("Cc", "Cs"):
+            return letter
+        return f"\\u{code - 0xdc00 if 0xdc80 <= code <= 0xdcff else code:04x}"
+
+    return "".join(map(shown, text))
+
+
+def say(name, message):
+    """One line on standard error."""
+    line = " ".join(printable(str(message)).split("\n"))
+    try:
+        print(f"{name}: {line.strip()}", file=sys.stderr, flush=True)
+    except OSError:
+        pass  # Nobody listens there either.
+
+
+def whole(least, most):
+    """For argparse: a whole number in digits alone."""
+    def parse(text):
+        if not re.fullmatch(r"[0-9]{1,30}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {least} to {most}, found '{printable(text)}'")
+        return int(text)
+
+    return parse
+
+
+def real(least, most):
+    """For argparse: a number, maybe with a fraction. Neither infinite nor NaN."""
+    def parse(text):
+        value = float(text) if re.fullmatch(r"[0-9]+(\.[0-9]*)?(e-?[0-9]+)?", text) else math.nan
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"expected a number from {least:g} to {most:g}, found '{printable(text)}'")
+        return value
+
+    return parse
+
+
+def bytes_of(text):
+    """"64k" -> 65536; powers of 1024. None if it is no size."""
+    found = re.fullmatch(r"([0-9]{1,18})([kKMG]?)", text)
+    return int(found[1]) << {"": 0, "k": 10, "K": 10, "M": 20, "G": 30}[found[2]] if found else None
+
+
+def sizes(least, most):
+    """For argparse: a list of sizes, separated by commas, kept as it is written."""
+    def parse(text):
+        for word in text.split(","):
+            if bytes_of(word) is None or not least <= bytes_of(word) <= most:
+                raise argparse.ArgumentTypeError(
+                    f"expected sizes from {least} to {most} with k or M, separated by commas, "
+                    f"found '{printable(word)}'")
+        return text
+
+    return parse
+
+
+def writable(path):
+    """For argparse: a file that can be written at the end, as far as can be told before."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        why = "it is a folder" if os.path.isdir(path) else \
+            "it is not writable" if os.path.exists(folder) else f"there is no folder {folder}"
+        raise argparse.ArgumentTypeError(f"cannot write {printable(path)}: {why}")
+    return path
+
+
+def _reason(error):
+    """Of an OSError, without its number."""
+    names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return ": ".join([*names, error.strerror or str(error)])
+
+
+def _raise(number, _frame):
+    raise Terminated(number)
+
+
+def _flushed(body):
+    """What `body` returns, or the status that it exits with, once its output has arrived."""
+    try:
+        status = body()
+    except SystemExit as wanted:  # argparse: --help, and wrong usage.
+        sys.stdout.flush()
+        return wanted.code
+    sys.stdout.flush()
+    return status
+
+
+def run(name, body, wrong, status=2, unwinds=(signal.SIGTERM, signal.SIGHUP)):
+    """Runs a program and returns its exit status: that of body(); `status` after an exception of
+    the class `wrong`, whose text is the message; 130 after Ctrl-C, 128 and the signal after those
+    of `unwinds`, which run the program's clean-up as Ctrl-C does; 141 without a word where the
+    reader of its output is gone; 1 where the system refuses something."""
+    for number in unwinds:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one of them.
+            signal.signal(number, _raise)
+    try:
+        return _flushed(body)
+    except wrong as error:
+        say(name, error)
+        return status
+    except KeyboardInterrupt:
+        say(name, "interrupted")
+        return 128 + signal.SIGINT
+    except Terminated as asked:
+        say(name, f"ended by {signal.Signals(asked.number).name}")
+        return 128 + asked.number
+    except BrokenPipeError:
+        # What is still in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        say(name, _reason(error))
+        return 1
