@@ -83,6 +83,15 @@ def check_fallback(checks, launcher, program):
         checks.expect(told == 1, f"the user was told {told} times:\n{job.output}")
 
 
+def check_unknown_variable(checks, launcher, program):
+    job = launcher.run(3, [program, "use"], environment={"UCG_ALREDUCE": "ring"})
+    told = len(re.findall(r"UCG_ALREDUCE \(maybe UCG_ALLREDUCE\?\)", job.output))
+    checks.expect(job.status == 0 and told == 1, f"the user was told {told} times:\n{job.output}")
+    silent = launcher.run(3, [program, "use"], {"coll_ucg_warn_unused_env_vars": "n"},
+                          environment={"UCG_ALREDUCE": "ring"})
+    checks.expect(silent.status == 0 and "UCG_ALREDUCE" not in silent.output, silent.output)
+
+
 def check_other_series(checks, launcher, program, library):
     job = launcher.run(2, [program, "use"], environment={"LD_PRELOAD": library})
     checks.expect(job.status == 0 and "use ok" in job.output, job.output)

@@ -266,6 +266,7 @@ Status print(const Selection& selection, Format format) {
         return config.status();
     }
     set_log_level(config->log_level());
+    config->warn_of_unused_variables();
     topo::Machine machine;
     if (selection.everything() || selection.tree) {
         Result<topo::Machine> found = topo::discover_machine();

@@ -4,7 +4,10 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace ucg::capi {
@@ -155,6 +158,9 @@ const std::vector<Variable>& variables() {
              "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
              "builtin: no file.",
              check_any},
+            {"WARN_UNUSED_ENV_VARS", "y",
+             "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
+             check_bool},
             {"TIMEOUT", "60", "Seconds that setting up shared memory waits for a peer.",
              check_seconds},
             {"SLEEP_AFTER", "auto",
@@ -192,6 +198,45 @@ const Variable* find_variable(std::string_view name) {
     return nullptr;
 }
 
+constexpr std::string_view kPrefix = "UCG_";
+
+/// Variables of this project that others read: tools/packages, and the tests.
+bool is_read_elsewhere(std::string_view name) {
+    return name == "NO_PACKAGES" || name.substr(0, 5) == "TEST_";
+}
+
+/// How many letters to insert, leave out or change until `from` is `to`.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+    std::vector<std::size_t> row(to.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < to.size(); ++j) {
+            const std::size_t changed = diagonal + (from[i] == to[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+/// The variable that was perhaps meant; null where none is similar.
+const Variable* most_similar(std::string_view name) {
+    constexpr std::size_t kNameMax = 64; // Longer than any of ours, and than what anybody mistypes.
+    if (name.size() > kNameMax) {
+        return nullptr;
+    }
+    const Variable* best = nullptr;
+    std::size_t least = std::min<std::size_t>(3, name.size() / 2) + 1;
+    for (const Variable& variable : variables()) {
+        if (const std::size_t edits = edit_distance(name, variable.name); edits < least) {
+            least = edits;
+            best = &variable;
+        }
+    }
+    return best;
+}
+
 } // namespace
 
 Result<Config> Config::from_environment() {
@@ -205,6 +250,37 @@ Result<Config> Config::from_environment() {
         }
     }
     return config;
+}
+
+std::string Config::unused_variables(const char* const* environment) const {
+    std::string list;
+    if (value("WARN_UNUSED_ENV_VARS") == "n") {
+        return list;
+    }
+    for (; *environment != nullptr; ++environment) {
+        std::string_view name = *environment;
+        if (name.substr(0, kPrefix.size()) != kPrefix) {
+            continue;
+        }
+        name = name.substr(kPrefix.size(), name.find('=') - kPrefix.size());
+        if (find_variable(name) != nullptr || is_read_elsewhere(name)) {
+            continue;
+        }
+        list += fmt::format("{}{}{}", list.empty() ? "" : ", ", kPrefix, name);
+        if (const Variable* similar = most_similar(name)) {
+            list += fmt::format(" (maybe {}{}?)", kPrefix, similar->name);
+        }
+    }
+    return list;
+}
+
+void Config::warn_of_unused_variables() const {
+    if (const std::string list = unused_variables(environ); !list.empty()) {
+        log(LogLevel::warn,
+            "variables in the environment that UCG does not know: {}. \"ucg_info --config\" lists "
+            "those that it knows; UCG_WARN_UNUSED_ENV_VARS=n silences this",
+            list);
+    }
 }
 
 Status Config::set(std::string_view name, std::string_view value) {

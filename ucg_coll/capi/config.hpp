@@ -24,6 +24,13 @@ class Config {
     /// the value and what is expected.
     Status set(std::string_view name, std::string_view value);
 
+    /// Variables UCG_* of `environment` (as of environ(7)) that are none of the table's, separated
+    /// by commas, each with the one that was perhaps meant; empty where UCG_WARN_UNUSED_ENV_VARS
+    /// says so.
+    std::string unused_variables(const char* const* environment) const;
+    /// Logs those of this process, if there are any.
+    void warn_of_unused_variables() const;
+
     /// "UCG_NAME=value" with a comment above each, as `ucx_info -f` prints.
     std::string to_text() const;
 

@@ -161,7 +161,15 @@ class Context {
     void disconnect();
 
     /// Messages that make sense once in the life of a process.
-    enum class Once { step_down, profile_quarrel, bad_profile, unknown_host, no_group, count };
+    enum class Once {
+        step_down,
+        profile_quarrel,
+        bad_profile,
+        unknown_host,
+        no_group,
+        variables,
+        count
+    };
     /// True the first time it is asked.
     bool first(Once message) { return !told_[static_cast<std::size_t>(message)].exchange(true); }
     /// The same for each algorithm, asked for by the user, that does not serve.

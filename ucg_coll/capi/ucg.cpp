@@ -212,6 +212,10 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
             return report(Status(Code::invalid_argument,
                                  "ucg_group_create: oob_allgather must be set and rank < size"));
         }
+        // Asked on all ranks: any of them may be rank 0 of another group.
+        if (context->first(Context::Once::variables) && params->rank == 0) {
+            context->config().warn_of_unused_variables();
+        }
         Result<std::unique_ptr<Group>> group = Group::create(*context, *params);
         if (!group.ok()) {
             return ucg::capi::to_c(group.status().code()); // Told by the rank that knows why.

@@ -68,6 +68,28 @@ TEST_CASE("config: when to sleep", "[config]") {
     CHECK(config.sleep_after() == shm::Waiter::kNever);
 }
 
+TEST_CASE("config: variables that nobody reads are told, with those that were meant", "[config]") {
+    Config config;
+    const auto unused = [&](std::vector<const char*> environment) {
+        environment.push_back(nullptr);
+        return config.unused_variables(environment.data());
+    };
+    CHECK(unused({}).empty());
+    CHECK(unused({"PATH=/bin", "UCX_TLS=tcp", "XUCG_TLS=x", "UCG=1", "ucg_tls=shm"}).empty());
+    CHECK(unused({"UCG_TLS=shm", "UCG_REDUCE_SCATTER_BLOCK=ring", "UCG_HEAP_SIZE=1G"}).empty());
+    CHECK(unused({"UCG_NO_PACKAGES=1", "UCG_TEST_ACCEPT=1"}).empty()); // Read by others.
+    CHECK(unused({"A=B", "UCG_ALREDUCE=ring", "UCG_TLS=shm"}) ==
+          "UCG_ALREDUCE (maybe UCG_ALLREDUCE?)");
+    CHECK(unused({"UCG_SLEEPAFTER=1", "UCG_STAGGING=0"}) ==
+          "UCG_SLEEPAFTER (maybe UCG_SLEEP_AFTER?), UCG_STAGGING (maybe UCG_STAGING?)");
+    CHECK(unused({"UCG_tls=shm", "UCG_PLANC_FOO=1"}) == "UCG_tls, UCG_PLANC_FOO");
+    CHECK(unused({"UCG_=1", "UCG_X"}) == "UCG_, UCG_X");
+    const std::string endless = "UCG_" + std::string(100'000, 'A') + "=1";
+    CHECK(unused({endless.c_str()}).size() == 100'004);
+    REQUIRE(config.set("WARN_UNUSED_ENV_VARS", "n").ok());
+    CHECK(unused({"UCG_ALREDUCE=ring"}).empty());
+}
+
 TEST_CASE("config: what the planner depends on is in the hash", "[config]") {
     Config plain;
     Config forced;

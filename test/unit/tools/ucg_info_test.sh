@@ -29,6 +29,14 @@ UCG_TLS=tcp
 expect 1 '^ucg_info: UCG_TLS: expected a list of shm and ucx' -d
 unset UCG_TLS
 
+UCG_ALREDUCE=$(printf 'ring\033[2J')
+export UCG_ALREDUCE
+expect 0 'does not know: UCG_ALREDUCE \(maybe UCG_ALLREDUCE\?\)\. ' -v
+UCG_WARN_UNUSED_ENV_VARS=n
+export UCG_WARN_UNUSED_ENV_VARS
+[ -z "$("$tool" -v 2>&1 >/dev/null)" ] || { echo "not silenced"; failures=$((failures + 1)); }
+unset UCG_ALREDUCE UCG_WARN_UNUSED_ENV_VARS
+
 expect 2 'expected one of text, json; found dot' --format dot
 
 [ "$failures" -eq 0 ]
