@@ -1,0 +1,116 @@
+"""What is done with each command of a page. One that fits no rule fails the test: whoever writes it
+says here how it is run."""
+
+import re
+from dataclasses import dataclass
+
+# Blocks that are pictures or texts of a format, by how their first line begins.
+NOT_COMMANDS = [
+    ("README.md", "topo ──"),
+    ("ucg_coll/ARCHITECTURE.md", "topo ──"),
+    ("ucg_coll/graph/README.md", "schedule bcast"),
+    ("ucg_coll/plan/README.md", "ring "),
+]
+
+# What a reader puts in place of what the page cannot know.
+PLACEHOLDERS = [
+    ("<libdir>/ucg/openmpi4:<Open MPI's own path>", "$(tools/component_path)"),
+]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`pattern` fits a whole command. It is run after the changes (pattern, replacement), in
+    `folder`, and prints a line that fits `prints`. With `unless`, the reason, it is not run: its
+    options must be those of the program's --help and its files must be there."""
+
+    pattern: str
+    changes: tuple = ()
+    prints: str = ""
+    folder: str = "."
+    unless: str = ""
+    hosts: bool = False  # Needs tools/vcluster: namespaces.
+
+
+def end(words):
+    """A change: those words more."""
+    return (r"$", f" {words}")
+
+
+RULES = [
+    # ---- what takes minutes, or changes the machine
+    Rule(r"(\./)?tools/(quickstart|check).*", unless="installs, builds and measures: minutes"),
+    Rule(r"perf/compare .*--gate off --pairs 7 .*", unless="an hour; it is run shorter elsewhere"),
+    Rule(r"perf/compare .*--np (8|16).*", unless="minutes where ranks outnumber processors"),
+    Rule(r"perf/apps/programs --list", (end("|| [ $? -eq 3 ]"),), prints="start_up"),
+    Rule(r"perf/apps/programs.*", unless="half an hour; suite smoke runs one of the programs"),
+    Rule(r"tools/packages apps", ((r"packages", "packages --list"),), prints="nwchem"),
+    Rule(r"perf/model.*", unless="runs each algorithm in turn: minutes"),
+    Rule(r"build/perf/micro/(limit|turn)_bench.*", (end("--smoke"),)),
+    Rule(r"perf/recursive_multiplying/run.*", unless="minutes; suite cluster runs it with --smoke"),
+    Rule(r"ucg_tune (memory|network)", unless="measures for seconds, and writes a profile"),
+    Rule(r"python3 test/fault/.*", unless="suite fault runs it; all victims take minutes"),
+    Rule(r"python3 test/mpi/.*", unless="suite mpi runs it"),
+    Rule(r"CXX=clang\+\+ meson setup build-fuzz", unless="configures with another compiler"),
+    # The programs are built with clang only; their sources must be there.
+    Rule(r"ninja -C build-fuzz .*", ((r"ninja -C build-fuzz (\S+)", r"ls \1.cpp"),)),
+    Rule(r"build-fuzz/test/fuzz/\S+ .*", ((r"build-fuzz/(\S+) .*", r"ls \1.cpp"),)),
+
+    # ---- building and testing
+    Rule(r"meson setup build", ((r"build$", "build-by-hand --native-file by-hand.ini"),),
+         prints=r"Tests are left out: there is no Catch2"),
+    Rule(r"ninja -C build", (end("-n"),)),
+    Rule(r"(UCG_TEST_ACCEPT=1 )?meson test -C .*", (end("--list --no-rebuild"),), prints=r"ucg.*/"),
+    Rule(r"build/test/unit/\S+ \"\[\w+\]\"", (end("--list-tests || [ $? -lt 128 ]"),),
+         prints="exhaustive"),
+    Rule(r"python3 test/tidy/tidy.py"),
+    Rule(r"tools/packages --list build test", prints="libucx-dev"),
+    Rule(r"pkg-config --cflags --libs ucg", prints="-lucg"),
+
+    # ---- the tools
+    Rule(r"build/tools/ucg_plan verify .*", ((r"2\.\.64", "2..9"),), prints="proved"),
+    Rule(r"build/tools/ucg_(plan|sim|topo|info).*"),
+    Rule(r"ucg_info (-d|--config)", ((r"^", "build/tools/"),), prints="shm"),
+    Rule(r"ucg_(plan|topo) .*", unless="names an option in passing"),
+    Rule(r"vcluster \w+", unless="names a command in passing"),
+    Rule(r"tools/vcluster .*", hosts=True),
+
+    # ---- Open MPI
+    Rule(r"export .*"),
+    Rule(r"(OMPI_MCA_mca_base_component_path=\S+ )?ompi_info --param coll ucg .*",
+         prints="coll_ucg_priority"),
+    Rule(r"ompi_info --parsable .*", prints="openmpi"),
+    Rule(r"mpirun .*--mca coll_ucg_verbose 1 .*", prints="coll/ucg: rank 0 called"),
+    Rule(r"mpirun .*/collbench .*", (end("--time 0.01"),), prints="allreduce"),
+    Rule(r"mpirun .*/array_reduction", (end("--smoke"),), prints="ok"),
+    Rule(r"mpirun .*", prints="ok"),
+
+    # ---- measuring
+    Rule(r"perf/compare .*--mode late .*", (end("--time 0.001"),), prints="barrier"),
+    Rule(r"perf/compare .*", (end("--pairs 1 -c allreduce -s 8 --time 0.001 --gate off"),),
+         prints="allreduce"),
+    Rule(r"perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), prints="us per call"),
+    Rule(r"build/perf/\S+ --help", prints="Usage"),
+
+    # ---- the models of shm: each prints what Spin found
+    Rule(r"(spin|cc|\./pan)( .*)?", folder="shm/model"),
+]
+
+
+def parts(text):
+    """The simple commands of a line."""
+    return re.split(r" && |; ", text)
+
+
+def rule_of(text):
+    """The first rule that fits; None if there is none."""
+    return next((rule for rule in RULES if re.fullmatch(rule.pattern, text)), None)
+
+
+def changed(text, rule):
+    """What is run in place of the command."""
+    for placeholder, value in PLACEHOLDERS:
+        text = text.replace(placeholder, value)
+    for pattern, replacement in rule.changes:
+        text = re.sub(pattern, replacement, text, count=1)
+    return text

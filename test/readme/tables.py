@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Compares the tables of settings on the front page with what the programs have.
+
+usage: tables.py ROOT BUILD
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+
+def output(words, **environment):
+    return subprocess.run(words, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def rows(text, head):
+    """The first names in the rows of the table whose head begins so."""
+    lines = text[text.index(f"| {head} |"):].split("\n\n")[0].splitlines()[2:]
+    return [re.match(r"\| `([\w<>]+)", line)[1] for line in lines]
+
+
+def expand(name, values):
+    """All that a row stands for: <collective> and <variable> in either case."""
+    found = re.search(r"<(\w+)>", name)
+    if not found:
+        return {name}
+    case = str.upper if found[1].isupper() else str.lower
+    return {name.replace(found[0], case(value)) for value in values[found[1].lower()]}
+
+
+def differences(what, page, program):
+    return ([f"{what} {name} is not on the front page" for name in sorted(program - page)]
+            + [f"{what} {name} is on the front page alone" for name in sorted(page - program)])
+
+
+def main():
+    root, build = sys.argv[1:]
+    with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
+        page = file.read()
+    config = json.loads(output([f"{build}/tools/ucg_info", "--config", "--format", "json"]))
+    listed = json.loads(output([f"{build}/tools/ucg_plan", "list", "--format", "json"]))
+    collectives = {row["collective"] for row in listed}
+    variables = set(config["config"])
+    values = {"collective": collectives,
+              "variable": {name.removeprefix("UCG_") for name in variables}
+              - {name.upper() for name in collectives}}
+    told = set().union(*(expand(name, values) for name in rows(page, "variable")))
+    problems = differences("variable", told, variables)
+
+    path = output([f"{root}/tools/component_path", build]).strip()
+    said = output(["ompi_info", "--param", "coll", "ucg", "--level", "9", "--parsable"],
+                  OMPI_MCA_mca_base_component_path=path)
+    parameters = set(re.findall(r":param:(coll_ucg_\w+):value:", said))
+    told = set().union(*(expand(name, values) for name in rows(page, "MCA parameter")))
+    # alltoallw runs as alltoallv, and has a switch but no algorithm of its own.
+    problems += differences("MCA parameter", told | {"coll_ucg_enable_alltoallw"}, parameters)
+    print(f"{len(variables)} variables, {len(parameters)} MCA parameters")
+    print("\n".join(problems))
+    return 1 if problems or not parameters else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
