@@ -161,7 +161,9 @@ const std::vector<Variable>& variables() {
             {"WARN_UNUSED_ENV_VARS", "y",
              "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
              check_bool},
-            {"TIMEOUT", "60", "Seconds that setting up shared memory waits for a peer.",
+            {"TIMEOUT", "60",
+             "Seconds that setting up shared memory waits for a peer, and that a connection by "
+             "network which cannot be made is tried again.",
              check_seconds},
             {"SLEEP_AFTER", "auto",
              "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "

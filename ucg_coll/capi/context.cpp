@@ -140,6 +140,7 @@ Result<transport::ucx::UcxWorker*> Context::ucx() {
         transport::ucx::UcxOptions options;
         options.short_lane = config_.short_lane();
         options.threads = threaded_;
+        options.connect_timeout = std::chrono::seconds(config_.timeout_seconds());
         Result<std::unique_ptr<transport::ucx::UcxWorker>> made =
             transport::ucx::UcxWorker::create(options);
         if (!made.ok()) {

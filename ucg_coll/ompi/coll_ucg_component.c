@@ -66,7 +66,9 @@ static const struct {
     {"sleep_after", "SLEEP_AFTER", "Microseconds that a call polls before it sleeps, or never"},
     {"warn_unused_env_vars", "WARN_UNUSED_ENV_VARS",
      "Tell of variables UCG_* that mean nothing: y or n"},
-    {"timeout", "TIMEOUT", "Seconds that setting up shared memory waits for a peer"},
+    {"timeout", "TIMEOUT",
+     "Seconds that setting up shared memory waits for a peer, and that a network connection which "
+     "cannot be made is tried again"},
     {"verify", "VERIFY", "Prove every plan before it is used: y or n"},
     {"reproducible", "REPRODUCIBLE",
      "placement: reductions give the same bits wherever their ranks are; n: only on all ranks"},

@@ -1,4 +1,5 @@
 // Peers: endpoints made on first use, the short lane's greeting, good-byes and failures.
+#include <algorithm>
 #include <cstring>
 
 #include "ucg_coll/transport/ucx/core.hpp"
@@ -30,13 +31,18 @@ Peer& Core::intern_peer(ProcessAddress address) {
 
 void Core::forget_if_unused(Peer& peer) {
     if (peer.groups == 0 && !peer.connected) {
+        std::erase(refused_, &peer);
         peers_.erase(peer.address.process);
     }
 }
 
+/// False when the peer has failed, or when it is to be tried again later: then its failure is ok.
 bool Core::connect(Peer& peer) {
     if (peer.endpoint != nullptr) {
         return true;
+    }
+    if (peer.refusal && Clock::now() < peer.refusal->next_try) {
+        return false;
     }
     ucp_ep_params_t parameters{};
     parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
@@ -49,6 +55,9 @@ bool Core::connect(Peer& peer) {
     const ucs_status_t status = ucp_ep_create(ucp_.worker.get(), &parameters, &peer.endpoint);
     if (status != UCS_OK) {
         peer.endpoint = nullptr;
+        if (put_off(peer, status)) {
+            return false;
+        }
         const Status why = ucx_failure(status, "connecting to a peer");
         log(LogLevel::warn, "ucx: {}; ucg_info shows the transports that were found",
             why.message());
@@ -56,9 +65,79 @@ bool Core::connect(Peer& peer) {
         return false;
     }
     peer.connected = true;
+    peer.carried = false;
+    ++peer.connection;
     endpoint_owners_[peer.endpoint] = &peer;
     start_lane(peer);
+    if (peer.refusal) {
+        send_unsent(peer);
+    }
     return true;
+}
+
+/// A peer without a route may have one soon. Whether it is to be tried again.
+bool Core::put_off(Peer& peer, ucs_status_t status) {
+    constexpr std::chrono::milliseconds kPauseMax{2000};
+    const Clock::time_point now = Clock::now();
+    if (status != UCS_ERR_UNREACHABLE || phase_ != Phase::running) {
+        return false;
+    }
+    if (!peer.refusal) {
+        peer.refusal.emplace();
+        peer.refusal->give_up = now + options_.connect_timeout;
+        peer.refusal->owed.emplace_back(Control::start_over, 0);
+        refused_.push_back(&peer);
+        log(LogLevel::warn, "ucx: connecting to a peer: {}; it is tried again for {} s (timeout)",
+            ucs_status_string(status), options_.connect_timeout.count() / 1000);
+    }
+    Refusal& refusal = *peer.refusal;
+    if (now >= refusal.give_up) {
+        return false;
+    }
+    refusal.next_try = now + refusal.pause;
+    refusal.pause = std::min(2 * refusal.pause, kPauseMax);
+    return true;
+}
+
+void Core::retry_refused() {
+    for (Peer* peer : std::vector<Peer*>(refused_)) {
+        if (peer->failure.ok()) {
+            connect(*peer);
+        }
+    }
+    std::erase_if(refused_, [](const Peer* peer) { return !peer->refusal || !peer->failure.ok(); });
+}
+
+/// The peer could not connect, so UCX there could not answer when this process connected, and what
+/// waits for the answer here would wait for ever, unsent. What has gone out shows that it came.
+void Core::start_over(Peer& peer) {
+    if (peer.carried || peer.endpoint == nullptr || !peer.failure.ok() || !detects_failures_ ||
+        phase_ != Phase::running) {
+        return;
+    }
+    log(LogLevel::info, "ucx: a peer could not answer a connection, which is made again");
+    ++peer.connection;
+    close_endpoint(peer, false);
+    peer.refusal.emplace();
+    peer.refusal->next_try = Clock::now();
+    peer.refusal->give_up = peer.refusal->next_try + options_.connect_timeout;
+    refused_.push_back(&peer);
+}
+
+/// What has waited for the connection.
+void Core::send_unsent(Peer& peer) {
+    if (peer.refusal) {
+        const Refusal refusal = *std::exchange(peer.refusal, std::nullopt);
+        for (const auto& [what, detail] : refusal.owed) {
+            send_control(peer, what, detail, {});
+        }
+    }
+    for (Link* link : peer.links) {
+        Fifo<Message> unsent = std::exchange(link->unsent, {});
+        while (Message* message = unsent.pop()) {
+            link->group.completed += transmit(*link, *message) ? 1 : 0;
+        }
+    }
 }
 
 /// Returns how many messages failed with the peer.
@@ -68,9 +147,11 @@ unsigned Core::fail(Peer& peer, const Status& why) {
     }
     unsigned failed = 0;
     for (Link* link : peer.links) {
-        while (Message* message = link->posted.pop()) {
-            link->group.complete(*message, peer.failure);
-            ++failed;
+        for (Fifo<Message>* messages : {&link->posted, &link->unsent}) {
+            while (Message* message = messages->pop()) {
+                link->group.complete(*message, peer.failure);
+                ++failed;
+            }
         }
     }
     return failed;
@@ -140,14 +221,18 @@ void Core::answer_greeting(std::uint64_t process, std::uint32_t attempt) {
     Peer* peer = find_peer(process);
     if (peer == nullptr) {
         strangers_[process] = attempt;
-    } else if (peer->failure.ok() && phase_ == Phase::running && connect(*peer)) {
-        send_control(*peer, Control::lane_answer, attempt, {});
+    } else if (peer->failure.ok() && phase_ == Phase::running) {
+        if (connect(*peer)) {
+            send_control(*peer, Control::lane_answer, attempt, {});
+        } else if (peer->refusal) {
+            peer->refusal->owed.emplace_back(Control::lane_answer, attempt);
+        }
     }
 }
 
 /// REQUIRES: a payload outlives the worker. A failed endpoint reports itself.
 void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
-    Operation& operation = take_operation();
+    Operation& operation = take_send(peer);
     operation.control = {what, detail, self_.process, peer.address.process};
     ucp_request_param_t parameters;
     parameters.op_attr_mask =
@@ -159,6 +244,7 @@ void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::str
         ucp_am_send_nbx(peer.endpoint, kUcpControl, &operation.control, sizeof(ControlHeader),
                         payload.data(), payload.size(), &parameters);
     if (!UCS_PTR_IS_PTR(request)) {
+        peer.carried = peer.carried || request == nullptr;
         release_operation(operation);
     }
 }
@@ -203,6 +289,7 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
         handle_bye(*peer);
         break;
     case Control::bye_answer: peer->bye_answered = true; break;
+    case Control::start_over: start_over(*peer); break;
     }
 }
 

@@ -126,8 +126,18 @@ void Core::run_deferred() {
             send_credit(*link);
         }
     }
-    discard(refused_);
+    discard(unwanted_);
     handle_arrivals();
+    if (!to_resend_.empty()) {
+        for (Peer* peer : std::exchange(to_resend_, {})) {
+            if (peer->failure.ok() && connect(*peer)) {
+                send_unsent(*peer);
+            }
+        }
+    }
+    if (!refused_.empty()) {
+        retry_refused();
+    }
     if (!to_greet_.empty()) {
         for (Peer* peer : std::exchange(to_greet_, {})) {
             if (peer->lane_state == LaneState::greeting && phase_ == Phase::running) {

@@ -34,6 +34,8 @@ struct Operation {
     Core& core;
     Envelope envelope;
     ControlHeader control;
+    Peer* peer = nullptr; ///< Of what is sent; null for what is pulled.
+    std::uint32_t connection = 0;
     Link* link = nullptr;       ///< Null for control messages and for what was given up.
     std::byte nothing{};        ///< The byte that an empty rendezvous moves.
     Message* message = nullptr; ///< Null for credits and control messages.
@@ -87,6 +89,7 @@ class Core final : private LaneSink {
 
     // Operations.
     Operation& take_operation();
+    Operation& take_send(Peer& peer);
     void release_operation(Operation& operation);
     void finish(Operation& operation, ucs_status_t status);
     template <typename Condition>
@@ -95,8 +98,9 @@ class Core final : private LaneSink {
 
     // Messages.
     Link& link(Group& group, Rank rank);
+    bool transmit(Link& to, Message& message);
     static bool send_short(Link& to, const Message& message, const Envelope& envelope);
-    void send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
+    bool send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
     void send_credit(Link& to);
     void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
     void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
@@ -115,6 +119,10 @@ class Core final : private LaneSink {
     Peer& intern_peer(ProcessAddress address);
     void forget_if_unused(Peer& peer);
     bool connect(Peer& peer);
+    bool put_off(Peer& peer, ucs_status_t status);
+    void retry_refused();
+    void start_over(Peer& peer);
+    void send_unsent(Peer& peer);
     unsigned fail(Peer& peer, const Status& why);
     void start_lane(Peer& peer);
     void greet(Peer& peer);
@@ -189,13 +197,15 @@ class Core final : private LaneSink {
     };
     std::vector<Pull> pulls_; ///< Rendezvous that met their receives.
     std::vector<Link*> credits_due_;
-    Fifo<Early> refused_;
+    Fifo<Early> unwanted_;
     std::vector<LaneNotice> notices_;
     std::vector<ControlArrival> controls_;
     std::vector<std::pair<ucp_ep_h, ucs_status_t>> endpoint_errors_;
     std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
 
-    std::vector<Peer*> to_greet_; ///< Their greeting found no room yet.
+    std::vector<Peer*> refused_;   ///< Those with a refusal.
+    std::vector<Peer*> to_resend_; ///< What was on its way comes back unsent.
+    std::vector<Peer*> to_greet_;  ///< Their greeting found no room yet.
     std::vector<Flushing> flushing_;
     std::vector<Closing> closing_;
     Clock::time_point close_deadline_;

@@ -94,6 +94,9 @@ void Core::detach(Group& group) {
         give_up_if([&](const Link& link) { return &link.group == &group; });
     }
     for (std::unique_ptr<Link>& link : group.links) {
+        while (Message* message = link ? link->unsent.pop() : nullptr) {
+            end(*message, Status(Code::io_error, "the group has ended"));
+        }
         if (link) {
             discard(link->early);
             std::erase(link->peer.links, link.get());

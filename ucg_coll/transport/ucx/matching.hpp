@@ -158,6 +158,7 @@ struct Link {
     const Rank rank;
     Peer& peer;
     Fifo<Message> posted; ///< Receives without their data.
+    Fifo<Message> unsent; ///< Sends that wait for the connection.
     Fifo<Early> early;    ///< Data without their receives.
     std::uint32_t sent = 0;
     std::uint32_t acknowledged = 0;

@@ -70,9 +70,17 @@ Operation& Core::take_operation() {
     return operation;
 }
 
+Operation& Core::take_send(Peer& peer) {
+    Operation& operation = take_operation();
+    operation.peer = &peer;
+    operation.connection = peer.connection;
+    return operation;
+}
+
 void Core::release_operation(Operation& operation) {
     operation.active = false;
     --active_operations_;
+    operation.peer = nullptr;
     operation.link = nullptr;
     operation.message = nullptr;
     operation.next = free_operations_;
@@ -80,7 +88,17 @@ void Core::release_operation(Operation& operation) {
 }
 
 void Core::finish(Operation& operation, ucs_status_t status) {
-    if (operation.message != nullptr) {
+    Peer* peer = operation.peer;
+    const bool present = peer != nullptr && operation.connection == peer->connection;
+    if (present && status == UCS_OK) {
+        peer->carried = true;
+    }
+    if (operation.message != nullptr && peer != nullptr && !present && status != UCS_OK &&
+        peer->failure.ok() && phase_ == Phase::running) {
+        --operation.link->group.in_flight;
+        operation.link->unsent.push(*operation.message);
+        to_resend_.push_back(peer);
+    } else if (operation.message != nullptr) {
         Group& group = operation.link->group;
         --group.in_flight;
         const Status& known = operation.link->peer.failure;
@@ -97,24 +115,32 @@ void Core::finish(Operation& operation, ucs_status_t status) {
 
 void Core::send(Group& group, Message& message) {
     Link& to = link(group, message.peer);
-    if (!to.peer.failure.ok() || !connect(to.peer)) {
-        end_at_once(group, message, to.peer.failure);
-        return;
-    }
     message.state = MessageState::posted;
+    if (to.peer.failure.ok() && connect(to.peer)) {
+        transmit(to, message);
+    } else if (to.peer.failure.ok()) {
+        to.unsent.push(message);
+    } else {
+        end_at_once(group, message, to.peer.failure);
+    }
+}
+
+/// Whether the message has ended, which is its group's again then. REQUIRES: the peer is connected.
+bool Core::transmit(Link& to, Message& message) {
     const std::uint32_t cost = credit_cost(message.bytes);
     const bool credit =
         message.bytes <= options_.eager_bytes && to.has_credit(cost, options_.window);
     const Envelope envelope = envelope_of(to, message);
-    if (credit && send_short(to, message, envelope)) {
+    const bool by_lane = credit && send_short(to, message, envelope);
+    if (by_lane) {
         end(message, Status());
-    } else {
-        send_ucp(to, message, envelope, credit);
     }
+    const bool ended = by_lane || send_ucp(to, message, envelope, credit);
     if (credit) {
         to.sent += cost;
     }
     to.reported = envelope.released;
+    return ended;
 }
 
 /// False when the short lane cannot take the message now.
@@ -125,9 +151,10 @@ bool Core::send_short(Link& to, const Message& message, const Envelope& envelope
 
 /// Without credit the message goes by rendezvous, whatever its size: the receiver then holds a
 /// handle instead of data, and nobody waits for anybody who does not wait for this very message. (A
-/// queue of messages waiting for credit could block the one that the receiver needs first.)
-void Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
-    Operation& operation = take_operation();
+/// queue of messages waiting for credit could block the one that the receiver needs first.) Whether
+/// the message has ended.
+bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
+    Operation& operation = take_send(to.peer);
     operation.envelope = envelope;
     operation.link = &to;
     operation.message = &message;
@@ -144,14 +171,16 @@ void Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
         empty ? &operation.nothing : message.data, empty ? 1 : message.bytes, &parameters);
     if (UCS_PTR_IS_PTR(request)) {
         ++to.group.in_flight;
-        return;
+        return false;
     }
+    to.peer.carried = to.peer.carried || request == nullptr;
     release_operation(operation);
     end_at_once(to.group, message,
                 request == nullptr ? Status()
                                    : ucx_failure(UCS_PTR_STATUS(request),
                                                  fmt::format("sending to rank {} of group {}",
                                                              to.rank, to.group.id)));
+    return true;
 }
 
 void Core::on_sent(void* request, ucs_status_t status, void* operation) {
@@ -179,7 +208,10 @@ void Core::receive(Group& group, Message& message) {
         return;
     }
     // A connection even for a receive: only so does one hear of the peer's death.
-    if (!from.peer.failure.ok() || !connect(from.peer)) {
+    if (from.peer.failure.ok()) {
+        connect(from.peer);
+    }
+    if (!from.peer.failure.ok()) {
         end_at_once(group, message, from.peer.failure);
         return;
     }
@@ -257,7 +289,7 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
     }
     Link* from = receiver_of(*group, envelope);
     if (from == nullptr) {
-        refused_.push(*early);
+        unwanted_.push(*early);
         return;
     }
     from->acknowledge(envelope.released);
@@ -324,7 +356,7 @@ void Core::send_credit(Link& to) {
     if (to.consumed == to.reported || !to.peer.failure.ok() || !connect(to.peer)) {
         return;
     }
-    Operation& operation = take_operation();
+    Operation& operation = take_send(to.peer);
     operation.envelope = Envelope{};
     operation.envelope.group = to.group.id;
     operation.envelope.source = to.group.self;
@@ -345,6 +377,7 @@ void Core::send_credit(Link& to) {
     const ucs_status_ptr_t request = ucp_am_send_nbx(
         to.peer.endpoint, kUcpData, &operation.envelope, sizeof(Envelope), nullptr, 0, &parameters);
     if (!UCS_PTR_IS_PTR(request)) {
+        to.peer.carried = to.peer.carried || request == nullptr;
         release_operation(operation); // A failed endpoint reports itself.
     }
 }

@@ -2,7 +2,10 @@
 // lane to it has come. Shared by all groups that contain it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
@@ -10,6 +13,7 @@
 #include "ucg_coll/transport/ucx/handles.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
+#include "ucg_coll/transport/ucx/wire.hpp"
 
 namespace ucg::transport::ucx {
 
@@ -21,13 +25,27 @@ enum class LaneState : std::uint8_t {
     none, ///< No route, or none that worked.
 };
 
+/// A connection that could not be made, and is tried again.
+struct Refusal {
+    using Clock = std::chrono::steady_clock;
+
+    Clock::time_point next_try;
+    Clock::time_point give_up;
+    std::chrono::milliseconds pause{10}; ///< After the next try; doubles.
+    /// What is to be said first when the connection is there: notices and their details.
+    std::vector<std::pair<Control, std::uint32_t>> owed;
+};
+
 struct Peer {
     ProcessAddress address;
-    unsigned groups = 0;         ///< Groups that list it.
-    std::vector<Link*> links;    ///< Those in use.
-    ucp_ep_h endpoint = nullptr; ///< Made at first use; null again once it is being closed.
-    bool connected = false;      ///< It has had an endpoint.
-    Status failure;              ///< Why nothing more comes or goes; that it left is one reason.
+    unsigned groups = 0;            ///< Groups that list it.
+    std::vector<Link*> links;       ///< Those in use.
+    ucp_ep_h endpoint = nullptr;    ///< Made at first use; null again once it is being closed.
+    bool connected = false;         ///< It has had an endpoint.
+    std::uint32_t connection = 0;   ///< Counts the endpoints.
+    bool carried = false;           ///< Something has gone out by the present one.
+    std::optional<Refusal> refusal; ///< Set while it cannot be connected to.
+    Status failure;                 ///< Why nothing more comes or goes; that it left is one reason.
 
     LaneState lane_state = LaneState::untried;
     UctEndpoint lane;

@@ -45,6 +45,10 @@ struct UcxOptions {
     /// Several threads use the worker and its transports.
     bool threads = false;
 
+    /// How long a connection that cannot be made is tried again. A network may have no route for a
+    /// while, or a full table of neighbours; a peer may be slow.
+    std::chrono::milliseconds connect_timeout{30000};
+
     /// How long begin_close() ... close_progress() may wait for peers that do not answer.
     std::chrono::milliseconds close_timeout{2000};
 };

@@ -36,6 +36,7 @@ enum class Control : std::uint32_t {
     lane_answer, ///< "Your greeting on the short lane came to me."
     bye,         ///< "I shall send no more"; carries the sender's UCP address.
     bye_answer,  ///< "I have taken all that you sent."
+    start_over,  ///< "I could not connect to you at first: UCX may wait for my answer for ever."
 };
 
 /// Head of what belongs to two processes and to no group.
