@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "shm/copy.hpp"
 #include "ucg_coll/base/base.hpp"
@@ -54,6 +55,8 @@ struct alignas(2 * kCacheLine) BoardHead {
 /// not look at every peer's doorbell, each on a page of its own.
 struct alignas(2 * kCacheLine) BoardSleepers {
     std::atomic<std::uint64_t> count;
+    std::atomic<std::uint64_t>
+        failed; ///< 1 once a rank can share nothing more, for want of memory.
 };
 
 /// The dimensions of the boards of some ranks, equal on all sides.
@@ -113,7 +116,7 @@ class BoardWriter {
     /// `rank`: the own one. `buffers`: in the own memory, at a cache line.
     BoardWriter(std::byte* lines, const BoardShape& shape, std::uint32_t rank, std::byte* buffers)
         : lines_(lines, shape), rank_(rank), last_(rank == 0 ? shape.ranks - 1 : 0),
-          buffers_(buffers), slot_bytes_(shape.slot_bytes) {}
+          buffers_(buffers), slot_bytes_(shape.slot_bytes), backed_(shape.depth) {}
 
     /// The slot of that turn may be written. Reads the peers' words only when what is known of them
     /// does not suffice.
@@ -122,18 +125,41 @@ class BoardWriter {
     /// Which peer holds up the turn that had no room.
     std::uint32_t last_peer() const { return last_; }
 
-    /// Shares a turn. REQUIRES: has_room(turn), bytes <= slot_bytes.
+    /// Have all buffers pages for so many bytes?
+    bool prepared(std::uint64_t bytes) const { return bytes <= backed_everywhere_; }
+
+    /// Has that turn's buffer got pages? Otherwise `back(data, bytes)` backs them, and says whether
+    /// it could. REQUIRES: has_room(turn).
+    template <typename Back>
+    bool prepare(std::uint64_t turn, std::uint64_t bytes, Back back) {
+        if (prepared(bytes)) {
+            return true;
+        }
+        const std::uint64_t index = turn & (lines_.depth() - 1);
+        std::uint32_t& backed = backed_[index];
+        if (bytes <= backed) {
+            return true;
+        }
+        if (!back(buffers_ + index * slot_bytes_, bytes)) {
+            return false;
+        }
+        backed = std::max(backed, static_cast<std::uint32_t>(round_up(bytes, kPageLeast)));
+        backed_everywhere_ = std::max(
+            kBoardInlineBytes, std::uint64_t{*std::min_element(backed_.begin(), backed_.end())});
+        return true;
+    }
+
+    /// Shares a turn. REQUIRES: has_room(turn), bytes <= slot_bytes, prepare(turn, bytes).
     void write(std::uint64_t turn, std::uint64_t stamp, const std::byte* data,
                std::uint64_t bytes) {
         BoardSlot& slot = lines_.slot(turn, rank_);
-        std::byte* const buffer = buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_;
         if (turn < lines_.depth()) {
-            map_around(bytes <= kBoardInlineBytes ? reinterpret_cast<std::byte*>(&slot) : buffer);
+            map_around(&slot);
         }
         if (bytes <= kBoardInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            std::memcpy(buffer, data, bytes);
+            std::memcpy(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
         }
         slot.bytes = bytes;
         slot.stamp.store(stamp, std::memory_order_relaxed);
@@ -158,6 +184,7 @@ class BoardWriter {
 
   private:
     static constexpr std::uint32_t kStoresPerBoard = 4;
+    static constexpr std::uint64_t kPageLeast = 4096; ///< No page is shorter.
 
     std::uint32_t turns_per_store() const { return std::max(1U, lines_.depth() / kStoresPerBoard); }
     bool fits(std::uint64_t turn, std::uint64_t done) const { return turn < done + lines_.depth(); }
@@ -192,7 +219,9 @@ class BoardWriter {
     std::uint32_t last_ = 0; ///< The peer whose word was the least when all were read.
     std::byte* buffers_ = nullptr;
     std::uint64_t slot_bytes_ = 0;
-    std::uint64_t done_by_all_ = 0; ///< What it was.
+    std::vector<std::uint32_t> backed_;                   ///< Bytes of each buffer that have pages.
+    std::uint64_t backed_everywhere_ = kBoardInlineBytes; ///< The least of these, or a line.
+    std::uint64_t done_by_all_ = 0;                       ///< What it was.
     std::uint64_t done_ = 0;
     std::uint64_t stored_ = 0; ///< What the peers see of done_.
 };

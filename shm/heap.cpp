@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -20,6 +21,13 @@ constexpr std::uint64_t kCapacityMin = std::uint64_t{1} << 20;
 constexpr std::uint64_t kCapacityShare = 4; // Of the memory there is.
 constexpr std::uint64_t kLeaseShare = 2;    // Of the memory that is left: of all lessees together.
 constexpr std::uint64_t kAddressShare = 2;  // Of the address space that is left.
+/// Of the memory that is left, what may be taken before it is looked at again.
+constexpr std::uint64_t kAllowanceShare = 64;
+constexpr std::uint64_t kAllowanceMax = std::uint64_t{1} << 20;
+constexpr unsigned kShareUses = 64; // So often a reading serves what is only reserved.
+/// Of retired ranges that wait for the next of their kind: these many, with as many pages in all.
+constexpr std::size_t kKeptMax = 16;
+constexpr std::uint64_t kKeptBytesMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 /// How large a file may grow. Beyond it there is no error but the signal SIGXFSZ, so the limit is
@@ -94,20 +102,36 @@ SegmentsInProcess& segments_in_process() {
 
 Lease::Lease(Lease&& other) noexcept
     : heap_(std::exchange(other.heap_, nullptr)), data_(std::exchange(other.data_, nullptr)),
-      offset_(std::exchange(other.offset_, 0)), bytes_(std::exchange(other.bytes_, 0)) {}
+      offset_(std::exchange(other.offset_, 0)), bytes_(std::exchange(other.bytes_, 0)),
+      start_(std::exchange(other.start_, 0)), backed_(std::exchange(other.backed_, 0)) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
     std::swap(heap_, other.heap_);
     std::swap(data_, other.data_);
     std::swap(offset_, other.offset_);
     std::swap(bytes_, other.bytes_);
+    std::swap(start_, other.start_);
+    std::swap(backed_, other.backed_);
     return *this;
 }
 
 Lease::~Lease() {
     if (heap_ != nullptr) {
-        heap_->give_back(offset_, bytes_);
+        heap_->give_back(*this);
     }
+}
+
+Status Lease::back(std::uint64_t bytes) {
+    const std::uint64_t wanted = round_up(bytes, page_bytes());
+    if (wanted <= backed_) {
+        return {};
+    }
+    UCG_ASSERT(wanted <= bytes_);
+    if (Status status = heap_->take_pages(offset_ + backed_, wanted - backed_); !status.ok()) {
+        return status;
+    }
+    backed_ = wanted;
+    return {};
 }
 
 Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
@@ -158,6 +182,7 @@ Heap::~Heap() {
     stop_listening();
     collect();
     bell_ = Lease();
+    drop_kept();
     for (Retired& retired : retired_) { // Not discarded: peers may still read it.
         retired.lease.heap_ = nullptr;
         ranges_.give_back(retired.lease.offset_, retired.lease.bytes_);
@@ -177,6 +202,10 @@ Heap::~Heap() {
 }
 
 Result<Lease> Heap::lease(std::uint64_t bytes) {
+    return reserve(bytes, bytes);
+}
+
+Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed) {
     if (bytes == 0) {
         return Status(Code::invalid_argument, "a lease of the node heap must have bytes");
     }
@@ -187,17 +216,33 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
                        capacity_bytes_, bytes);
     }
     const std::uint64_t size = round_up(bytes, page_bytes());
-    // They all look at the same moment, when none of them has taken anything yet.
-    const std::uint64_t available = memory_budget().available;
-    if (size > available / kLeaseShare / lessees_) {
-        return failure(Code::out_of_memory,
-                       "leases of {} bytes by {} processes would take most of the {} bytes of "
-                       "memory that this host or control group has left",
-                       size, lessees_, available);
+    const std::uint64_t start = backs_pages() ? round_up(backed, page_bytes()) : size;
+    if (Status status = expect(size); !status.ok()) {
+        return status;
     }
     collect();
+    if (std::optional<Lease> kept = take_kept(size, start)) {
+        return std::move(*kept);
+    }
+    Result<std::uint64_t> offset = take_range(size);
+    if (!offset.ok()) {
+        return offset.status();
+    }
+    if (Status status = take_pages(*offset, start); !status.ok()) {
+        const std::lock_guard lock(mutex_);
+        ranges_.give_back(*offset, size);
+        return status;
+    }
+    return Lease(*this, segment_->base() + *offset, *offset, size, start);
+}
+
+Result<std::uint64_t> Heap::take_range(std::uint64_t size) {
     const std::lock_guard lock(mutex_);
-    const auto offset = ranges_.take(size);
+    auto offset = ranges_.take(size);
+    if (!offset) {
+        drop_kept();
+        offset = ranges_.take(size);
+    }
     if (!offset) {
         return failure(
             Code::out_of_memory,
@@ -205,11 +250,125 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
             "its capacity or free communicators",
             ranges_.free_bytes(), capacity_bytes_, ranges_.largest_free(), size);
     }
-    if (Status status = segment_->reserve(*offset, size); !status.ok()) {
-        ranges_.give_back(*offset, size);
+    return *offset;
+}
+
+/// Of a range that is taken.
+Status Heap::take_pages(std::uint64_t offset, std::uint64_t bytes) {
+    if (bytes == 0) {
+        return {};
+    }
+    if (Status status = allow(bytes); !status.ok()) {
         return status;
     }
-    return Lease(*this, segment_->base() + *offset, *offset, size);
+    return segment_->reserve(offset, bytes);
+}
+
+Status Heap::back(std::byte* data, std::uint64_t bytes) {
+    if (!backs_pages()) {
+        return {}; // It has been backed from the start.
+    }
+    if (Status status = allow(bytes); !status.ok()) {
+        return status;
+    }
+    return back_pages(data, bytes);
+}
+
+/// The system is asked what is left once for many small ranges.
+Status Heap::allow(std::uint64_t bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (bytes <= allowance_) {
+            allowance_ -= bytes;
+            return {};
+        }
+    }
+    const std::uint64_t share = read_share();
+    if (bytes > share) {
+        return too_much(bytes, share);
+    }
+    const std::lock_guard lock(mutex_);
+    allowance_ = std::min(kAllowanceMax, (share - bytes) / kAllowanceShare);
+    return {};
+}
+
+/// What is reserved should find its pages when it needs them. That much was left a while ago.
+Status Heap::expect(std::uint64_t bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (share_uses_ > 0 && bytes <= share_) {
+            --share_uses_;
+            return {};
+        }
+    }
+    const std::uint64_t share = read_share();
+    return bytes > share ? too_much(bytes, share) : Status();
+}
+
+/// This process's part of the memory that is left. All processes of a host look at the same moment,
+/// when none of them has taken anything yet.
+std::uint64_t Heap::read_share() {
+    const std::uint64_t share = memory_budget().available / kLeaseShare / lessees_;
+    const std::lock_guard lock(mutex_);
+    share_ = share;
+    share_uses_ = kShareUses;
+    return share;
+}
+
+Status Heap::too_much(std::uint64_t bytes, std::uint64_t share) const {
+    return failure(Code::out_of_memory,
+                   "leases of {} bytes by {} processes would take most of the {} bytes of memory "
+                   "that this host or control group has left",
+                   bytes, lessees_, share * lessees_ * kLeaseShare);
+}
+
+/// What the last tenant wrote to the pages that were kept is in caches, if anywhere.
+std::optional<Lease> Heap::take_kept(std::uint64_t bytes, std::uint64_t backed) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+        return kept.bytes == bytes && kept.backed == backed;
+    });
+    if (found == kept_.end()) {
+        return std::nullopt;
+    }
+    const std::uint64_t offset = found->offset;
+    kept_.erase(found);
+    if (backed > 0) {
+        std::memset(segment_->base() + offset, 0, backed);
+    }
+    return Lease(*this, segment_->base() + offset, offset, bytes, backed);
+}
+
+/// Only the pages that it began with: what else was backed, by whomever, the next tenant may not
+/// need.
+void Heap::keep(Lease lease, bool pages_added) {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t bytes = lease.start_;
+    for (const Kept& kept : kept_) {
+        bytes += kept.backed;
+    }
+    if (kept_.size() == kKeptMax || bytes > kKeptBytesMax) {
+        segment_->discard(lease.offset_, lease.bytes_);
+        ranges_.give_back(lease.offset_, lease.bytes_);
+    } else {
+        const std::uint64_t end = pages_added ? lease.bytes_ : lease.backed_;
+        if (end > lease.start_) {
+            segment_->discard(lease.offset_ + lease.start_, end - lease.start_);
+        }
+        kept_.push_back({lease.offset_, lease.bytes_, lease.start_});
+    }
+    lease.heap_ = nullptr;
+}
+
+/// The caller holds the lock.
+void Heap::drop_kept() {
+    for (const Kept& kept : kept_) {
+        if (kept.backed > 0) {
+            segment_->discard(kept.offset, kept.backed);
+        }
+        ranges_.give_back(kept.offset, kept.bytes);
+    }
+    kept_.clear();
 }
 
 void Heap::retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left) {
@@ -222,31 +381,61 @@ void Heap::retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> le
 }
 
 /// Acquire: what peers read, they read before the memory goes to somebody else.
+bool Heap::Retired::waits() const {
+    return std::any_of(left.begin(), left.end(),
+                       [](const auto* word) { return word->load(std::memory_order_acquire) == 0; });
+}
+
+/// REQUIRES: !waits().
+bool Heap::Retired::pages_added() const {
+    return std::any_of(left.begin(), left.end(), [](const auto* word) {
+        return word->load(std::memory_order_relaxed) == kLeftPages;
+    });
+}
+
 void Heap::collect_retired() {
-    std::vector<Retired> over; // Given back without the lock, which that takes.
+    for (Retired& retired : take_collected()) {
+        const bool pages_added = retired.pages_added();
+        keep(std::move(retired.lease), pages_added);
+    }
+}
+
+std::vector<Heap::Retired> Heap::take_collected() {
+    std::vector<Retired> over;
     const std::lock_guard lock(mutex_);
-    const auto waits = [](const Retired& retired) {
-        return std::any_of(retired.left.begin(), retired.left.end(), [](const auto* word) {
-            return word->load(std::memory_order_acquire) == 0;
-        });
-    };
-    const auto first = std::partition(retired_.begin(), retired_.end(), waits);
+    const auto first = std::partition(retired_.begin(), retired_.end(),
+                                      [](const Retired& retired) { return retired.waits(); });
     over.insert(over.end(), std::make_move_iterator(first),
                 std::make_move_iterator(retired_.end()));
     retired_.erase(first, retired_.end());
     retired_count_ = retired_.size();
+    return over;
 }
 
-void Heap::give_back(std::uint64_t offset, std::uint64_t bytes) {
+void Heap::give_back(const Lease& lease) {
     const std::lock_guard lock(mutex_);
-    segment_->discard(offset, bytes);
-    ranges_.give_back(offset, bytes);
+    segment_->discard(lease.offset_, lease.bytes_);
+    ranges_.give_back(lease.offset_, lease.bytes_);
 }
 
 std::uint64_t Heap::free_bytes() {
     collect();
     const std::lock_guard lock(mutex_);
-    return ranges_.free_bytes();
+    std::uint64_t bytes = ranges_.free_bytes();
+    for (const Kept& kept : kept_) {
+        bytes += kept.bytes;
+    }
+    return bytes;
+}
+
+PeerAccess Heap::access_to(const AccessTicket& ticket) {
+    const std::lock_guard lock(mutex_);
+    const auto [known, fresh] = access_.try_emplace(ticket);
+    if (fresh) {
+        known->second.reads = can_read(ticket);
+        known->second.writes = known->second.reads && can_write(ticket);
+    }
+    return known->second;
 }
 
 Result<Sleeper*> Heap::sleeper() {
@@ -264,13 +453,13 @@ Result<Sleeper*> Heap::sleeper() {
 
 Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout) {
     const std::lock_guard lock(attach_mutex_);
+    Exchange exchange(*this, peers);
+    if (exchange.complete()) { // A group of such ranks has counted on it.
+        return Status();
+    }
     if (!listener_.valid()) {
         return Status(Code::unreachable,
                       "shared memory: this process has withdrawn its node heap from further peers");
-    }
-    Exchange exchange(*this, peers);
-    if (exchange.complete()) {
-        return Status();
     }
     unmap_ended(); // Before there are more.
     return exchange.run(std::chrono::steady_clock::now() + timeout);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "shm/doorbell.hpp"
+#include "shm/peer_copy.hpp"
 #include "shm/ranges.hpp"
 #include "shm/segment.hpp"
 #include "shm/token.hpp"
@@ -23,8 +24,8 @@ namespace ucg::shm {
 
 class Heap;
 
-/// Memory leased from a heap: zeroed, page-aligned, backed by pages, returned on destruction. The
-/// heap must outlive it.
+/// Memory leased from a heap: zeroed, page-aligned, returned on destruction. All of it is backed by
+/// pages, or, of Heap::reserve(), only its start. The heap must outlive it.
 class Lease {
   public:
     Lease() = default;
@@ -35,17 +36,29 @@ class Lease {
     std::byte* data() const { return data_; }
     std::uint64_t bytes() const { return bytes_; }   ///< Rounded up to pages.
     std::uint64_t offset() const { return offset_; } ///< From the base of the heap's segment.
+    std::uint64_t backed() const { return backed_; } ///< From the start.
+
+    /// Backs the start up to `bytes`, before its first use. Fails as Heap::lease() does.
+    Status back(std::uint64_t bytes);
 
   private:
     friend class Heap;
-    Lease(Heap& heap, std::byte* data, std::uint64_t offset, std::uint64_t bytes)
-        : heap_(&heap), data_(data), offset_(offset), bytes_(bytes) {}
+    Lease(Heap& heap, std::byte* data, std::uint64_t offset, std::uint64_t bytes,
+          std::uint64_t backed)
+        : heap_(&heap), data_(data), offset_(offset), bytes_(bytes), start_(backed),
+          backed_(backed) {}
 
     Heap* heap_ = nullptr;
     std::byte* data_ = nullptr;
     std::uint64_t offset_ = 0;
     std::uint64_t bytes_ = 0;
+    std::uint64_t start_ = 0; ///< What was backed at first.
+    std::uint64_t backed_ = 0;
 };
+
+/// What a peer says that has done with retired memory: nothing more, or that it has backed pages.
+inline constexpr std::uint64_t kLeft = 1;
+inline constexpr std::uint64_t kLeftPages = 2;
 
 struct HeapOptions {
     /// Address space of the segment. Only what is leased uses memory. Reduced to a quarter of the
@@ -92,11 +105,21 @@ class Heap {
     /// signal, when it is written.
     Result<Lease> lease(std::uint64_t bytes);
 
+    /// Address space of `bytes` bytes, of which the first `backed` have pages: whoever writes
+    /// others for the first time backs them before: the owner by Lease::back(), from the start, or
+    /// anybody by back(). Where the kernel cannot do that, all are backed. Costs no system call
+    /// where as much was retired before. Fails as lease() does.
+    Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed);
+
     /// Returns the lease when all words of `left`, which lie in this heap, are not 0: peers that
-    /// read the memory write them when they have done with it. That is looked for here, at every
-    /// lease(), and by collect(). What still waits when the heap ends stays as it is: peers keep
-    /// their mapping of it.
+    /// read the memory write them when they have done with it; kLeftPages, if they have backed
+    /// pages of it. That is looked for here, at every lease(), and by collect(). What still waits
+    /// when the heap ends stays as it is: peers keep their mapping of it. The pages that the lease
+    /// began with may be kept for the next one of its kind.
     void retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left);
+
+    /// Backs a part of what this or an attached heap has reserved. Fails as lease() does.
+    Status back(std::byte* data, std::uint64_t bytes);
 
     /// Returns what was retired and is no longer read. Costs a load where nothing waits.
     void collect() {
@@ -118,7 +141,7 @@ class Heap {
     /// No further peer gets this heap: who waits for it in attach() fails with unreachable at once
     /// and not after its timeout. For a process that could not attach to all of a group, and so
     /// leaves the others to miss it, even if a forked child of it lives on. What peers have mapped
-    /// stays; attach() fails from now on.
+    /// stays; attach() of further ones fails from now on.
     void withdraw();
 
     /// How the owner sleeps. The doorbell lies in this heap, on a page that the first call leases:
@@ -135,6 +158,9 @@ class Heap {
 
     /// Where `bytes` bytes from `data` on lie, if all of them lie in the own segment.
     std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
+
+    /// What the kernel permits this process with that one's memory: tried once for each.
+    PeerAccess access_to(const AccessTicket& ticket);
 
     /// What can be leased in all.
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }
@@ -159,12 +185,33 @@ class Heap {
     struct Retired {
         Lease lease;
         std::vector<const std::atomic<std::uint64_t>*> left;
+
+        bool waits() const;
+        bool pages_added() const;
+    };
+
+    /// A range that was retired and keeps the pages of its start for the next one of its kind:
+    /// programs that make one communicator after the other make them alike.
+    struct Kept {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+        std::uint64_t backed = 0;
     };
 
     Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
          const HeapAddress& address, Descriptor listener);
-    void give_back(std::uint64_t offset, std::uint64_t bytes);
+    void give_back(const Lease& lease);
+    Status take_pages(std::uint64_t offset, std::uint64_t bytes);
+    Result<std::uint64_t> take_range(std::uint64_t bytes);
+    Status allow(std::uint64_t bytes);
+    Status expect(std::uint64_t bytes);
+    std::uint64_t read_share();
+    Status too_much(std::uint64_t bytes, std::uint64_t share) const;
+    std::optional<Lease> take_kept(std::uint64_t bytes, std::uint64_t backed);
+    void keep(Lease lease, bool pages_added);
+    void drop_kept();
     void collect_retired();
+    std::vector<Retired> take_collected();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
     void add_peer(const Token& token, Peer peer);
     void unmap_ended();
@@ -177,9 +224,14 @@ class Heap {
     unsigned lessees_;
     HeapAddress address_;
     Descriptor listener_;
-    mutable std::mutex mutex_; ///< Guards ranges_, peers_ and retired_.
+    mutable std::mutex mutex_; ///< Guards what follows, to retired_.
     Ranges ranges_;
+    std::vector<Kept> kept_;      ///< Neither free in ranges_ nor leased.
+    std::uint64_t allowance_ = 0; ///< Bytes to back before the memory that is left is read again.
+    std::uint64_t share_ = 0;     ///< Of the memory that was left when it was read last,
+    unsigned share_uses_ = 0;     ///< which serves so many more questions.
     std::map<Token, std::shared_ptr<const Peer>> peers_; ///< Shared with who holds them.
+    std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
     std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.
     std::mutex attach_mutex_;  ///< One exchange at a time; it serves the peers of all.

@@ -58,10 +58,10 @@ AccessTicket own_access_ticket() {
     if (owner != ::getpid()) {
         owner = ::getpid();
         word = random_word();
-    }
-    if (ptrace_is_restricted()) {
-        // If this fails, peers find out by trying.
-        ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        if (ptrace_is_restricted()) {
+            // If this fails, peers find out by trying.
+            ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+        }
     }
     return {owner, reinterpret_cast<std::uintptr_t>(&word), word};
 }

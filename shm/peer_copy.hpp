@@ -4,6 +4,7 @@
 // containers and namespaces: found out by trying, once for each peer.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,7 +20,13 @@ struct AccessTicket {
     std::uint64_t address = 0;
     std::uint64_t word = 0;
 
-    bool operator==(const AccessTicket&) const = default;
+    auto operator<=>(const AccessTicket&) const = default;
+};
+
+/// What the kernel lets a process do with the memory of another one.
+struct PeerAccess {
+    bool reads = false;
+    bool writes = false;
 };
 
 /// The calling process's own. Under Yama's restricted ptrace it first allows its own user's

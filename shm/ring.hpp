@@ -2,9 +2,10 @@
 // made. It lies in memory leased by the receiver.
 //
 // Threads: exactly one sender and one receiver, in two processes or two threads.
-// Layout (RingShape): the receiver's credit, the sender's receipt for messages of the other
-// direction and its words for copying those jointly, then `depth` slots of one cache line each,
-// then `depth` short payload buffers and as many long ones. Invariants, argued in PROTOCOL.md: a
+// Layout (RingShape): the lines, which are the receiver's credit, the sender's receipt for messages
+// of the other direction and its words for copying those jointly, and `depth` slots of one cache
+// line each; elsewhere `depth` short payload buffers and as many long ones, to which the sender
+// gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a
 // cache line has one writer; a slot and its buffers belong to the sender from the receiver's
 // release of turn t - depth to the sender's publication of turn t, and to the receiver otherwise;
 // memory of zeros is an empty ring.
@@ -52,7 +53,11 @@ inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
 /// private memory as well.
 inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
-inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites;
+/// How a message is cut, where memory is too short for the usual buffers.
+inline constexpr std::uint64_t kCutShort = std::uint64_t{1} << 60;
+inline constexpr std::uint64_t kCutToLines = std::uint64_t{1} << 59;
+inline constexpr std::uint64_t kCut = kCutShort | kCutToLines;
+inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites | kCut;
 static_assert(sizeof(RemoteBytes) <= kInlineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
@@ -68,7 +73,7 @@ struct alignas(2 * kCacheLine) RingCredit {
 /// gone by then.
 struct alignas(2 * kCacheLine) RingReceipt {
     std::atomic<std::uint64_t> taken; ///< The turn after the last message that was read.
-    std::atomic<std::uint64_t> left;  ///< 1 once the sender looks at nothing of the owner's.
+    std::atomic<std::uint64_t> left;  ///< Not 0 once the sender looks at nothing of the owner's.
 };
 
 /// Messages up to this length travel whole, where the slots are that long.
@@ -83,8 +88,11 @@ struct RingShape {
     std::uint32_t depth = 0;      ///< Slots; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
 
-    std::uint64_t ring_bytes() const {
-        return head_bytes() + depth * (sizeof(RingSlot) + short_bytes() + slot_bytes);
+    std::uint64_t lines_bytes() const {
+        return round_up(head_bytes() + depth * sizeof(RingSlot), 2 * kCacheLine);
+    }
+    std::uint64_t buffers_bytes() const {
+        return depth * (short_bytes() + std::uint64_t{slot_bytes});
     }
     /// 0 where slots are so short that they need none.
     std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
@@ -100,34 +108,136 @@ struct RingShape {
 };
 
 /// The length of the fragment that begins at byte `moved`, which both sides derive from the
-/// message's length alone. Longer messages are cut at least in two, so that the receiver copies one
-/// part out while the sender copies the next in. Fragments of at most kInlineBytes travel in the
-/// line.
+/// message's length and its kCut flags. Longer messages are cut at least in two, so that the
+/// receiver copies one part out while the sender copies the next in. Fragments of at most
+/// kInlineBytes travel in the line.
 inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t message_bytes,
-                                    std::uint64_t moved) {
+                                    std::uint64_t moved, std::uint64_t flags = 0) {
     const std::uint64_t rest = message_bytes - moved;
-    if (rest <= kInlineBytes) { // A slot's buffer is longer.
-        return rest;
+    if (rest <= kInlineBytes || (flags & kCutToLines) != 0) { // A slot's buffer is longer.
+        return std::min(rest, kInlineBytes);
     }
     const std::uint64_t half = (message_bytes / 2 + kCacheLine - 1) / kCacheLine * kCacheLine;
     const std::uint64_t most =
-        std::min<std::uint64_t>(shape.slot_bytes, std::max(half, kWholeBytes));
+        (flags & kCutShort) != 0
+            ? shape.short_bytes()
+            : std::min<std::uint64_t>(shape.slot_bytes, std::max(half, kWholeBytes));
     return std::min(rest, most);
 }
+
+/// Which of a ring's buffers have pages. Of long ones the first page, or all.
+class BackedBuffers {
+  public:
+    BackedBuffers() = default;
+    explicit BackedBuffers(const RingShape& shape)
+        : shape_(shape), slots_per_bit_(std::max(1U, shape.depth / kBits)) {}
+
+    /// Is nothing left to be backed for a message of that length, wherever in the ring it begins?
+    bool suffice(std::uint64_t message_bytes) const {
+        return message_bytes <= up_to_ ||
+               (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kWholeBytes);
+    }
+
+    /// Those that the message needs, which begins in slot `index`: flags that say how it is to be
+    /// cut. `back(offset, bytes)` backs bytes of the buffers, and says whether it could.
+    template <typename Back>
+    std::uint64_t prepare(std::uint64_t index, std::uint64_t message_bytes, Back back) {
+        if (suffice(message_bytes) || fits(index, message_bytes, 0, back)) {
+            return 0;
+        }
+        const bool cuts_short =
+            shape_.short_bytes() > 0 && fits(index, message_bytes, kCutShort, back);
+        return cuts_short ? kCutShort : kCutToLines;
+    }
+
+    /// Has anything been backed?
+    bool any() const { return any_; }
+
+  private:
+    static constexpr std::uint32_t kBits = 64;
+    enum Kind : std::uint8_t { brief, page, whole, kinds };
+
+    /// Backs the buffers of all fragments, or, where those go around the ring, all buffers.
+    template <typename Back>
+    bool fits(std::uint64_t index, std::uint64_t bytes, std::uint64_t flags, Back back) {
+        std::uint64_t moved = 0;
+        for (std::uint32_t i = 0; i < shape_.depth && moved < bytes; ++i) {
+            const std::uint64_t length = fragment_bytes(shape_, bytes, moved, flags);
+            if (length > kInlineBytes &&
+                !fits((index + i) & (shape_.depth - 1), kind_of(length), back)) {
+                return false;
+            }
+            moved += length;
+        }
+        for (std::uint32_t i = 0; i < shape_.depth && moved < bytes; ++i) {
+            if (!fits(i, shape_.short_bytes() > 0 ? brief : whole, back)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    template <typename Back>
+    bool fits(std::uint64_t slot, Kind kind, Back back) {
+        const std::uint64_t bit = std::uint64_t{1} << slot / slots_per_bit_;
+        if ((done_[kind] & bit) != 0) {
+            return true;
+        }
+        const std::uint64_t first = slot / slots_per_bit_ * slots_per_bit_;
+        for (std::uint64_t i = first; i < first + slots_per_bit_; ++i) {
+            const std::uint64_t length = bytes_of(kind);
+            if (!back(shape_.buffer_offset(i, length), length)) {
+                return false;
+            }
+        }
+        any_ = true;
+        done_[kind] |= bit;
+        done_[page] |= kind == whole ? bit : 0;
+        done_[whole] |= bytes_of(kind) == shape_.slot_bytes ? bit : 0;
+        sum_up();
+        return true;
+    }
+
+    Kind kind_of(std::uint64_t length) const {
+        return length <= shape_.short_bytes() ? brief : length <= kWholeBytes ? page : whole;
+    }
+    std::uint64_t bytes_of(Kind kind) const {
+        return kind == brief  ? shape_.short_bytes()
+               : kind == page ? std::min<std::uint64_t>(kWholeBytes, shape_.slot_bytes)
+                              : shape_.slot_bytes;
+    }
+    void sum_up() {
+        const std::uint32_t bits = shape_.depth / slots_per_bit_;
+        const std::uint64_t all =
+            bits == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+        const bool briefs = shape_.short_bytes() == 0 || done_[brief] == all;
+        pages_ = done_[page] == all;
+        up_to_ = !briefs               ? kInlineBytes
+                 : done_[whole] == all ? ~std::uint64_t{0}
+                 : pages_              ? 2 * kWholeBytes // Cut into pages.
+                                       : std::max(kInlineBytes, shape_.short_bytes());
+    }
+
+    RingShape shape_;
+    std::uint32_t slots_per_bit_ = 1;
+    std::uint64_t up_to_ = kInlineBytes; ///< Messages of that length need nothing more,
+    bool pages_ = false;                 ///< nor do those of one long fragment, of a page.
+    bool any_ = false;
+    std::array<std::uint64_t, kinds> done_ = {};
+};
 
 /// The sender's end.
 class RingSender {
   public:
     RingSender() = default;
-    /// `ring`: where the receiver's ring is mapped here, cache-line aligned. `reverse`: the own
-    /// ring for messages of that receiver.
-    RingSender(std::byte* ring, std::byte* reverse, const RingShape& shape)
+    /// `ring`, `buffers`: where the receiver's lines and buffers are mapped here, cache-line
+    /// aligned. `reverse`: the own lines for messages of that receiver.
+    RingSender(std::byte* ring, std::byte* buffers, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<const RingReceipt*>(reverse + sizeof(RingCredit))),
           joint_(reinterpret_cast<JointCopy*>(reverse + sizeof(RingCredit) + sizeof(RingReceipt))),
-          slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())),
-          buffers_(ring + RingShape::head_bytes() + shape.depth * sizeof(RingSlot)), shape_(shape) {
-    }
+          slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
+          shape_(shape), backed_(shape) {}
 
     /// No slot is free. Reads the receiver's credit only when the copy of it says so.
     bool full() {
@@ -138,33 +248,51 @@ class RingSender {
         return sent_ - released_ == shape_.depth;
     }
 
-    /// Sends the fragment of a message that begins at byte `moved`, and returns its length. `data`
-    /// is the message's start. REQUIRES: !full().
+    /// Sends a message that fits into a line. REQUIRES: !full(), bytes <= kInlineBytes.
+    void send_line(std::uint64_t tag, const std::byte* data, std::uint64_t bytes) {
+        RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
+        if (sent_ < shape_.depth) {
+            map_around(&slot);
+        }
+        copy_short(slot.payload.data(), data, bytes);
+        publish(slot, tag, bytes);
+    }
+
+    /// To be called before the first fragment of a message is sent. `back(data, bytes)` backs a
+    /// part of the buffers and says whether it could; if not the message goes in shorter pieces.
+    template <typename Back>
+    void begin(std::uint64_t message_bytes, Back back) {
+        cut_ = 0;
+        if (backed_.suffice(message_bytes)) [[likely]] {
+            return;
+        }
+        cut_ = backed_.prepare(sent_ & (shape_.depth - 1), message_bytes,
+                               [&](std::uint64_t offset, std::uint64_t bytes) {
+                                   return back(buffers_ + offset, bytes);
+                               });
+    }
+
+    /// Sends the fragment of the begun message that begins at byte `moved`, and returns its length.
+    /// `data` is the message's start. REQUIRES: !full().
     std::uint64_t send(std::uint64_t tag, const std::byte* data, std::uint64_t message_bytes,
                        std::uint64_t moved) {
         const std::uint64_t index = sent_ & (shape_.depth - 1);
         RingSlot& slot = slots_[index];
-        const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved);
-        std::byte* const buffer = buffers_ + shape_.buffer_offset(index, length);
         if (sent_ < shape_.depth) {
-            map_around(length <= kInlineBytes ? reinterpret_cast<std::byte*>(&slot) : buffer);
+            map_around(&slot);
         }
+        const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved, cut_);
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
         } else {
-            std::memcpy(buffer, data + moved, length);
+            std::memcpy(buffers_ + shape_.buffer_offset(index, length), data + moved, length);
         }
-        slot.tag = tag;
-        slot.bytes = message_bytes;
-        ++sent_;
-        slot.turn.store(sent_, std::memory_order_release);
-        // Stores leave the processor in order, and only some hundred of them wait there: a sender
-        // of one message after the other would wait for each line in turn.
-        if (sent_ + kPrefetch - released_ < shape_.depth) {
-            prefetch_for_write(&slots_[(sent_ + kPrefetch) & (shape_.depth - 1)]);
-        }
+        publish(slot, tag, message_bytes | cut_);
         return length;
     }
+
+    /// Has this end backed any of the receiver's buffers?
+    bool has_backed() const { return backed_.any(); }
 
     /// The receiver has said that it can read this process's memory.
     bool receiver_reads() {
@@ -195,11 +323,24 @@ class RingSender {
         return receipt_->taken.load(std::memory_order_acquire) >= turn;
     }
 
-    /// Becomes 1 when the receiver leaves: RingReceiver::leave() at the other end.
+    /// Becomes something else than 0 when the receiver leaves: RingReceiver::leave() at the other
+    /// end.
     const std::atomic<std::uint64_t>& receiver_left() const { return receipt_->left; }
 
   private:
     static constexpr std::uint64_t kPrefetch = 1;
+
+    void publish(RingSlot& slot, std::uint64_t tag, std::uint64_t bytes) {
+        slot.tag = tag;
+        slot.bytes = bytes;
+        ++sent_;
+        slot.turn.store(sent_, std::memory_order_release);
+        // Stores leave the processor in order, and only some hundred of them wait there: a sender
+        // of one message after the other would wait for each line in turn.
+        if (sent_ + kPrefetch - released_ < shape_.depth) {
+            prefetch_for_write(&slots_[(sent_ + kPrefetch) & (shape_.depth - 1)]);
+        }
+    }
 
     RingCredit* credit_ = nullptr;
     const RingReceipt* receipt_ = nullptr;
@@ -209,6 +350,8 @@ class RingSender {
     RingShape shape_;
     std::uint64_t sent_ = 0;
     std::uint64_t released_ = 0; ///< The last credit that was read.
+    std::uint64_t cut_ = 0;      ///< Flags of the message that is being sent.
+    BackedBuffers backed_;
     bool receiver_reads_ = false;
 };
 
@@ -216,15 +359,15 @@ class RingSender {
 class RingReceiver {
   public:
     RingReceiver() = default;
-    /// `ring`: in the own memory, cache-line aligned. `reverse`: where the sender's ring for
-    /// messages of this receiver is mapped here.
-    RingReceiver(std::byte* ring, std::byte* reverse, const RingShape& shape)
+    /// `ring`, `buffers`: in the own memory, cache-line aligned. `reverse`: where the sender's
+    /// lines for messages of this receiver are mapped here.
+    RingReceiver(std::byte* ring, const std::byte* buffers, std::byte* reverse,
+                 const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<RingReceipt*>(reverse + sizeof(RingCredit))),
           joint_(reinterpret_cast<JointCopy*>(reverse + sizeof(RingCredit) + sizeof(RingReceipt))),
-          slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())),
-          buffers_(ring + RingShape::head_bytes() + shape.depth * sizeof(RingSlot)), shape_(shape) {
-    }
+          slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
+          shape_(shape) {}
 
     /// The next fragment is there.
     bool ready() const { return head().turn.load(std::memory_order_acquire) == received_ + 1; }
@@ -270,15 +413,17 @@ class RingReceiver {
         receipt_->taken.store(received_, std::memory_order_release);
     }
 
-    /// Tells the sender that this end looks at nothing in the sender's memory any more.
-    void leave() { receipt_->left.store(1, std::memory_order_release); }
+    /// Tells the sender, by a word that is not 0, that this end looks at nothing in the sender's
+    /// memory any more.
+    void leave(std::uint64_t word) { receipt_->left.store(word, std::memory_order_release); }
 
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().
     std::uint64_t receive(std::byte* data, std::uint64_t moved) {
         const std::uint64_t index = received_ & (shape_.depth - 1);
         const RingSlot& slot = slots_[index];
-        const std::uint64_t length = fragment_bytes(shape_, slot.bytes, moved);
+        const std::uint64_t length =
+            fragment_bytes(shape_, slot.bytes & ~kMessageFlags, moved, slot.bytes & kCut);
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {

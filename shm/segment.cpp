@@ -30,6 +30,28 @@ std::uint64_t page_bytes() {
     return bytes;
 }
 
+bool backs_pages() {
+    static const bool known = ::madvise(nullptr, 0, kPopulateWrite) == 0;
+    return known;
+}
+
+Status back_pages(std::byte* data, std::uint64_t bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(data) / page_bytes() * page_bytes();
+    const std::uint64_t end = reinterpret_cast<std::uintptr_t>(data) + bytes;
+    const std::uint64_t length = round_up(end - first, page_bytes());
+    while (::madvise(reinterpret_cast<void*>(first), length, kPopulateWrite) != 0) {
+        if (errno != EINTR && errno != EAGAIN) {
+            if (errno == EINVAL) {
+                return Status(Code::unsupported,
+                              "shared memory: Linux 5.14 backs pages by address");
+            }
+            errno = errno == EFAULT ? ENOMEM : errno; // What a touch would be told by SIGBUS.
+            return system_failure("madvise");
+        }
+    }
+    return {};
+}
+
 Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
     const char* step = nullptr;
     Descriptor file(ucg_shm_sealed_file(bytes, &step));
@@ -122,13 +144,8 @@ Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
 
 /// By address, which is right even when the program has closed the descriptor.
 Status Segment::back(std::uint64_t offset, std::uint64_t bytes) {
-    if (::madvise(base_ + offset, bytes, kPopulateWrite) == 0) {
-        return Status();
-    }
-    if (errno == EFAULT) { // What a touch would be told by SIGBUS.
-        errno = ENOMEM;
-    }
-    return errno == EINVAL ? allocate(offset, bytes) : system_failure("madvise");
+    const Status status = back_pages(base_ + offset, bytes);
+    return status.code() == Code::unsupported ? allocate(offset, bytes) : status;
 }
 
 /// For Linux before 5.14.

@@ -62,6 +62,13 @@ class Segment {
     bool of_process_ = false; ///< Mapped, and to be unmapped, by nobody but the preloaded library.
 };
 
+/// Can pages of a mapping be backed by whoever is about to write them (Linux 5.14)?
+bool backs_pages();
+
+/// Backs the pages of some bytes of any mapped segment. Exhaustion is out_of_memory here and never
+/// a signal later; unsupported where the kernel cannot do it.
+Status back_pages(std::byte* data, std::uint64_t bytes);
+
 /// Bytes of a page of memory.
 std::uint64_t page_bytes();
 

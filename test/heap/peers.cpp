@@ -83,7 +83,7 @@ int run_rank(int rank, int socket) {
     REQUIRE_THAT((*heap)->locate(input.get(), kBytes).has_value());
     REQUIRE_THAT(!(*second)->locate(input.get(), kBytes).has_value());
     REQUIRE_THAT((*transport)->reached_in_place(input.get(), kBytes));
-    (*transport)->expose(0, {{{input.get(), false}, {output.get(), false}, {}}});
+    REQUIRE_THAT((*transport)->expose(0, {{{input.get(), false}, {output.get(), false}, {}}}, 0));
     REQUIRE_THAT(meet(socket));
 
     std::byte* theirs = (*transport)->peer_buffer(1 - rank, BufferKind::input, 0).data;

@@ -234,8 +234,9 @@ TEST_CASE("transport/shm: buffers in the heap are seen by peers, others are not"
     CHECK(reader.peer_buffer(0, BufferKind::input, kSequence).data == nullptr);
     CHECK(group.transports[0]->reached_in_place(lease->data() + 8, 92));
     CHECK_FALSE(group.transports[0]->reached_in_place(own.data(), own.size()));
-    group.transports[0]->expose(
-        kSequence, {{{lease->data() + 8, false}, {own.data(), false}, {lease->data() + 16, true}}});
+    REQUIRE(group.transports[0]->expose(
+        kSequence, {{{lease->data() + 8, false}, {own.data(), false}, {lease->data() + 16, true}}},
+        0));
     lease->data()[8] = std::byte{42};
     const transport::SharedBuffer seen = reader.peer_buffer(0, BufferKind::input, kSequence);
     REQUIRE(seen.data != nullptr);
@@ -246,6 +247,26 @@ TEST_CASE("transport/shm: buffers in the heap are seen by peers, others are not"
     CHECK(window.data == seen.data + 8);
     CHECK(window.window);
     CHECK(reader.peer_buffer(0, BufferKind::input, kSequence + 64).data == nullptr);
+}
+
+TEST_CASE("transport/shm: staging that one rank does not have, none has", "[ranks][shm]") {
+    auto small = shm::Heap::create({std::uint64_t{1} << 26});
+    auto large = shm::Heap::create({std::uint64_t{1} << 26});
+    REQUIRE((small.ok() && large.ok()));
+    ShmOptions with;
+    with.staging_bytes = 1 << 20;
+    const auto first = ShmTransport::create(**small, first_ranks(2), 0, {});
+    const auto second = ShmTransport::create(**large, first_ranks(2), 1, with);
+    REQUIRE((first.ok() && second.ok()));
+    const std::uint64_t before = (*large)->free_bytes();
+    const std::vector<ShmAddress> addresses = {(*first)->address(), (*second)->address()};
+    Status other;
+    std::thread peer([&] { other = (*first)->connect(addresses); });
+    CHECK((*second)->connect(addresses).ok());
+    peer.join();
+    CHECK(other.ok());
+    CHECK((*second)->staging().empty());
+    CHECK((*large)->free_bytes() == before + with.staging_bytes);
 }
 
 TEST_CASE("transport/shm: settings that differ are a disagreement", "[ranks][shm]") {
@@ -282,7 +303,8 @@ TEST_CASE("transport/shm: rings shrink with the ranks so that a host's share is 
         CHECK(shape.slot_bytes >= options.slot_bytes_min);
         CHECK(shape.depth >= 4);
         const std::uint64_t all =
-            std::uint64_t{count} * (count - 1) * (shape.ring_bytes() - sizeof(shm::RingCredit));
+            std::uint64_t{count} * (count - 1) *
+            (shape.lines_bytes() + shape.buffers_bytes() - sizeof(shm::RingCredit));
         CHECK((all <= options.host_bytes_max || shape.slot_bytes == options.slot_bytes_min));
     }
     CHECK(transport::ring_shape(2, options) == shm::RingShape{16, 16 << 10});

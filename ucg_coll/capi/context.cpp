@@ -11,10 +11,10 @@ namespace {
 
 /// The host's CPUs that this job may use: all that are online, unless a control group grants fewer.
 /// The own affinity mask says nothing of the other processes'.
-unsigned host_cpus() {
-    const unsigned usable = topo::usable_cpu_count();
-    const bool limited_by_quota = usable < topo::usable_cpus().size();
-    return limited_by_quota ? usable : static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
+unsigned host_cpus(const Context::ProcessFacts& facts) {
+    const bool limited_by_quota = facts.cpu_count < facts.cpus.size();
+    return limited_by_quota ? facts.cpu_count
+                            : static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 bool host_yields(const ucg_context_params_t* params) {
@@ -31,8 +31,10 @@ bool asks_for_threads(const ucg_context_params_t* params) {
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile)
     : config_(std::move(config)), profile_(std::move(profile)), name_("ucg"),
-      threaded_(asks_for_threads(params)), neighbours_(host_yields(params)), maker_(threaded_),
-      groups_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
+      threaded_(asks_for_threads(params)),
+      neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
+                                                       topo::usable_cpu_count()},
+      maker_(threaded_), groups_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
     set_log_level(config_.log_level());
     if (params == nullptr) {
         return;
@@ -46,7 +48,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
     }
     if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES) != 0) {
         local_processes_ = params->local_processes;
-        host_load_ = {params->local_processes, host_cpus()};
+        host_load_ = {params->local_processes, host_cpus(process_facts_)};
     }
 }
 
@@ -62,13 +64,18 @@ Result<shm::Heap*> Context::heap() {
     return heap_locked();
 }
 
+shm::Token Context::heap_token() {
+    const std::lock_guard lock(memory_mutex_);
+    return heap_ == nullptr ? shm::Token() : heap_->address().token;
+}
+
 Result<shm::Heap*> Context::heap_locked() {
     if (heap_ == nullptr) {
         shm::HeapOptions options;
         options.capacity_bytes = config_.heap_bytes();
         // The caller may not have told of the others: one for each CPU is usual.
-        options.mappings = std::max(host_load_.ranks, host_cpus());
-        options.lessees = local_processes_ > 0 ? local_processes_ : host_cpus();
+        options.mappings = std::max(host_load_.ranks, host_cpus(process_facts_));
+        options.lessees = local_processes_ > 0 ? local_processes_ : host_cpus(process_facts_);
         Result<std::unique_ptr<shm::Heap>> made = shm::Heap::create(options);
         if (!made.ok()) {
             return made.status();
@@ -157,7 +164,7 @@ const topo::Place& Context::place() {
     if (!place_.has_value()) {
         const Result<topo::Machine> machine = topo::discover_machine();
         if (machine.ok()) {
-            place_ = machine->place_of(topo::usable_cpus());
+            place_ = machine->place_of(process_facts_.cpus);
         } else {
             log(LogLevel::info, "{}: the places of ranks within a host are not known",
                 machine.status().message());

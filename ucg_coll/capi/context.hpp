@@ -90,6 +90,8 @@ class Context {
 
     /// The node heap, made at first use. Fails with the reason why memory cannot be shared.
     Result<shm::Heap*> heap();
+    /// Its name, if it was made; else zeros, which name none.
+    shm::Token heap_token();
     /// Memory of the node heap for the caller, which it returns by its address.
     Result<std::byte*> allocate(std::uint64_t bytes);
     /// False when `data` is not the start of such memory.
@@ -98,6 +100,14 @@ class Context {
     /// maker's.
     Result<transport::ucx::UcxWorker*> ucx();
 
+    /// What does not change while the process lives, asked of the system once: many a program makes
+    /// thousands of groups.
+    struct ProcessFacts {
+        Result<shm::HostFacts> host; ///< Processes with equal ones share memory.
+        std::vector<std::uint32_t> cpus = {};
+        unsigned cpu_count = 1; ///< That its control group grants, whatever the mask says.
+    };
+    const ProcessFacts& process_facts() const { return process_facts_; }
     /// Where this process runs, host unset. Looked up once: processes do not move between cores
     /// that they are bound to. The maker's.
     const topo::Place& place();
@@ -195,6 +205,7 @@ class Context {
     void* host_progress_arg_ = nullptr;
     std::atomic<unsigned> host_rests_ = 0; ///< Ends of calls that leave the host alone.
     shm::Neighbours neighbours_;
+    const ProcessFacts process_facts_;
     CpuLoad host_load_;
     unsigned local_processes_ = 0; ///< 0: the caller has not told.
     std::array<std::atomic<bool>, static_cast<std::size_t>(Once::count)> told_ = {};

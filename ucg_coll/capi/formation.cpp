@@ -42,7 +42,8 @@ struct CpuMask {
 
 /// First exchange: who is there. Everything that must be equal on all ranks is compared.
 struct Hello {
-    std::uint32_t api_version = 0;
+    std::uint32_t api_version = UCG_API_VERSION;
+    std::uint32_t declines = 0;
     std::uint32_t next_group_id = 0;
     std::uint64_t host = 0;    ///< 0: not known.
     std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
@@ -52,6 +53,8 @@ struct Hello {
     std::uint32_t profile_bad = 0;
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
+    std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
+    shm::Token heap;                 ///< Its node heap, if it has one already.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
 };
@@ -67,8 +70,13 @@ enum class ShmEnd : std::uint32_t {
 struct ShmOffer {
     ShmAddress address;
     ShmEnd end = ShmEnd::failed;
-    std::uint32_t serves_malloc = 0;
+    std::uint16_t serves_malloc = 0;
+    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
 };
+
+Status declined(std::size_t rank) {
+    return failure(Code::unreachable, "rank {} cannot be in a group", rank);
+}
 
 class Former {
   public:
@@ -122,22 +130,23 @@ class Former {
 
     Status meet() {
         Hello mine;
-        mine.api_version = UCG_API_VERSION;
         mine.next_group_id = context_.next_group_id();
-        const Result<shm::HostFacts> host = shm::read_host_facts();
-        if (host.ok()) {
-            mine.host = shm::identity(*host);
-            mine.machine = shm::machine_identity(*host);
+        const Context::ProcessFacts& facts = context_.process_facts();
+        if (facts.host.ok()) {
+            mine.host = shm::identity(*facts.host);
+            mine.machine = shm::machine_identity(*facts.host);
         }
         mine.plan_hash = context_.config().plan_hash();
         mine.profile_hash = context_.profile().hash;
         mine.profile_named = context_.profile().named ? 1 : 0;
         mine.profile_bad = context_.profile().complaint.empty() ? 0 : 1;
-        mine.cpu_quota = topo::usable_cpu_count();
-        for (const std::uint32_t cpu : topo::usable_cpus()) {
+        mine.cpu_quota = facts.cpu_count;
+        for (const std::uint32_t cpu : facts.cpus) {
             mine.cpus.add(cpu);
         }
         mine.shm_enabled = context_.shm_usable() ? 1 : 0;
+        mine.staging_bytes = context_.staging_for_group();
+        mine.heap = context_.heap_token();
         mine.place = context_.place();
         Result<std::vector<Hello>> all = exchange(mine);
         if (!all.ok()) {
@@ -153,7 +162,7 @@ class Former {
         if (is_first(*all, Context::Once::unknown_host,
                      [](const Hello& hello) { return hello.host == 0; })) {
             log(LogLevel::warn, "{}: {}: rank {} of {} counts as a host of its own",
-                context_.name(), host.status().message(), rank_, params_.size);
+                context_.name(), facts.host.status().message(), rank_, params_.size);
         }
         if (Status status = agree_on_profile(*all); !status.ok()) {
             return status;
@@ -162,6 +171,10 @@ class Former {
         for (const Hello& hello : *all) {
             formation_.group_id = std::max(formation_.group_id, hello.next_group_id);
             all_enable_shm_ = all_enable_shm_ && hello.shm_enabled != 0;
+            staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
+        }
+        for (const Rank neighbour : neighbours()) {
+            heaps_.push_back((*all)[static_cast<std::size_t>(neighbour)].heap);
         }
         return {};
     }
@@ -177,6 +190,12 @@ class Former {
     /// Says what differs and between whom: rank 0 compared with the others, so every rank comes to
     /// the same verdict, and rank 0 tells.
     Status compare(const std::vector<Hello>& all) {
+        const auto absent = std::find_if(all.begin(), all.end(),
+                                         [](const Hello& hello) { return hello.declines != 0; });
+        if (absent != all.end()) {
+            speaker_ = static_cast<Rank>(absent - all.begin()); // It has told why.
+            return declined(static_cast<std::size_t>(speaker_));
+        }
         speaker_ = 0;
         for (std::size_t other = 1; other < all.size(); ++other) {
             if (all[other].api_version != all[0].api_version) {
@@ -315,15 +334,21 @@ class Former {
         if (!all_made(ends)) {
             return step_down(ends, status);
         }
-        Result<std::vector<ShmEnd>> connected = exchange(connect_shm(made.get(), *offers, status));
-        if (!connected.ok()) {
-            return connected.status();
+        ends = {connect_shm(made.get(), *offers, status)};
+        // Where nobody has to map anybody all ranks come to the same end.
+        if (!std::all_of(offers->begin(), offers->end(),
+                         [](const ShmOffer& offered) { return offered.attached != 0; })) {
+            Result<std::vector<ShmEnd>> connected = exchange(ends.front());
+            if (!connected.ok()) {
+                return connected.status();
+            }
+            ends = std::move(*connected);
         }
-        if (!all_made(*connected)) {
+        if (!all_made(ends)) {
             context_.give_up_shm();
             made.reset();
             context_.drop_unused_heap(); // UCX may need the address space.
-            return step_down(*connected, status);
+            return step_down(ends, status);
         }
         if (made != nullptr) {
             made->establish();
@@ -373,6 +398,7 @@ class Former {
     std::unique_ptr<ShmTransport> offer(ShmOffer& mine, Status& status) {
         if (neighbours().size() == 1) {
             mine.end = ShmEnd::made;
+            mine.attached = 1;
             return nullptr;
         }
         Result<shm::Heap*> heap = context_.heap();
@@ -388,8 +414,7 @@ class Former {
         static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
         options.mapped_copy_bytes_min = cost::kMappedBytesMin;
         options.own_processors = formation_.ranks_per_cpu <= 1;
-        options.staging_bytes =
-            formation_.placement.host_count() == 1 ? context_.staging_for_group() : 0;
+        options.staging_bytes = formation_.placement.host_count() == 1 ? staging_bytes_ : 0;
         options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
         Result<std::unique_ptr<ShmTransport>> made = ShmTransport::create(
             **heap, neighbours(), formation_.placement.index_on_host(rank_), options);
@@ -400,6 +425,11 @@ class Former {
         mine.address = (*made)->address();
         mine.end = ShmEnd::made;
         mine.serves_malloc = (*heap)->serves_malloc() ? 1 : 0;
+        mine.attached =
+            std::all_of(heaps_.begin(), heaps_.end(),
+                        [&](const shm::Token& token) { return (*heap)->base_of(token) != nullptr; })
+                ? 1
+                : 0;
         return std::move(*made);
     }
 
@@ -511,6 +541,8 @@ class Former {
     Rank rank_;
     Formation formation_;
     bool all_enable_shm_ = true;
+    std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
+    std::vector<shm::Token> heaps_;                   ///< Of the neighbours, when they said hello.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };
 
@@ -518,6 +550,16 @@ class Former {
 
 Result<Formation> form_group(Context& context, const ucg_group_params_t& params) {
     return Former(context, params).run();
+}
+
+Status decline_group(const ucg_group_params_t& params) {
+    Hello mine;
+    mine.declines = 1;
+    std::vector<Hello> all(params.size);
+    if (params.oob_allgather(params.oob_arg, &mine, all.data(), sizeof(mine)) != 0) {
+        return Status(Code::io_error, "the caller's allgather failed");
+    }
+    return declined(params.rank);
 }
 
 } // namespace ucg::capi

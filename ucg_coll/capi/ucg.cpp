@@ -212,6 +212,9 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
             return report(Status(Code::invalid_argument,
                                  "ucg_group_create: oob_allgather must be set and rank < size"));
         }
+        if (context == nullptr) {
+            return ucg::capi::to_c(ucg::capi::decline_group(*params).code());
+        }
         // Asked on all ranks: any of them may be rank 0 of another group.
         if (context->first(Context::Once::variables) && params->rank == 0) {
             context->config().warn_of_unused_variables();

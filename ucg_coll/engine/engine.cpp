@@ -44,7 +44,11 @@ void Engine::begin(Execution& execution) {
     execution.state_ = ExecutionState::running;
     if (execution.program_.memory != nullptr) {
         exposed_ = &execution;
-        execution.expose();
+        if (!execution.expose()) {
+            abandon();
+            exposed_ = nullptr;
+            return;
+        }
     }
     advance(execution);
     if (!execution.in_progress() && exposed_ == &execution) {
@@ -56,9 +60,13 @@ void Engine::begin(Execution& execution) {
 void Engine::advance(Execution& execution) {
     execution.advance();
     if (__builtin_expect(execution.state_ == ExecutionState::failed, 0)) {
-        for (transport::Transport* transport : transports_) {
-            transport->abandon();
-        }
+        abandon();
+    }
+}
+
+void Engine::abandon() {
+    for (transport::Transport* transport : transports_) {
+        transport->abandon();
     }
 }
 

@@ -72,6 +72,7 @@ class Engine {
     bool may_begin(const Execution& execution) const;
     void begin(Execution& execution);
     void advance(Execution& execution);
+    void abandon();
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
     void finish_turn(const Execution& execution) const;

@@ -36,7 +36,8 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
 }
 
 /// Tells peers where this collective's buffers are: in place, or in windows behind the scratch.
-void Execution::expose() {
+/// False if there is no memory for these; then the collective has failed.
+bool Execution::expose() {
     transport::PeerMemory& memory = *program_.memory;
     std::byte* staging = memory.staging().data();
     const std::uint64_t bytes[] = {program_.input_bytes, program_.output_bytes};
@@ -50,7 +51,9 @@ void Execution::expose() {
                               : transport::SharedBuffer{windows[i], true};
     }
     buffers[2] = {staging, false};
-    memory.expose(sequence_, buffers);
+    const bool exposed = memory.expose(sequence_, buffers, program_.staging.total_bytes);
+    state_ = exposed ? state_ : ExecutionState::failed;
+    return exposed;
 }
 
 inline bool Execution::slot_ready(std::uint32_t slot) {

@@ -88,7 +88,7 @@ class Execution {
     void post_in_repeat(const MessagePlan& plan);
     void copy(const Instruction& instruction) const;
     void publish(const Instruction& instruction) const;
-    void expose();
+    bool expose();
     std::uint64_t offset(const Address& address) const;
     void reduce(const Instruction& instruction);
     bool reduce_now(const Instruction& instruction);

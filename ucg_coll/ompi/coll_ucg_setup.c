@@ -128,15 +128,18 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
 
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
 static ucg_status_t make_group(exchange_t* exchange) {
+    ucg_context_h context = NULL;
     const bool turns = exchange->module->takes_turns;
-    ucg_context_h context;
-    /* All have arrived: one that is still to come must not keep others from their turn. */
-    ucg_status_t status = agree(exchange, coll_ucg_context(&context));
-    if (UCG_OK == status && turns) {
-        status = take_turn(exchange);
-    }
-    if (UCG_OK != status) {
-        return status;
+    ucg_status_t status;
+    /* A process without a context takes part as well: then all ranks go without a group. */
+    (void)coll_ucg_context(&context);
+    if (turns) {
+        /* All have arrived: one that is still to come must not keep others from their turn. */
+        status = agree(exchange, UCG_OK);
+        status = UCG_OK == status ? take_turn(exchange) : status;
+        if (UCG_OK != status) {
+            return status;
+        }
     }
     status = create_group(exchange, context);
     if (turns) {

@@ -91,14 +91,17 @@ class PeerMemory {
     PeerMemory& operator=(const PeerMemory&) = delete;
 
     /// Own memory that all peers reach, at a cache line: scratch and windows of the collective that
-    /// is exposed, one at a time.
+    /// is exposed, one at a time. To be used as far as expose() was told.
     virtual std::span<std::byte> staging() = 0;
 
     /// Do the peers reach these own bytes where they are?
     virtual bool reached_in_place(const std::byte* data, std::uint64_t bytes) const = 0;
 
-    /// Makes the own buffers of a collective known, before anything else of it is posted.
-    virtual void expose(std::uint32_t sequence, const SharedBuffers& buffers) = 0;
+    /// Makes the own buffers of a collective known, before anything else of it is posted, and so
+    /// many bytes of staging() usable. False if there is no memory for these: then the transport
+    /// has failed, on all ranks.
+    virtual bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
+                        std::uint64_t staging_bytes) = 0;
 
     /// Where a peer's buffer of a collective is mapped here. Valid once the peer has exposed it,
     /// which a signal or message received from it in that collective implies; else, and where it

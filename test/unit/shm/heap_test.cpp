@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <string>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
@@ -83,6 +85,83 @@ TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]"
     }
     left[1] = 1;
     CHECK(heap->free_bytes() == kMebi);
+}
+
+namespace {
+
+/// Pages of a range that exist, mapped or not.
+std::size_t pages_there(const std::byte* data, std::uint64_t bytes) {
+    std::vector<unsigned char> pages(bytes / shm::page_bytes());
+    REQUIRE(::mincore(const_cast<std::byte*>(data), bytes, pages.data()) == 0);
+    return static_cast<std::size_t>(std::count_if(
+        pages.begin(), pages.end(), [](unsigned char page) { return page % 2 == 1; }));
+}
+
+} // namespace
+
+TEST_CASE("shm/heap: what is reserved gets its pages when they are asked for", "[shm]") {
+    if (!shm::backs_pages()) {
+        return; // Then it has them from the beginning.
+    }
+    const std::uint64_t page = shm::page_bytes();
+    const auto heap = make_heap(kMebi);
+    auto lease = heap->reserve(32 * page, 2 * page);
+    REQUIRE(lease.ok());
+    CHECK(pages_there(lease->data(), lease->bytes()) == 2);
+    REQUIRE(lease->back(page).ok());
+    REQUIRE(lease->back(3 * page + 1).ok());
+    CHECK(pages_there(lease->data(), lease->bytes()) == 4);
+    REQUIRE(heap->back(lease->data() + 20 * page - 1, 2).ok());
+    CHECK(pages_there(lease->data(), lease->bytes()) == 6);
+    const std::byte* data = lease->data();
+    *lease = Lease();
+    CHECK(pages_there(data, 32 * page) == 0);
+}
+
+TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[shm]") {
+    if (!shm::backs_pages()) {
+        return;
+    }
+    const std::uint64_t page = shm::page_bytes();
+    const auto heap = make_heap(kMebi);
+    const std::uint64_t word = GENERATE(shm::kLeft, shm::kLeftPages);
+    const std::atomic<std::uint64_t> left = word;
+    std::byte* data = nullptr;
+    {
+        auto lease = heap->reserve(8 * page, 2 * page);
+        REQUIRE(lease.ok());
+        data = lease->data();
+        std::memset(data, 0xff, 2 * page);
+        if (word == shm::kLeftPages) {
+            REQUIRE(heap->back(data + 5 * page, page).ok());
+            std::memset(data + 5 * page, 0xff, page);
+        }
+        heap->retire(std::move(*lease), {&left});
+    }
+    CHECK(heap->free_bytes() == kMebi);
+    CHECK(pages_there(data, 8 * page) == 2);
+    const auto again = heap->reserve(8 * page, 2 * page);
+    REQUIRE(again.ok());
+    CHECK(again->data() == data);
+    CHECK(std::all_of(data, data + 2 * page, [](std::byte byte) { return byte == std::byte{0}; }));
+    const auto other = heap->reserve(kMebi - 8 * page, 0);
+    CHECK(other.ok()); // Kept ranges give way.
+}
+
+TEST_CASE("shm/heap: little is kept of much that was retired", "[shm]") {
+    const auto heap = make_heap(64 * kMebi);
+    const std::byte* data = heap->lease(32 * kMebi)->data();
+    std::vector<Lease> leases;
+    for (int i = 0; i < 40; ++i) {
+        auto lease = heap->reserve(kMebi / 2, kMebi / 4);
+        REQUIRE(lease.ok());
+        leases.push_back(std::move(*lease));
+    }
+    for (Lease& lease : leases) {
+        heap->retire(std::move(lease), {});
+    }
+    CHECK(heap->free_bytes() == 64 * kMebi);
+    CHECK(pages_there(data, 32 * kMebi) <= kMebi / shm::page_bytes());
 }
 
 TEST_CASE("shm/heap: a heap may end before what it has retired", "[shm]") {

@@ -16,17 +16,20 @@ using namespace ucg::shm;
 /// Zeroed memory for one ring.
 class RingMemory {
   public:
-    explicit RingMemory(const RingShape& shape)
-        : bytes_(static_cast<std::byte*>(
-              std::aligned_alloc(alignof(RingCredit), ucg::round_up(shape.ring_bytes(), 128)))) {
-        std::memset(bytes_.get(), 0, shape.ring_bytes());
+    explicit RingMemory(const RingShape& shape) : lines_bytes_(shape.lines_bytes()) {
+        const std::uint64_t bytes =
+            ucg::round_up(lines_bytes_ + shape.buffers_bytes(), alignof(RingCredit));
+        bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(alignof(RingCredit), bytes)));
+        std::memset(bytes_.get(), 0, bytes);
     }
     std::byte* get() const { return bytes_.get(); }
+    std::byte* buffers() const { return bytes_.get() + lines_bytes_; }
 
   private:
     struct Free {
         void operator()(std::byte* bytes) const { std::free(bytes); }
     };
+    std::uint64_t lines_bytes_;
     std::unique_ptr<std::byte, Free> bytes_;
 };
 
@@ -43,15 +46,15 @@ std::vector<std::byte> numbered(std::uint64_t bytes) {
 TEST_CASE("shm/ring: zeroed memory is an empty ring", "[shm]") {
     const RingShape shape = {4, 128};
     const RingMemory memory(shape);
-    CHECK_FALSE(RingReceiver(memory.get(), memory.get(), shape).ready());
-    CHECK_FALSE(RingSender(memory.get(), memory.get(), shape).full());
+    CHECK_FALSE(RingReceiver(memory.get(), memory.buffers(), memory.get(), shape).ready());
+    CHECK_FALSE(RingSender(memory.get(), memory.buffers(), memory.get(), shape).full());
 }
 
 TEST_CASE("shm/ring: messages of every length arrive with their tag, around the ring", "[shm]") {
     const RingShape shape = {4, GENERATE(128U, 1024U, 1088U)};
     const RingMemory memory(shape);
-    RingSender sender(memory.get(), memory.get(), shape);
-    RingReceiver receiver(memory.get(), memory.get(), shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
     for (std::uint64_t length = 0; length <= shape.slot_bytes; ++length) {
         const auto sent = numbered(length);
         std::vector<std::byte> got(length + 1, std::byte{0});
@@ -67,11 +70,75 @@ TEST_CASE("shm/ring: messages of every length arrive with their tag, around the 
     }
 }
 
+TEST_CASE("shm/ring: buffers are backed as far as messages need them", "[shm]") {
+    const RingShape shape = {16, 16 << 10};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+    std::uint64_t backed = 0;
+    const auto back = [&](const std::byte* data, std::uint64_t bytes) {
+        CHECK(data >= memory.buffers());
+        CHECK(data + bytes <= memory.buffers() + shape.buffers_bytes());
+        backed += bytes;
+        return true;
+    };
+    const auto send = [&](std::uint64_t bytes) {
+        backed = 0;
+        const auto sent = numbered(bytes);
+        std::vector<std::byte> got(bytes);
+        sender.begin(bytes, back);
+        for (std::uint64_t moved = 0, taken = 0; moved < bytes;) {
+            moved += sender.send(1, sent.data(), bytes, moved);
+            taken += receiver.receive(got.data(), taken);
+        }
+        CHECK(got == sent);
+        return backed;
+    };
+    CHECK(send(40) == 0);
+    CHECK_FALSE(sender.has_backed());
+    CHECK(send(41) == 1024);
+    CHECK(sender.has_backed());
+    CHECK(send(4096) == 4096);
+    CHECK(send(8192) == 2 * 4096);
+    CHECK(send(32 << 10) == 2 * (16 << 10));
+    CHECK(send(1 << 20) > 0); // Around the ring: all of it.
+    CHECK(send(1 << 20) == 0);
+    CHECK(send(700) == 0);
+    CHECK(send((16 << 10) + 200) == 0);
+}
+
+TEST_CASE("shm/ring: where pages are short, messages go in shorter pieces", "[shm]") {
+    const RingShape shape = {4, GENERATE(64U, 512U, 16384U)};
+    const std::uint64_t longest_backed = GENERATE(0U, 1024U);
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+    const auto back = [&](const std::byte* /*data*/, std::uint64_t bytes) {
+        return bytes <= longest_backed;
+    };
+    for (const std::uint64_t bytes : {0U, 40U, 41U, 1000U, 3000U, 70000U}) {
+        CAPTURE(bytes);
+        const auto sent = numbered(bytes);
+        std::vector<std::byte> got(bytes);
+        sender.begin(bytes, back);
+        std::uint64_t moved = 0;
+        do {
+            const std::uint64_t length = sender.send(7, sent.data(), bytes, moved);
+            CHECK(length <= std::max<std::uint64_t>(longest_backed, kInlineBytes));
+            REQUIRE(receiver.ready());
+            CHECK(receiver.message_bytes() == bytes);
+            CHECK(receiver.receive(got.data(), moved) == length);
+            moved += length;
+        } while (moved < bytes);
+        CHECK(got == sent);
+    }
+}
+
 TEST_CASE("shm/ring: a full ring refuses until the receiver releases", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);
-    RingSender sender(memory.get(), memory.get(), shape);
-    RingReceiver receiver(memory.get(), memory.get(), shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
     std::vector<std::byte> unused(shape.slot_bytes);
     for (int i = 0; i < 4; ++i) {
         REQUIRE_FALSE(sender.full());
@@ -91,7 +158,7 @@ TEST_CASE("shm/ring: two threads pass long messages in fragments", "[shm]") {
     const auto data = numbered(100000);
     std::vector<std::byte> got(data.size());
     std::thread other([&] {
-        RingSender sender(memory.get(), memory.get(), shape);
+        RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
         Waiter waiter(2, 1);
         for (std::uint64_t moved = 0; moved < data.size();) {
             if (sender.full()) {
@@ -101,7 +168,7 @@ TEST_CASE("shm/ring: two threads pass long messages in fragments", "[shm]") {
             }
         }
     });
-    RingReceiver receiver(memory.get(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
     Waiter waiter(2, 1);
     for (std::uint64_t moved = 0; moved < data.size();) {
         if (receiver.ready()) {
@@ -125,13 +192,12 @@ TEST_CASE("shm/ring: buffers of a ring lie apart from one another, and within it
         buffers.emplace_back(shape.buffer_offset(index, shape.slot_bytes), shape.slot_bytes);
     }
     std::sort(buffers.begin(), buffers.end());
-    const std::uint64_t first = RingShape::head_bytes() + shape.depth * sizeof(RingSlot);
     std::uint64_t end = 0;
     for (const auto& [offset, bytes] : buffers) {
         CHECK(offset == end);
         end = offset + bytes;
     }
-    CHECK(first + end == shape.ring_bytes());
+    CHECK(end == shape.buffers_bytes());
 }
 
 TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") {
@@ -151,8 +217,8 @@ TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);
     const RingMemory reverse(shape);
-    RingSender sender(memory.get(), reverse.get(), shape);
-    RingReceiver receiver(memory.get(), reverse.get(), shape);
+    RingSender sender(memory.get(), memory.buffers(), reverse.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), reverse.get(), shape);
     CHECK_FALSE(sender.receiver_reads());
     receiver.offer_reading();
     REQUIRE(sender.receiver_reads());

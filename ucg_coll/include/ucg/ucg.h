@@ -166,7 +166,8 @@ ucg_status_t ucg_mem_free(ucg_context_h context, void* address);
 /**
  * The caller's own way to exchange a few bytes among the ranks of a group, used while the group is
  * made: gathers `bytes` bytes of `send_buffer` from every rank into `recv_buffer` (size * bytes) in
- * rank order. Blocking; returns 0 on success, the same on all ranks if it can.
+ * rank order. Blocking; returns 0 on success, the same on all ranks if it can. Meanwhile it may
+ * make progress, also on a context that is not UCG_THREAD_MODE_MULTIPLE.
  */
 typedef int (*ucg_oob_allgather_cb_t)(void* oob_arg, const void* send_buffer, void* recv_buffer,
                                       size_t bytes);
@@ -185,7 +186,9 @@ typedef struct {
 /**
  * Makes a group. Collective over its ranks: every rank calls it, in the same order relative to the
  * other groups of these processes. Either all ranks succeed or all fail. Threads that make groups
- * of one context do so one after the other; those that do anything else do not wait for it.
+ * of one context do so one after the other; those that do anything else do not wait for it. A
+ * process that has no context passes NULL, so that the others need not wait for it: then all fail
+ * with UCG_ERR_UNREACHABLE.
  */
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);

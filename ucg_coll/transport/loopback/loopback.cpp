@@ -145,8 +145,11 @@ bool LoopbackTransport::reached_in_place(const std::byte* data, std::uint64_t by
     return fabric_.reach_(rank_);
 }
 
-void LoopbackTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers) {
+bool LoopbackTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
+                               std::uint64_t staging_bytes) {
+    UCG_ASSERT(staging_bytes <= kStagingBytes);
     exposed_[sequence % exposed_.size()] = {sequence, buffers};
+    return true;
 }
 
 SharedBuffer LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer,

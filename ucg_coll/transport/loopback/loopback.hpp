@@ -67,7 +67,8 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     PeerMemory* peer_memory() override { return this; }
     std::span<std::byte> staging() override;
     bool reached_in_place(const std::byte* data, std::uint64_t bytes) const override;
-    void expose(std::uint32_t sequence, const SharedBuffers& buffers) override;
+    bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
+                std::uint64_t staging_bytes) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
 

@@ -2,6 +2,17 @@
 
 namespace ucg::transport {
 
+bool BoardRoom::prepare(const BoardTurn& turn, std::uint64_t bytes) {
+    const bool has_pages =
+        writer_.prepare(turn.turn, bytes, [this](std::byte* data, std::uint64_t length) {
+            return heap_->back(data, length).ok();
+        });
+    if (!has_pages) {
+        fail();
+    }
+    return has_pages;
+}
+
 bool BoardRoom::contradicts(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const {
     const shm::BoardSlot& slot = lines_.slot(turn.turn, index);
     const std::uint64_t own = stamp_of(turn);

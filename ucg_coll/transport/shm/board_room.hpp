@@ -8,6 +8,7 @@
 
 #include "shm/board.hpp"
 #include "shm/doorbell.hpp"
+#include "shm/heap.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -27,8 +28,8 @@ class BoardRoom {
     /// `lines`: of all boards, as mapped here. `buffers`: the own ones. Peers are named by their
     /// index on the host.
     BoardRoom(const shm::BoardShape& shape, std::uint32_t self, std::byte* lines,
-              std::byte* buffers)
-        : writer_(lines, shape, self, buffers), shape_(shape), lines_(lines, shape),
+              std::byte* buffers, shm::Heap& heap)
+        : heap_(&heap), writer_(lines, shape, self, buffers), shape_(shape), lines_(lines, shape),
           peers_(shape.ranks) {}
 
     /// `buffers` and `bell`: the peer's, as mapped here.
@@ -39,7 +40,7 @@ class BoardRoom {
 
     bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) {
         waits_for_room_ = !writer_.has_room(turn.turn);
-        if (waits_for_room_) {
+        if (waits_for_room_ || (!writer_.prepared(bytes) && !prepare(turn, bytes))) {
             return false;
         }
         writer_.write(turn.turn, stamp_of(turn), data, bytes);
@@ -93,7 +94,12 @@ class BoardRoom {
         return ++peers_[index].looks % kLooksInVain == 0 || peers_[index].reader.holds(turn.turn);
     }
     /// After a share() that had no room.
-    bool suspects() { return ++refusals_ % kLooksInVain == 0; }
+    bool suspects() { return ++refusals_ % kLooksInVain == 0 || failed(); }
+
+    /// Has any rank of the group no memory for what it would share?
+    bool failed() const { return lines_.sleepers().failed.load(std::memory_order_relaxed) != 0; }
+    /// The own rank has none for what a peer reads otherwise: all learn of it.
+    void fail() { lines_.sleepers().failed.store(1, std::memory_order_relaxed); }
 
     /// Has the peer shared something else in that turn, or taken another for that collective?
     bool contradicts(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const;
@@ -109,6 +115,8 @@ class BoardRoom {
     static bool fits(const shm::BoardSlot& slot, std::uint64_t stamp, std::uint64_t bytes) {
         return slot.stamp.load(std::memory_order_relaxed) == stamp && slot.bytes >= bytes;
     }
+
+    bool prepare(const BoardTurn& turn, std::uint64_t bytes);
 
     void ring(shm::Awaits published) {
         // As the doorbell itself: the store before, the load after.
@@ -126,6 +134,7 @@ class BoardRoom {
         std::uint32_t looks = 0; ///< In vain.
     };
 
+    shm::Heap* heap_; ///< The own one; it outlives this.
     shm::BoardWriter writer_;
     shm::BoardShape shape_;
     shm::BoardLines<std::byte> lines_;

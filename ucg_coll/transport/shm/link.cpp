@@ -52,6 +52,11 @@ Outbox::Pushed Outbox::push(Message& message) {
             return Pushed::announced;
         }
     }
+    if (message.moved == 0 && !ring_.full()) {
+        ring_.begin(message.bytes, [this](std::byte* data, std::uint64_t bytes) {
+            return heap_->back(data, bytes).ok();
+        });
+    }
     for (std::uint32_t budget = depth_; budget > 0 && !ring_.full(); --budget) {
         message.moved += ring_.send(tag, message.data, message.bytes, message.moved);
         bell_->ring(shm::Awaits::message);

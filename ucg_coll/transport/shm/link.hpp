@@ -24,6 +24,12 @@ struct SingleCopyLimits {
     std::uint64_t least() const { return std::min(mapped_bytes, private_bytes); }
 };
 
+/// Where a ring is mapped here.
+struct RingPlace {
+    std::byte* lines = nullptr;
+    std::byte* buffers = nullptr;
+};
+
 /// To one peer. Messages leave in the order of their posts.
 class Outbox {
   public:
@@ -31,16 +37,17 @@ class Outbox {
     /// Messages of at least `limits` bytes stay where they are, for a receiver that can read them
     /// there, and that lets the sender copy a part. `bell`: the peer's. `heap`: the own one; it
     /// must outlive the outbox.
-    Outbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-           const shm::Heap& heap, const shm::PeerReach& receiver, const SingleCopyLimits& limits)
-        : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
-          receiver_(receiver), limits_(limits), help_{true, receiver.writes} {}
+    Outbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
+           shm::Doorbell& bell, shm::Heap& heap, const shm::PeerReach& receiver,
+           const SingleCopyLimits& limits)
+        : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
+          depth_(shape.depth), receiver_(receiver), limits_(limits), help_{true, receiver.writes} {}
 
     /// True when the message has left; otherwise it is queued and flush() continues it.
     bool post(Message& message) {
         if (queue_.empty()) {
             if (message.bytes <= shm::kInlineBytes && !ring_.full()) {
-                ring_.send(tag_of(message), message.data, message.bytes, 0);
+                ring_.send_line(tag_of(message), message.data, message.bytes);
                 bell_->ring(shm::Awaits::message);
                 message.state = MessageState::done;
                 return true;
@@ -57,8 +64,11 @@ class Outbox {
 
     bool idle() const { return queue_.empty() && announced_.empty(); }
 
-    /// Becomes 1 when the peer leaves.
+    /// Becomes something else than 0 when the peer leaves.
     const std::atomic<std::uint64_t>& peer_left() const { return ring_.receiver_left(); }
+
+    /// Has this end backed pages of the peer's memory?
+    bool has_backed() const { return ring_.has_backed(); }
 
     struct Flushed {
         unsigned moved = 0;  ///< Messages that left or moved on.
@@ -87,7 +97,7 @@ class Outbox {
     shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
     MessageQueue announced_; ///< `moved` is the turn at which the receiver has read them.
-    const shm::Heap* heap_ = nullptr;
+    shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
     SingleCopyLimits limits_;
@@ -114,10 +124,11 @@ class Inbox {
     Inbox() = default;
     /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox. `own_processors`: each
     /// rank has one for itself.
-    Inbox(std::byte* ring, std::byte* reverse, const shm::RingShape& shape, shm::Doorbell& bell,
-          const shm::Heap& heap, const shm::PeerReach& sender, bool own_processors)
-        : ring_(ring, reverse, shape), bell_(&bell), heap_(&heap), depth_(shape.depth),
-          sender_(sender), own_processors_(own_processors) {
+    Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
+          shm::Doorbell& bell, const shm::Heap& heap, const shm::PeerReach& sender,
+          bool own_processors)
+        : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
+          depth_(shape.depth), sender_(sender), own_processors_(own_processors) {
         if (sender.process.process != 0) {
             ring_.offer_reading();
         }
@@ -156,8 +167,9 @@ class Inbox {
     /// May both ends copy what comes now?
     bool joint() const { return joint_; }
 
-    /// Looks at nothing in the peer's memory any more; it learns of that.
-    void leave() { ring_.leave(); }
+    /// Looks at nothing in the peer's memory any more; it learns of that, and whether the outbox
+    /// has backed pages there.
+    void leave(bool backed) { ring_.leave(backed ? shm::kLeftPages : shm::kLeft); }
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
     /// awaited one, or of another plan for the same collective), out_of_memory (for an early

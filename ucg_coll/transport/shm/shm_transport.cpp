@@ -13,24 +13,39 @@ std::uint64_t table_bytes(const ShmOptions& options) {
     return std::uint64_t{options.outstanding_max} * kCacheLine;
 }
 
-/// The payload buffers of the own board: behind the table and the rings.
-std::uint64_t board_offset_for(std::size_t rank_count, const shm::RingShape& shape,
-                               const ShmOptions& options) {
-    return round_up(table_bytes(options) + (rank_count - 1) * shape.ring_bytes(),
-                    alignof(shm::BoardHead));
-}
+/// What lies where in the region of each rank of a host. The start, which has pages from the
+/// beginning, is the table of exposed buffers, the lines of the rings from all peers, and, in the
+/// first rank's, the lines of all boards. What is behind it gets pages when it is first used.
+struct Layout {
+    shm::RingShape ring;
+    shm::BoardShape board;
+    std::uint64_t rings; ///< Where they begin.
 
-/// The lines of all boards are behind the first rank's buffers.
-std::uint64_t lines_offset_for(const shm::RingShape& shape, const shm::BoardShape& board,
-                               const ShmOptions& options) {
-    return round_up(board_offset_for(board.ranks, shape, options) + board.buffers_bytes(),
-                    alignof(shm::BoardHead));
-}
+    Layout(const shm::RingShape& ring_shape, const shm::BoardShape& board_shape,
+           const ShmOptions& options)
+        : ring(ring_shape), board(board_shape),
+          rings(round_up(table_bytes(options), 2 * kCacheLine)) {}
 
-/// Of the rank with that index on the host.
-std::uint64_t region_bytes_for(std::size_t index, const shm::RingShape& shape,
-                               const shm::BoardShape& board, const ShmOptions& options) {
-    return lines_offset_for(shape, board, options) + (index == 0 ? board.lines_bytes() : 0);
+    std::uint64_t ring_lines(std::size_t ring_index) const {
+        return rings + ring_index * ring.lines_bytes();
+    }
+    std::uint64_t board_lines() const { return ring_lines(board.ranks - 1); }
+    /// Of the rank with that index on the host; the buffers are at the same place in all.
+    std::uint64_t start_bytes(std::size_t index) const {
+        return board_lines() + (index == 0 ? board.lines_bytes() : 0);
+    }
+    std::uint64_t ring_buffers(std::size_t ring_index) const {
+        return round_up(start_bytes(0), shm::page_bytes()) + ring_index * ring.buffers_bytes();
+    }
+    std::uint64_t board_buffers() const {
+        return round_up(ring_buffers(board.ranks - 1), shm::page_bytes());
+    }
+    std::uint64_t region_bytes() const { return board_buffers() + board.buffers_bytes(); }
+};
+
+/// A region has a ring for each rank but its owner.
+std::size_t ring_index(std::size_t receiver, std::size_t sender) {
+    return sender - (sender > receiver ? 1 : 0);
 }
 
 const char* what_is_wrong(Code code) {
@@ -95,9 +110,9 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
     UCG_ASSERT(std::has_single_bit(options.outstanding_max));
     const auto rank_count = static_cast<std::uint32_t>(ranks_on_host.size());
-    auto region = heap.lease(region_bytes_for(static_cast<std::size_t>(self_index),
-                                              ring_shape(rank_count, options),
-                                              board_shape(rank_count, options), options));
+    const Layout layout(ring_shape(rank_count, options), board_shape(rank_count, options), options);
+    auto region = heap.reserve(layout.region_bytes(),
+                               layout.start_bytes(static_cast<std::size_t>(self_index)));
     if (!region) {
         return region.status();
     }
@@ -107,7 +122,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     }
     shm::Lease staging;
     if (options.staging_bytes > 0) {
-        if (auto leased = heap.lease(options.staging_bytes); leased.ok()) {
+        if (auto leased = heap.reserve(options.staging_bytes, 0); leased.ok()) {
             staging = std::move(*leased);
         }
     }
@@ -132,10 +147,13 @@ ShmTransport::~ShmTransport() {
     if (!established_) {
         return;
     }
+    if (staging_.bytes() > 0) { // By the schedules' rules no peer reads it any more.
+        heap_.retire(std::move(staging_), {});
+    }
     std::vector<const std::atomic<std::uint64_t>*> left;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
         if (i != self_) {
-            peers_[i].inbox.leave();
+            peers_[i].inbox.leave(peers_[i].outbox.has_backed());
             left.push_back(&peers_[i].outbox.peer_left());
         }
     }
@@ -157,21 +175,11 @@ ShmAddress ShmTransport::address() const {
             single_copy ? shm::own_access_ticket() : shm::AccessTicket{}};
 }
 
-/// A region has a ring for each rank but its owner.
-std::uint64_t ShmTransport::ring_offset(std::size_t receiver, std::size_t sender) const {
-    return table_bytes(options_) + (sender - (sender > receiver ? 1 : 0)) * shape_.ring_bytes();
-}
-
-/// The same on all ranks: each has as many rings.
-std::uint64_t ShmTransport::board_offset() const {
-    return board_offset_for(ranks_.size(), shape_, options_);
-}
-
 Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
     UCG_ASSERT(addresses.size() == ranks_.size());
+    const std::uint64_t end = Layout(shape_, board_shape_, options_).region_bytes();
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         const ShmAddress& peer = addresses[i];
-        const std::uint64_t end = region_bytes_for(i, shape_, board_shape_, options_);
         if (peer.rank != ranks_[i] || peer.shape != shape_ || peer.board_shape != board_shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
             peer.region_offset > peer.heap.capacity_bytes ||
@@ -208,10 +216,11 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
                                      options_.single_copy_bytes_min};
     peers_.resize(ranks_.size());
+    const Layout layout(shape_, board_shape_, options_);
     boards_.emplace(board_shape_, self_,
                     heap_.base_of(addresses[0].heap.token) + addresses[0].region_offset +
-                        lines_offset_for(shape_, board_shape_, options_),
-                    region_.data() + board_offset());
+                        layout.board_lines(),
+                    region_.data() + layout.board_buffers(), heap_);
     for (std::size_t i = 0; i < peers_.size(); ++i) {
         if (i == self_) {
             continue;
@@ -223,16 +232,24 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
         peer.exposed = reinterpret_cast<const Exposed*>(region);
         auto& bell = *reinterpret_cast<shm::Doorbell*>(segment + addresses[i].bell_offset);
         shm::PeerReach reach = {segment, {}, false};
-        if (shm::can_read(addresses[i].access_ticket)) {
+        const shm::PeerAccess access = heap_.access_to(addresses[i].access_ticket);
+        if (access.reads) {
             reach.process = addresses[i].access_ticket;
-            reach.writes = shm::can_write(reach.process);
+            reach.writes = access.writes;
             ++single_copy_peers_;
         }
-        std::byte* to = region + ring_offset(i, self_);
-        std::byte* from = region_.data() + ring_offset(self_, i);
-        peer.outbox = Outbox(to, from, shape_, bell, heap_, reach, limits);
-        peer.inbox = Inbox(from, to, shape_, bell, heap_, reach, options_.own_processors);
-        boards_->connect(static_cast<std::uint32_t>(i), region + board_offset(), bell);
+        const std::size_t there = ring_index(i, self_);
+        const std::size_t here = ring_index(self_, i);
+        const RingPlace to = {region + layout.ring_lines(there),
+                              region + layout.ring_buffers(there)};
+        const RingPlace from = {region_.data() + layout.ring_lines(here),
+                                region_.data() + layout.ring_buffers(here)};
+        peer.outbox = Outbox(to, from.lines, shape_, bell, heap_, reach, limits);
+        peer.inbox = Inbox(from, to.lines, shape_, bell, heap_, reach, options_.own_processors);
+        boards_->connect(static_cast<std::uint32_t>(i), region + layout.board_buffers(), bell);
+    }
+    if (staging_bytes_ == 0) {
+        staging_ = {}; // A rank of the group has none, so it is of no use.
     }
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);
@@ -339,17 +356,32 @@ bool ShmTransport::refused(const BoardTurn& turn) {
     return false;
 }
 
+/// Some rank of the group has no memory for what the others would read.
+bool ShmTransport::out_of_memory() {
+    if (!abandoned_ && boards_->failed()) {
+        status_ = failure(Code::out_of_memory,
+                          "shared memory: a rank of the group has no memory left for what its "
+                          "peers read: raise the limit, or set UCG_STAGING=0 to need less");
+        log(LogLevel::error, "{}", status_.message());
+        fail_all();
+    }
+    return abandoned_;
+}
+
 /// A turn waits for that peer, who may run another collective under the same sequence: then it has
 /// sent a message of that, or shared something.
 void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes) {
-    if (!abandoned_ && (boards_->contradicts(turn, peer_index, bytes) ||
-                        peers_[peer_index].inbox.contradicts(stamp_of(turn)))) {
+    if (!out_of_memory() && (boards_->contradicts(turn, peer_index, bytes) ||
+                             peers_[peer_index].inbox.contradicts(stamp_of(turn)))) {
         fail(Code::disagreement, peer_index);
     }
 }
 
 /// The same for messages, whose senders may have shared something instead.
 void ShmTransport::compare_awaited() {
+    if (out_of_memory()) {
+        return;
+    }
     for (std::size_t i = receiving_.size(); i-- > 0 && !abandoned_;) {
         const std::uint32_t index = receiving_[i];
         const Inbox& inbox = peers_[index].inbox;
@@ -396,13 +428,20 @@ std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
     return place ? place->offset * 2 + (buffer.window ? 1 : 0) : 0;
 }
 
-void ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers) {
+bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
+                          std::uint64_t staging_bytes) {
+    if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
+        log(LogLevel::error, "{}", status.message());
+        boards_->fail();
+        return out_of_memory();
+    }
     auto* table = reinterpret_cast<Exposed*>(region_.data());
     Exposed& entry = table[sequence & (options_.outstanding_max - 1)];
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
     }
     entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
+    return true;
 }
 
 SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,

@@ -105,7 +105,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// As long as the least of all ranks of the host could lease; empty before connect().
     std::span<std::byte> staging() override { return {staging_.data(), staging_bytes_}; }
     bool reached_in_place(const std::byte* data, std::uint64_t bytes) const override;
-    void expose(std::uint32_t sequence, const SharedBuffers& buffers) override;
+    bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
+                std::uint64_t staging_bytes) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
 
@@ -166,8 +167,6 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
                  const ShmOptions& options, shm::Lease region, shm::Lease staging,
                  const shm::Doorbell& bell);
-    std::uint64_t ring_offset(std::size_t receiver, std::size_t sender) const;
-    std::uint64_t board_offset() const;
     Status check(std::span<const ShmAddress> addresses) const;
     /// The ranks of a host usually follow one another; others are searched.
     std::uint32_t index_of(Rank rank) const {
@@ -198,6 +197,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
     bool refused(const BoardTurn& turn);
+    bool out_of_memory();
     void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes);
     void compare_awaited();
     void fail(Code code, std::uint32_t peer_index);

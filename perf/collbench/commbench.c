@@ -1,0 +1,204 @@
+/*
+ * commbench: what a communicator costs, any library, any component.
+ *
+ * Times MPI_Comm_dup, one barrier on the duplicate and MPI_Comm_free, and, with --live N, says what
+ * memory N duplicates hold that have each run a few short collectives: pages of the processes'
+ * anonymous shared files (memfd) and private memory, per rank and communicator.
+ */
+#include <dirent.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+enum { REPETITIONS_MAX = 99, LIVE_MAX = 1000, PATH_BYTES = 300, LINK_BYTES = 300 };
+
+struct options {
+    int repetitions;
+    int cycles;
+    int live;
+};
+
+static const char usage[] =
+    "Usage: mpirun ... commbench [options]\n"
+    "  -r, --repetitions N   of the timing (default 9)\n"
+    "  -n, --cycles N        duplicates per repetition (default 200)\n"
+    "  -l, --live N          duplicates whose memory is counted (default 16)\n"
+    "      --smoke           few of everything\n"
+    "  -h, --help\n";
+
+/* Returns -1 to go on, else the exit status. */
+static int parse_options(int argc, char** argv, struct options* o, int rank) {
+    static const struct option longs[] = {{"repetitions", 1, NULL, 'r'}, {"cycles", 1, NULL, 'n'},
+                                          {"live", 1, NULL, 'l'},        {"smoke", 0, NULL, 'k'},
+                                          {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
+    int bad = 0;
+    int c;
+
+    opterr = rank == 0;
+    while ((c = getopt_long(argc, argv, "r:n:l:h", longs, NULL)) != -1) {
+        switch (c) {
+        case 'r': o->repetitions = (int)strtol(optarg, NULL, 10); break;
+        case 'n': o->cycles = (int)strtol(optarg, NULL, 10); break;
+        case 'l': o->live = (int)strtol(optarg, NULL, 10); break;
+        case 'k': *o = (struct options){2, 5, 2}; break;
+        case 'h':
+            if (rank == 0) {
+                fputs(usage, stdout);
+            }
+            return 0;
+        default: bad = 1;
+        }
+    }
+    if (bad || optind < argc || o->repetitions < 1 || o->repetitions > REPETITIONS_MAX ||
+        o->cycles < 1 || o->live < 0 || o->live > LIVE_MAX) {
+        if (rank == 0) {
+            fputs(usage, stderr);
+        }
+        return 2;
+    }
+    return -1;
+}
+
+static int compare_doubles(const void* a, const void* b) {
+    double x = *(const double*)a;
+    double y = *(const double*)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Microseconds of one duplicate on the slowest rank. */
+static double time_cycles(int cycles) {
+    double start, mine, slowest;
+    int i;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = MPI_Wtime();
+    for (i = 0; i < cycles; ++i) {
+        MPI_Comm copy;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Barrier(copy);
+        MPI_Comm_free(&copy);
+    }
+    mine = (MPI_Wtime() - start) / cycles * 1e6;
+    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest;
+}
+
+/* Bytes of the pages of this process's own anonymous shared files. */
+static double file_bytes(void) {
+    DIR* folder = opendir("/proc/self/fd");
+    struct dirent* entry;
+    double bytes = 0;
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        char path[PATH_BYTES];
+        char target[LINK_BYTES] = "";
+        struct stat info;
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+        if (readlink(path, target, sizeof(target) - 1) > 0 &&
+            strncmp(target, "/memfd:", strlen("/memfd:")) == 0 && stat(path, &info) == 0) {
+            bytes += (double)info.st_blocks * 512;
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return bytes;
+}
+
+/* Of /proc/self/status, in bytes. */
+static double status_bytes(const char* key) {
+    FILE* status = fopen("/proc/self/status", "r");
+    char line[256];
+    double kib = 0;
+
+    while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
+        if (strncmp(line, key, strlen(key)) == 0) {
+            kib = strtod(line + strlen(key), NULL);
+        }
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return kib * 1024;
+}
+
+/* Of all ranks together. */
+static void measure(double sums[3]) {
+    double mine[3] = {file_bytes(), status_bytes("RssAnon:"), status_bytes("VmPTE:")};
+
+    MPI_Allreduce(mine, sums, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* What programs do on a communicator that they made for a part of theirs. */
+static int use(MPI_Comm comm) {
+    double sum = 0;
+    double one = 1;
+    int size, root = 17;
+
+    MPI_Comm_size(comm, &size);
+    MPI_Barrier(comm);
+    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Bcast(&root, 1, MPI_INT, 0, comm);
+    return sum == size && root == 17;
+}
+
+/* Prints one line; returns whether all results were right. */
+static int report_memory(int live, int rank, int size) {
+    static MPI_Comm copies[LIVE_MAX];
+    double before[3], after[3];
+    int right = use(MPI_COMM_WORLD);
+    int all;
+    int i;
+
+    measure(before);
+    for (i = 0; i < live; ++i) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]);
+        right &= use(copies[i]);
+    }
+    measure(after);
+    if (rank == 0 && live > 0) {
+        const double each = 1024.0 * live * size;
+        printf("%d ranks: %.1f KiB of shared files, %.1f KiB of private memory, %.1f KiB of page "
+               "tables per rank and communicator; %.0f KiB of shared files before\n",
+               size, (after[0] - before[0]) / each, (after[1] - before[1]) / each,
+               (after[2] - before[2]) / each, before[0] / 1024);
+    }
+    for (i = 0; i < live; ++i) {
+        MPI_Comm_free(&copies[i]);
+    }
+    MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
+int main(int argc, char** argv) {
+    struct options o = {9, 200, 16};
+    double times[REPETITIONS_MAX];
+    int rank, size, i, status, right;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    status = parse_options(argc, argv, &o, rank);
+    if (status >= 0) {
+        MPI_Finalize();
+        return status;
+    }
+    time_cycles(2); /* First calls set things up. */
+    for (i = 0; i < o.repetitions; ++i) {
+        times[i] = time_cycles(o.cycles);
+    }
+    qsort(times, (size_t)o.repetitions, sizeof(double), compare_doubles);
+    if (rank == 0) {
+        printf("%d ranks: dup, barrier and free take %.1f us (least %.1f)\n", size,
+               times[o.repetitions / 2], times[0]);
+    }
+    right = report_memory(o.live, rank, size);
+    MPI_Finalize();
+    return right ? 0 : 1;
+}
