@@ -72,8 +72,12 @@ struct alignas(2 * kCacheLine) RingCredit {
 /// the other direction. It lies here because the owner waits for it: the sender's own memory may be
 /// gone by then.
 struct alignas(2 * kCacheLine) RingReceipt {
-    std::atomic<std::uint64_t> taken; ///< The turn after the last message that was read.
-    std::atomic<std::uint64_t> left;  ///< Not 0 once the sender looks at nothing of the owner's.
+    /// Messages that a sender may remember instead of reading them in turn.
+    static constexpr std::size_t kRemembered = 14;
+
+    std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
+    std::array<std::atomic<std::uint64_t>, kRemembered> remembered; ///< Turns; 0: none.
+    std::atomic<std::uint64_t> left; ///< Not 0 once the sender looks at nothing of the owner's.
 };
 
 /// Messages up to this length travel whole, where the slots are that long.
@@ -319,7 +323,10 @@ class RingSender {
     JointCopy& joint() { return *joint_; }
 
     /// The receiver has read the message announced in that turn.
-    bool taken(std::uint64_t turn) const {
+    bool taken(std::uint64_t turn) const { return passed(turn) && !remembered(turn); }
+
+    /// The receiver has read it, or remembers it while it reads later ones.
+    bool passed(std::uint64_t turn) const {
         return receipt_->taken.load(std::memory_order_acquire) >= turn;
     }
 
@@ -329,6 +336,14 @@ class RingSender {
 
   private:
     static constexpr std::uint64_t kPrefetch = 1;
+
+    /// REQUIRES: passed(turn).
+    bool remembered(std::uint64_t turn) const {
+        return std::any_of(receipt_->remembered.begin(), receipt_->remembered.end(),
+                           [turn](const std::atomic<std::uint64_t>& word) {
+                               return word.load(std::memory_order_acquire) == turn;
+                           });
+    }
 
     void publish(RingSlot& slot, std::uint64_t tag, std::uint64_t bytes) {
         slot.tag = tag;
@@ -410,7 +425,37 @@ class RingReceiver {
     /// with it all that it shares with this rank. REQUIRES: ready(), elsewhere() != nullptr.
     void take() {
         release();
-        receipt_->taken.store(received_, std::memory_order_release);
+        taken_ = received_;
+        receipt_->taken.store(taken_, std::memory_order_release);
+    }
+
+    /// Frees the slot of a message that was elsewhere, which is to be read later, by a take(turn)
+    /// with the turn that this returns; 0, and nothing is done, if too many are remembered.
+    /// REQUIRES: as take().
+    std::uint64_t remember() {
+        const auto free = std::find(remembered_.begin(), remembered_.end(), 0U);
+        if (free == remembered_.end()) {
+            return 0;
+        }
+        *free = received_ + 1;
+        // Before any later message is said to have been taken.
+        receipt_->remembered[static_cast<std::size_t>(free - remembered_.begin())].store(
+            *free, std::memory_order_relaxed);
+        release();
+        return received_;
+    }
+
+    /// The sender may change the message that was remembered then. REQUIRES: remember() returned
+    /// `turn`.
+    void take(std::uint64_t turn) {
+        if (taken_ < turn) { // Those before it were read, or are remembered.
+            taken_ = turn;
+            receipt_->taken.store(taken_, std::memory_order_release);
+        }
+        const auto found = std::find(remembered_.begin(), remembered_.end(), turn);
+        *found = 0;
+        receipt_->remembered[static_cast<std::size_t>(found - remembered_.begin())].store(
+            0, std::memory_order_release);
     }
 
     /// Tells the sender, by a word that is not 0, that this end looks at nothing in the sender's
@@ -461,6 +506,8 @@ class RingReceiver {
     RingShape shape_;
     std::uint64_t received_ = 0;
     std::uint64_t credited_ = 0; ///< The last credit that was given.
+    std::uint64_t taken_ = 0;    ///< The last receipt that was given.
+    std::array<std::uint64_t, RingReceipt::kRemembered> remembered_ = {};
 };
 
 } // namespace ucg::shm

@@ -125,6 +125,50 @@ TEST_CASE("transport/shm: an awaited message is found behind others", "[ranks][s
     CHECK(target_first == first);
 }
 
+TEST_CASE("transport/shm: what was announced early stays with its sender", "[ranks][shm]") {
+    // More than are remembered, so that some are copied.
+    constexpr std::uint32_t kEarly = 18;
+    constexpr std::uint64_t kBytes = 3 << 20;
+    ShmOptions options;
+    options.depth = 32;
+    Group group(first_ranks(2), options);
+    if (group.transports[0]->single_copy_peers() == 0) {
+        return;
+    }
+    std::vector<std::vector<std::byte>> data;
+    std::vector<Message> sends;
+    for (std::uint32_t i = 0; i <= kEarly; ++i) {
+        data.push_back(filled(kBytes, static_cast<int>(i) + 1));
+    }
+    for (std::uint32_t i = 0; i <= kEarly; ++i) {
+        // The last is of the collective that is due.
+        sends.push_back(message(kSend, 1, data[i], i == kEarly ? 0 : i + 1));
+    }
+    auto target = filled(kBytes, 0);
+    Message due = message(kRecv, 0, target, 0);
+    group.transports[0]->post(sends);
+    group.transports[1]->post({&due, 1});
+    settle(group);
+    CHECK(due.state == MessageState::done);
+    CHECK(target == data[kEarly]);
+    CHECK(sends[kEarly].state == MessageState::done);
+    const auto is_posted = [](const Message& message) {
+        return message.state == MessageState::posted;
+    };
+    CHECK(std::count_if(sends.begin(), sends.end(), is_posted) ==
+          static_cast<std::ptrdiff_t>(shm::RingReceipt::kRemembered));
+    for (const std::uint32_t i : {3U, 0U, 17U, 1U, 2U}) { // In whatever order they are asked for.
+        Message late = message(kRecv, 0, target, i + 1);
+        group.transports[1]->post({&late, 1});
+        settle(group);
+        CHECK(late.state == MessageState::done);
+        CHECK(target == data[i]);
+        CHECK(sends[i].state == MessageState::done);
+    }
+    group.transports[0]->abandon();
+    group.transports[1]->abandon();
+}
+
 TEST_CASE("transport/shm: channels and steps tell messages apart", "[ranks][shm]") {
     Group group(first_ranks(2), {});
     auto data = filled(8, 3);

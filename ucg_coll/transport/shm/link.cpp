@@ -70,9 +70,12 @@ Outbox::Pushed Outbox::push(Message& message) {
 
 Outbox::Flushed Outbox::flush(shm::Share share) {
     unsigned moved = 0;
-    while (!announced_.empty() && ring_.taken(announced_.front().moved)) {
-        announced_.pop().state = MessageState::done;
-        ++moved;
+    if (!announced_.empty() && ring_.passed(announced_.front().moved)) {
+        moved = announced_.remove_if([this](Message& message) {
+            const bool taken = ring_.taken(message.moved);
+            message.state = taken ? MessageState::done : message.state;
+            return taken;
+        });
     }
     // Of what the receiver leaves to this end there may be many pieces, and few calls.
     const unsigned budget = share == shm::Share::all ? kPiecesPerFlush : 1;
@@ -136,14 +139,23 @@ bool Inbox::post_unmet(Message& message) {
 }
 
 unsigned Inbox::drain(Pull pull) {
-    unsigned taken = 0;
+    unsigned taken = remembered_.empty() ? 0 : read_remembered();
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
         if (broken_ != Code::ok) {
             break;
         }
         if (current_ == nullptr) {
-            if (!begin_message()) {
+            if (posted_.empty()) {
+                break; // What is awaited was announced before.
+            }
+            const Begun begun = begin_message();
+            if (begun == Begun::no) {
                 break;
+            }
+            if (begun == Begun::remembered) {
+                bell_->ring(shm::Awaits::room);
+                ++taken;
+                continue;
             }
             taken += joint_ ? 1 : 0; // Its sender may begin: no time to fall asleep.
         }
@@ -170,28 +182,57 @@ unsigned Inbox::drain_jointly(bool may_copy) {
 }
 
 /// Finds where the message at the ring's head goes.
-bool Inbox::begin_message() {
+Inbox::Begun Inbox::begin_message() {
     const std::uint64_t bytes = ring_.message_bytes();
+    joint_ = false;
     current_ = posted_.take(ring_.tag());
     if (current_ == nullptr) {
-        if (posted_.contradicts(ring_.tag())) {
-            broken_ = Code::disagreement;
-            return false;
-        }
-        current_ = begin_early(ring_.tag(), bytes);
-    } else if (current_->bytes != bytes) {
-        broken_ = Code::disagreement;
-        return false;
+        return begin_unawaited(bytes);
     }
-    joint_ = false;
-    if (current_ != nullptr && ring_.elsewhere()) {
+    if (current_->bytes != bytes) {
+        broken_ = Code::disagreement;
+        return Begun::no;
+    }
+    if (ring_.elsewhere()) {
         begin_elsewhere(bytes);
     }
     if (!joint_) {
         close_ahead();
     }
     opened_ = nullptr;
-    return current_ != nullptr;
+    return Begun::yes;
+}
+
+/// What is awaited may be behind it.
+Inbox::Begun Inbox::begin_unawaited(std::uint64_t bytes) {
+    if (posted_.contradicts(ring_.tag())) {
+        broken_ = Code::disagreement;
+        return Begun::no;
+    }
+    close_ahead();
+    const auto data = ring_.elsewhere();
+    if (data && remember(ring_.tag(), bytes, *data)) {
+        return Begun::remembered;
+    }
+    return begin_early(ring_.tag(), bytes) ? Begun::yes : Begun::no;
+}
+
+/// Announced early arrivals that are awaited by now. Returns how many pieces were read.
+unsigned Inbox::read_remembered() {
+    const Remembered& first = remembered_.front();
+    Message& message = *first.message;
+    const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
+    if (broken_ != Code::ok || !fetch(message, first.elsewhere, piece)) {
+        return 0;
+    }
+    message.moved += piece.length;
+    if (message.moved == message.bytes) {
+        ring_.take(first.turn);
+        bell_->ring(shm::Awaits::room);
+        message.state = MessageState::done;
+        remembered_.erase(remembered_.begin());
+    }
+    return 1;
 }
 
 bool Inbox::move_fragment(Pull pull) {
@@ -257,9 +298,9 @@ void Inbox::close_ahead() {
     }
 }
 
-bool Inbox::fetch(const shm::RemoteBytes& data, const shm::Piece& piece) {
+bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Status status =
-        shm::pull(sender_, data.at(piece.offset), current_->data + piece.offset, piece.length);
+        shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
     if (!status.ok()) {
         log(LogLevel::error, "shared memory: {}", status.message());
         broken_ = status.code();
@@ -270,7 +311,7 @@ bool Inbox::fetch(const shm::RemoteBytes& data, const shm::Piece& piece) {
 bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
     const shm::Piece piece = {current_->moved,
                               std::min(kReadBytes, current_->bytes - current_->moved)};
-    if (!fetch(data, piece)) {
+    if (!fetch(*current_, data, piece)) {
         return false;
     }
     current_->moved += piece.length;
@@ -289,7 +330,7 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
         piece = joint.claim(shm::End::receiver, ring_.turn(), name_of(*current_));
     }
     if (piece) {
-        if (!fetch(data, *piece)) {
+        if (!fetch(*current_, data, *piece)) {
             return false;
         }
         current_->moved += piece->length;
@@ -355,20 +396,37 @@ void Inbox::end_message() {
     current_is_early_ = false;
 }
 
-Message* Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
+/// Where it was only announced: it stays with its sender until it is asked for. False if too many
+/// do.
+bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
+    const std::uint64_t turn = ring_.remember();
+    if (turn == 0) {
+        return false;
+    }
+    auto early = std::make_unique<Early>();
+    early->tag = tag;
+    early->message.bytes = bytes;
+    early->elsewhere = data;
+    early->turn = turn;
+    early_.push_back(std::move(early));
+    return true;
+}
+
+bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
     auto early = std::make_unique<Early>();
     early->tag = tag;
     early->data.reset(new (std::nothrow) std::byte[bytes]);
     if (early->data == nullptr) {
         broken_ = Code::out_of_memory;
-        return nullptr;
+        return false;
     }
     early->message.data = early->data.get();
     early->message.bytes = bytes;
     early->message.state = MessageState::posted;
     early_.push_back(std::move(early));
+    current_ = &early_.back()->message;
     current_is_early_ = true;
-    return &early_.back()->message;
+    return true;
 }
 
 /// Gives an early arrival to the message that asks for it; one that is half received becomes the
@@ -384,6 +442,12 @@ bool Inbox::take_early(Message& message) {
     if (arrival.bytes != message.bytes) {
         broken_ = Code::disagreement;
         posted_.push(message); // To be failed with the others.
+        return true;
+    }
+    if ((*found)->turn != 0) {
+        remembered_.push_back({&message, (*found)->elsewhere, (*found)->turn});
+        early_.erase(found);
+        read_remembered();
         return true;
     }
     if (arrival.moved > 0) {
@@ -430,6 +494,11 @@ unsigned Inbox::fail_all() {
         failed += current_is_early_ ? 0 : 1;
         current_ = nullptr;
     }
+    for (const Remembered& remembered : remembered_) {
+        remembered.message->state = MessageState::failed;
+        ++failed;
+    }
+    remembered_.clear();
     return failed + fail_queue(posted_);
 }
 

@@ -117,8 +117,8 @@ enum class Pull : std::uint8_t {
 
 /// From one peer. A message that nobody waits for stays in the ring, where it holds the sender
 /// back; only if another message of the peer is awaited, which may be behind it, it is moved out of
-/// the way to the early arrivals. So these are bounded by what the peer sends in the collectives
-/// that the engine lets be outstanding.
+/// the way to the early arrivals: copied, or, if it was only announced, remembered. So these are
+/// bounded by what the peer sends in the collectives that the engine lets be outstanding.
 class Inbox {
   public:
     Inbox() = default;
@@ -156,7 +156,7 @@ class Inbox {
     }
 
     /// Nothing is awaited and no message is half received.
-    bool idle() const { return current_ == nullptr && posted_.empty(); }
+    bool idle() const { return current_ == nullptr && posted_.empty() && remembered_.empty(); }
 
     /// Takes fragments out of the ring. Returns how many.
     unsigned drain(Pull pull);
@@ -188,15 +188,29 @@ class Inbox {
     std::size_t early_count() const { return early_.size(); }
 
   private:
-    /// A message that nobody had asked for; `message` is the transport's own, its data is `data`.
+    /// A message that nobody had asked for; `message` is the transport's own. Its data is `data`,
+    /// or, where its sender had only announced it, still the sender's.
     struct Early {
         Message message;
         std::uint64_t tag = 0;
         std::unique_ptr<std::byte[]> data;
+        shm::RemoteBytes elsewhere = {};
+        std::uint64_t turn = 0; ///< By which `elsewhere` is remembered; 0: the data is here.
     };
 
+    /// An announced early arrival that is awaited by now.
+    struct Remembered {
+        Message* message;
+        shm::RemoteBytes elsewhere;
+        std::uint64_t turn;
+    };
+
+    enum class Begun : std::uint8_t { yes, no, remembered };
+
     bool post_unmet(Message& message);
-    bool begin_message();
+    Begun begin_message();
+    Begun begin_unawaited(std::uint64_t bytes);
+    unsigned read_remembered();
     bool move_fragment(Pull pull);
     void begin_elsewhere(std::uint64_t bytes);
     bool asks_for_help(const Message& message) const;
@@ -207,10 +221,11 @@ class Inbox {
     bool read_jointly(const shm::RemoteBytes& data, Pull pull);
     bool copy_alone();
     bool await_sender();
-    bool fetch(const shm::RemoteBytes& data, const shm::Piece& piece);
+    bool fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece);
     void stop_joint_copy(std::uint64_t bytes);
     void end_message();
-    Message* begin_early(std::uint64_t tag, std::uint64_t bytes);
+    bool begin_early(std::uint64_t tag, std::uint64_t bytes);
+    bool remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
     bool early_contradicts(std::uint64_t tag) const;
     bool contradicted(Message& message);
@@ -232,6 +247,7 @@ class Inbox {
     shm::PeerReach sender_;
     bool own_processors_ = false;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
+    std::vector<Remembered> remembered_;        ///< In order of their posts.
 };
 
 } // namespace ucg::transport

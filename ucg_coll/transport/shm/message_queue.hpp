@@ -71,6 +71,25 @@ class MessageQueue {
         return nullptr;
     }
 
+    /// Unlinks all messages of which `ends(message)` is true; returns how many.
+    template <typename Ends>
+    unsigned remove_if(Ends ends) {
+        unsigned removed = 0;
+        Message* before = nullptr;
+        for (Message* at = first_; at != nullptr;) {
+            Message* const next = at->next; // The owner may post it again at once.
+            if (ends(*at)) {
+                (before == nullptr ? first_ : before->next) = next;
+                last_ = at == last_ ? before : last_;
+                ++removed;
+            } else {
+                before = at;
+            }
+            at = next;
+        }
+        return removed;
+    }
+
   private:
     Message* first_ = nullptr;
     Message* last_ = nullptr; ///< Meaningless when empty.
