@@ -36,6 +36,9 @@ class Descriptor {
             valid() && ::fstat(fd_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
         return ours ? fd_ : -1;
     }
+    /// To be watched by poll(2), which neither reads nor changes it; the file may be another by
+    /// now.
+    int number() const { return fd_; }
     /// Was there one? The program may have closed it since.
     bool valid() const { return fd_ >= 0; }
     void reset() {

@@ -111,6 +111,8 @@ struct Exchange::Wanted {
     HeapAddress address;
     Descriptor socket;            // Connected and greeted; the answer is due.
     Clock::time_point not_before; // When it may be called again.
+    bool ready = false;           // The socket has news.
+    bool met = false;             // It is mapped.
 };
 
 /// A greeting that arrived, or why none did.
@@ -158,6 +160,7 @@ Exchange::Letter Exchange::Letter::receive(int socket) {
 struct Exchange::Caller {
     Descriptor socket;
     Letter letter = {Letter::Kind::nothing_yet, {}, {}};
+    bool ready = true; // The socket has news: who calls greets at once.
 };
 
 Result<Descriptor> listen_for_peers(const Token& token) {
@@ -196,7 +199,7 @@ Exchange::Exchange(Heap& heap, std::span<const HeapAddress> peers)
     for (std::size_t i = 0; i < peers.size(); ++i) {
         const HeapAddress& peer = peers[(first + i) % peers.size()];
         if (!heap_.attached(peer.token)) {
-            wanted_.push_back({peer, Descriptor(), started_});
+            wanted_.push_back({peer, Descriptor(), started_, false, false});
         }
     }
 }
@@ -316,31 +319,55 @@ Exchange::Sent Exchange::greet(int socket, const Token& key) const {
     return passes ? Sent::later : Sent::hung_up;
 }
 
-/// Sleeps until a socket has news, or it is time to try something again.
-void Exchange::wait(Clock::time_point deadline) const {
+/// When something is to be tried again of which no socket tells.
+Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point deadline) const {
     auto until = deadline;
-    std::vector<pollfd> sockets;
-    if (callers_.size() < kCallersMax) {
-        sockets.push_back({heap_.listener_.get(), POLLIN, 0});
-    }
-    for (const Caller& caller : callers_) {
-        if (caller.letter.kind == Letter::Kind::nothing_yet) {
-            sockets.push_back({caller.socket.get(), POLLIN, 0});
-        } else {
-            until = std::min(until, Clock::now() + kPause);
-        }
+    const auto unanswered = [](const Caller& caller) {
+        return caller.letter.kind != Letter::Kind::nothing_yet;
+    };
+    if (std::any_of(callers_.begin(), callers_.end(), unanswered)) {
+        until = std::min(until, Clock::now() + kPause);
     }
     const bool may_call = calls() < calls_max_;
     for (const Wanted& peer : wanted_) {
-        if (peer.socket.valid()) {
-            sockets.push_back({peer.socket.get(), POLLIN, 0});
-        } else if (may_call) {
+        if (may_call && !peer.socket.valid()) {
             until = std::min(until, my_turn(peer) ? peer.not_before : started_ + kSecondCall);
         }
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    ::poll(sockets.data(), sockets.size(),
-           static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    return until;
+}
+
+/// Sleeps until a socket has news, or it is time to try something again. Notes which have: with
+/// many peers it would take a system call for each of them to ask all.
+void Exchange::wait(Clock::time_point deadline) {
+    std::vector<pollfd> sockets;
+    std::vector<bool*> notes;
+    const auto watch = [&](const Descriptor& socket, bool& ready) {
+        ready = false;
+        sockets.push_back({socket.number(), POLLIN, 0});
+        notes.push_back(&ready);
+    };
+    bool called = false;
+    if (callers_.size() < kCallersMax) {
+        watch(heap_.listener_, called);
+    }
+    for (Caller& caller : callers_) {
+        if (caller.letter.kind == Letter::Kind::nothing_yet) {
+            watch(caller.socket, caller.ready);
+        }
+    }
+    for (Wanted& peer : wanted_) {
+        if (peer.socket.valid()) {
+            watch(peer.socket, peer.ready);
+        }
+    }
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(next_attempt(deadline) - Clock::now());
+    const int events = ::poll(sockets.data(), sockets.size(),
+                              static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    for (std::size_t i = 0; events > 0 && i < sockets.size(); ++i) {
+        *notes[i] = sockets[i].revents != 0;
+    }
 }
 
 Status Exchange::accept_callers() {
@@ -351,7 +378,7 @@ Status Exchange::accept_callers() {
             return short_of && callers_.empty() ? socket_failure("accept") : Status();
         }
         if (same_user(caller.get())) {
-            callers_.push_back({std::move(caller)});
+            callers_.push_back({std::move(caller), {Letter::Kind::nothing_yet, {}, {}}, true});
         }
     }
     return Status();
@@ -368,7 +395,7 @@ Status Exchange::hear_callers() {
 
 /// Answers first and maps then: whose answer could not be delivered may have to be answered again.
 Status Exchange::hear(Caller& caller) {
-    if (caller.letter.kind == Letter::Kind::nothing_yet) {
+    if (caller.letter.kind == Letter::Kind::nothing_yet && caller.ready) {
         caller.letter = Letter::receive(caller.socket.get());
     }
     const Greeting& greeting = caller.letter.greeting;
@@ -397,7 +424,7 @@ Status Exchange::hear(Caller& caller) {
 
 Status Exchange::hear_answers() {
     for (Wanted& peer : wanted_) {
-        if (!peer.socket.valid()) {
+        if (!peer.socket.valid() || !peer.ready) {
             continue;
         }
         Letter letter = Letter::receive(peer.socket.get());
@@ -423,8 +450,14 @@ Status Exchange::hear_answers() {
 /// Maps what the letter brought, unless the other connection of the pair was faster.
 Status Exchange::take(Letter& letter, int socket) {
     const HeapAddress& from = letter.greeting.from;
+    const auto wanted = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& peer) {
+        return peer.address.token == from.token;
+    });
     if (heap_.attached(from.token)) {
         return Status();
+    }
+    if (wanted != wanted_.end()) {
+        wanted->met = true;
     }
     if (same_process(socket)) {
         // Two heaps of one process (ranks as threads) share the owner's mapping: one address for
@@ -444,8 +477,7 @@ Status Exchange::take(Letter& letter, int socket) {
 
 void Exchange::drop_finished() {
     std::erase_if(callers_, [](const Caller& caller) { return !caller.socket.valid(); });
-    std::erase_if(wanted_,
-                  [this](const Wanted& peer) { return heap_.attached(peer.address.token); });
+    std::erase_if(wanted_, [](const Wanted& peer) { return peer.met; });
 }
 
 Status Exchange::late() const {

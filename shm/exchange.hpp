@@ -73,7 +73,8 @@ class Exchange {
     Status take(Letter& letter, int socket);
     Sent greet(int socket, const Token& key) const;
     void drop_finished();
-    void wait(Clock::time_point deadline) const;
+    void wait(Clock::time_point deadline);
+    Clock::time_point next_attempt(Clock::time_point deadline) const;
     Status late() const;
 
     Heap& heap_;
