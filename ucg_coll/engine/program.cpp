@@ -26,8 +26,7 @@ bool is_outgoing(const Op& op) {
 }
 
 std::uint8_t channel_of(const Op& op) {
-    return op.kind == OpKind::signal || op.kind == OpKind::await ? transport::kSignalChannel
-                                                                 : transport::kDataChannel;
+    return graph::is_order_only(op.kind) ? transport::kSignalChannel : transport::kDataChannel;
 }
 
 /// Iterations of a repeat that may have messages in flight at once: more than its rotation, so that
@@ -174,35 +173,52 @@ class Lowering {
     void lower_op(std::uint32_t index) {
         const Op& op = schedule_.ops[index];
         std::vector<Wait> waits = waits_of(index);
-        if (is_message(op)) {
-            lower_message(index, waits);
-            return;
+        switch (op.kind) {
+        case OpKind::send:
+        case OpKind::recv:
+        case OpKind::signal:
+        case OpKind::await: lower_message(index, waits); break;
+        case OpKind::copy:
+        case OpKind::reduce:
+        case OpKind::publish:
+        case OpKind::share:
+            run_open_ = false;
+            append_local(local_instruction(op), waits);
+            break;
         }
-        run_open_ = false;
+    }
+
+    Instruction local_instruction(const Op& op) {
         Instruction instruction;
         instruction.in_repeat = repeat_ != nullptr;
         for (const Rank owner : graph::boards_read(schedule_, op)) {
             instruction.boards_until = std::max(instruction.boards_until, board_index(owner) + 1);
         }
         instruction.target = address(op.target);
-        if (op.kind == OpKind::publish || op.kind == OpKind::share) {
+        switch (op.kind) {
+        case OpKind::copy:
             instruction.kind =
-                op.kind == OpKind::share ? InstructionKind::share : InstructionKind::publish;
-            instruction.source = address(op.source);
-        } else if (op.kind == OpKind::copy && graph::only_waits(op)) {
-            instruction.kind = InstructionKind::wait;
-        } else if (op.kind == OpKind::copy) {
-            instruction.kind = InstructionKind::copy;
-            instruction.source = address(op.source);
-        } else {
+                graph::only_waits(op) ? InstructionKind::wait : InstructionKind::copy;
+            break;
+        case OpKind::reduce:
             instruction.kind = InstructionKind::reduce;
             instruction.first = static_cast<std::uint32_t>(program_.operands.size());
             instruction.count = op.operand_count;
             for (std::uint32_t i = 0; i < op.operand_count; ++i) {
                 program_.operands.push_back(address(schedule_.operands[op.first_operand + i]));
             }
+            break;
+        case OpKind::publish: instruction.kind = InstructionKind::publish; break;
+        case OpKind::share: instruction.kind = InstructionKind::share; break;
+        case OpKind::send:
+        case OpKind::recv:
+        case OpKind::signal:
+        case OpKind::await: UCG_ASSERT(!is_message(op)); break;
         }
-        append_local(instruction, waits);
+        if (graph::has_source(op.kind) && instruction.kind != InstructionKind::wait) {
+            instruction.source = address(op.source);
+        }
+        return instruction;
     }
 
     /// Waits for boards one after the other become one instruction.
