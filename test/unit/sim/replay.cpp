@@ -301,6 +301,11 @@ class Replay {
         if (world_.now >= entered && rank.execution.in_progress()) {
             rank.engine.progress();
         }
+        while (rank.engine.take_operator(rank.execution)) {
+            rank.execution.call_operator();
+            rank.engine.operator_called(rank.execution);
+            rank.engine.progress();
+        }
         if (rank.execution.state() == engine::ExecutionState::done && rank.done == kNever) {
             rank.done = world_.now;
         }
