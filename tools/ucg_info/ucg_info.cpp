@@ -12,6 +12,7 @@
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/transport/shm/footprint.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
 namespace ucg::tools {
@@ -79,6 +80,7 @@ class ShmReport {
     explicit ShmReport(const capi::Config& config) : enabled_(config.shm_enabled()) {
         shm::HeapOptions options;
         options.capacity_bytes = config.heap_bytes();
+        group_.staging_bytes = config.staging_bytes();
         if (const Result<shm::HostFacts> facts = shm::read_host_facts(); !facts) {
             reason_ = facts.status().message();
         }
@@ -99,11 +101,12 @@ class ShmReport {
         text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
         return text + fmt::format("    heap of a process     {}\n"
                                   "    serves malloc         {}\n"
-                                  "    memory that is free   {} of {}\n",
+                                  "    memory that is free   {} of {}\n"
+                                  "    for a group           {}\n",
                                   topo::format_bytes(capacity_bytes_),
                                   serves_malloc_ ? "yes" : "no: libucg_heap.so is not preloaded",
                                   topo::format_bytes(budget_.available),
-                                  topo::format_bytes(budget_.total));
+                                  topo::format_bytes(budget_.total), footprints());
     }
 
     Json json() const {
@@ -118,7 +121,21 @@ class ShmReport {
     }
 
   private:
+    /// What groups of some sizes take of each process's heap.
+    std::string footprints() const {
+        std::string text;
+        for (const std::uint32_t ranks : {2U, 16U, 128U}) {
+            const transport::ShmFootprint taken = transport::footprint(ranks, group_);
+            text += fmt::format("{}{} at first, {} at most, of the first of {} ranks",
+                                text.empty() ? "" : "\n                          ",
+                                topo::format_bytes(taken.bytes_at_first),
+                                topo::format_bytes(taken.bytes_at_most), ranks);
+        }
+        return text;
+    }
+
     bool enabled_;
+    transport::ShmOptions group_;
     std::string reason_; ///< Why memory cannot be shared; empty if it can.
     std::uint64_t capacity_bytes_ = 0;
     bool serves_malloc_ = false;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "ucg_coll/transport/shm/footprint.hpp"
+
 namespace ucg::transport {
 namespace {
 
@@ -101,6 +103,12 @@ shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options)
     const std::uint64_t most = std::max(kCacheLine, round_up(options.board_bytes_max, kCacheLine));
     const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
     return {rank_count, options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
+}
+
+ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
+    const Layout layout(ring_shape(rank_count, options), board_shape(rank_count, options), options);
+    return {round_up(layout.start_bytes(0), shm::page_bytes()),
+            layout.region_bytes() + round_up(options.staging_bytes, shm::page_bytes())};
 }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,

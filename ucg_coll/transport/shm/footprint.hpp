@@ -1,0 +1,18 @@
+// What a rank's end of a group on one host takes of its node heap.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/transport/shm/shm_transport.hpp"
+
+namespace ucg::transport {
+
+struct ShmFootprint {
+    std::uint64_t bytes_at_first = 0; ///< As soon as the group is made; of the host's first rank.
+    std::uint64_t bytes_at_most = 0;  ///< When everything has been used, staging included.
+};
+
+/// REQUIRES: rank_count >= 1.
+ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options);
+
+} // namespace ucg::transport
