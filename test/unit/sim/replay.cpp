@@ -116,8 +116,10 @@ class ReplayTransport final : public transport::Transport,
     bool reached_in_place(const std::byte* /*data*/, std::uint64_t /*bytes*/) const override {
         return world_.in_place;
     }
-    void expose(std::uint32_t /*sequence*/, const transport::SharedBuffers& buffers) override {
+    bool expose(std::uint32_t /*sequence*/, const transport::SharedBuffers& buffers,
+                std::uint64_t staging_bytes) override {
         exposed_ = buffers;
+        return staging_bytes <= kStagingBytes;
     }
     transport::SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                                         std::uint32_t /*sequence*/) const override {
