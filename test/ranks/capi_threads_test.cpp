@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -248,11 +249,47 @@ TEST_CASE("capi: every collective over UCX", "[capi][ucx]") {
           }) == "");
 }
 
+/// What this process says on standard error while one of these lives.
+class StandardError {
+  public:
+    StandardError() : file_(memfd_create("said", 0)), before_(dup(STDERR_FILENO)) {
+        dup2(file_, STDERR_FILENO);
+    }
+    ~StandardError() {
+        dup2(before_, STDERR_FILENO);
+        close(before_);
+        close(file_);
+    }
+    StandardError(const StandardError&) = delete;
+    StandardError& operator=(const StandardError&) = delete;
+
+    unsigned lines_with(std::string_view words) const {
+        std::string text(static_cast<std::size_t>(lseek(file_, 0, SEEK_END)), ' ');
+        const ssize_t length = pread(file_, text.data(), text.size(), 0);
+        text.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+        unsigned count = 0;
+        for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
+            ++count;
+        }
+        return count;
+    }
+
+  private:
+    int file_;
+    int before_;
+};
+
 TEST_CASE("capi: every plan passes the proof before it is used", "[capi][verify]") {
     const unsigned size = GENERATE(2U, 5U);
+    const StandardError said;
     CHECK(run_thread_ranks(size, [](ThreadRank& me) {
               return run_all_collectives(me, {{"TLS", "shm"}, {"VERIFY", "y"}}, {0, 1, 37});
           }) == "");
+    // What a rank cannot know of others' blocks it assumes, and says so once.
+    CHECK(said.lines_with("UCG_VERIFY: ") == 4);
+    for (const char* collective : {"allgatherv", "alltoallv", "gatherv", "scatterv"}) {
+        CHECK(said.lines_with(std::string("UCG_VERIFY: ") + collective + ": ") == 1);
+    }
 }
 
 TEST_CASE("capi: nonblocking collectives overlap on two groups", "[capi][nonblocking]") {

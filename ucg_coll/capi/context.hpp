@@ -182,10 +182,11 @@ class Context {
     };
     /// True the first time it is asked.
     bool first(Once message) { return !told_[static_cast<std::size_t>(message)].exchange(true); }
-    /// The same for each algorithm, asked for by the user, that does not serve.
-    bool first_refusal(graph::Collective collective, std::string_view algorithm) {
+    /// The same for what is to be said of a collective and a setting or its value, such as an
+    /// algorithm that the user asked for and that does not serve.
+    bool first_remark(graph::Collective collective, std::string_view about) {
         const std::lock_guard lock(mutex_);
-        return refused_.emplace(collective, algorithm).second;
+        return remarks_.emplace(collective, about).second;
     }
 
   private:
@@ -226,7 +227,7 @@ class Context {
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
 
     OptionalMutex mutex_;                                         ///< The last.
-    std::set<std::pair<graph::Collective, std::string>> refused_; ///< Of those in config_.
+    std::set<std::pair<graph::Collective, std::string>> remarks_; ///< Names and values in config_.
     /// Without a heap only threads of this process ring.
     struct PrivateSleeper {
         shm::Doorbell bell = {};

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ucg_coll/capi/proof.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {
@@ -158,7 +159,7 @@ Result<graph::Schedule> Group::plan_for(const graph::Request& request) const {
             return forced;
         }
         // Asked on all ranks: any of them may be rank 0 of another group.
-        const bool first = context_.first_refusal(request.collective, wanted);
+        const bool first = context_.first_remark(request.collective, wanted);
         if (rank_ == 0) {
             log(first ? LogLevel::warn : LogLevel::debug, "{}: {}; the planner chooses instead",
                 name_, forced.status().message());
@@ -167,17 +168,18 @@ Result<graph::Schedule> Group::plan_for(const graph::Request& request) const {
     return plan::plan(facts(), request, rank_);
 }
 
-/// Proves the plans of all ranks. Requests with block vectors are skipped: a rank does not know the
-/// others'.
+/// Proves the plans of all ranks, as far as this one knows what they ask for.
 Status Group::prove(const graph::Request& request, std::string_view algorithm) const {
-    const bool rank_dependent = graph::has_block_vectors(request.collective) &&
-                                request.collective != graph::Collective::reduce_scatter;
-    if (rank_dependent || (request.in_place && graph::rooted(request.collective))) {
-        return {};
+    const std::string_view assumed = what_is_assumed(request.collective);
+    if (!assumed.empty() && context_.first_remark(request.collective, "UCG_VERIFY") && rank_ == 0) {
+        log(LogLevel::warn, "{}: UCG_VERIFY: {}: {}", name_, graph::name(request.collective),
+            assumed);
     }
+    const std::vector<graph::Request> requests = requests_of_all(request, rank_);
     std::vector<graph::Schedule> schedules;
     for (Rank rank = 0; rank < rank_count_; ++rank) {
-        Result<graph::Schedule> schedule = plan::plan(facts(), request, rank, algorithm);
+        Result<graph::Schedule> schedule =
+            plan::plan(facts(), requests[static_cast<std::size_t>(rank)], rank, algorithm);
         if (!schedule.ok()) {
             return schedule.status();
         }
@@ -186,7 +188,7 @@ Status Group::prove(const graph::Request& request, std::string_view algorithm) c
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    return graph::verify(schedules, {&request, 1}, same_host, &placement_);
+    return graph::verify(schedules, requests, same_host, &placement_);
 }
 
 Status Group::failure_status() const {

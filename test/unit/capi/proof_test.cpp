@@ -1,0 +1,92 @@
+// UCG_VERIFY: what a rank assumes of the others fits its own request, so that the plans which
+// follow from it are proved, and a wrong one of its own is found.
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+#include "ucg_coll/capi/proof.hpp"
+
+namespace ucg::capi {
+namespace {
+
+using graph::Collective;
+using graph::Request;
+using graph::Schedule;
+using plan::test::Case;
+
+constexpr Rank kRanks = 5;
+
+/// The plans of all ranks as rank `self`, which asks for `own`, has them; its own in the place.
+std::vector<Schedule> plans(const plan::Facts& facts, const std::vector<Request>& requests,
+                            std::string_view algorithm) {
+    std::vector<Schedule> schedules;
+    for (Rank rank = 0; rank < kRanks; ++rank) {
+        schedules.push_back(
+            plan::plan(facts, requests[static_cast<std::size_t>(rank)], rank, algorithm).value());
+    }
+    return schedules;
+}
+
+bool together(Rank, Rank, const void*) {
+    return true;
+}
+
+bool may_be_in_place(Collective collective) {
+    return collective != Collective::barrier && collective != Collective::bcast;
+}
+
+} // namespace
+
+TEST_CASE("capi: a rank proves its plan with what it knows of the others", "[capi][verify]") {
+    const topo::Placement placement = topo::Placement::one_host(kRanks);
+    const plan::Facts facts{placement, cost::default_profile()};
+    for (const plan::Algorithm& row : plan::algorithms()) {
+        for (const bool in_place : {false, true}) {
+            const std::uint64_t bytes = row.collective == Collective::barrier ? 0 : 24;
+            const Case sample{row.collective, kRanks, 3, bytes, 8, in_place};
+            if ((in_place && !may_be_in_place(row.collective)) ||
+                !row.eligible(facts, plan::test::request_of(sample, 0))) {
+                continue;
+            }
+            for (Rank self = 0; self < kRanks; ++self) {
+                INFO(describe(sample) << " by " << row.name << " at rank " << self);
+                const Request own = plan::test::request_of(sample, self);
+                const std::vector<Request> requests = requests_of_all(own, self);
+                REQUIRE(requests.size() == static_cast<std::size_t>(kRanks));
+                CHECK(requests[static_cast<std::size_t>(self)] == own);
+                std::vector<Schedule> schedules = plans(facts, requests, row.name);
+                CHECK(graph::verify(schedules, requests, together).message() == "");
+                Schedule& mine = schedules[static_cast<std::size_t>(self)];
+                if (mine.ops.empty()) {
+                    continue;
+                }
+                mine.dependencies.clear();
+                mine.ops.clear(); // Others wait for it, or it lacks its result.
+                CHECK_FALSE(graph::verify(schedules, requests, together).ok());
+            }
+        }
+    }
+}
+
+TEST_CASE("capi: the root of gatherv and scatterv knows all blocks", "[capi][verify]") {
+    for (const Collective collective : {Collective::gatherv, Collective::scatterv}) {
+        for (const bool in_place : {false, true}) {
+            const Case sample{collective, kRanks, 2, 24, 1, in_place};
+            const std::vector<Request> requests =
+                requests_of_all(plan::test::request_of(sample, 2), 2);
+            for (Rank rank = 0; rank < kRanks; ++rank) {
+                CHECK(requests[static_cast<std::size_t>(rank)] ==
+                      plan::test::request_of(sample, rank));
+            }
+        }
+    }
+}
+
+TEST_CASE("capi: what is assumed is said for collectives whose ranks do not know all blocks",
+          "[capi][verify]") {
+    for (const Collective collective : graph::kCollectives) {
+        const bool known =
+            !graph::has_block_vectors(collective) || collective == Collective::reduce_scatter;
+        CHECK(what_is_assumed(collective).empty() == known);
+    }
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,125 @@
+#include "ucg_coll/capi/proof.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ucg::capi {
+namespace {
+
+using graph::Blocks;
+using graph::Collective;
+using graph::Request;
+
+std::size_t at(Rank rank) {
+    return static_cast<std::size_t>(rank);
+}
+
+Blocks end_to_end(std::vector<std::uint64_t> bytes) {
+    Blocks blocks{std::move(bytes), {}};
+    std::uint64_t offset = 0;
+    for (const std::uint64_t length : blocks.bytes) {
+        blocks.offsets.push_back(offset);
+        offset += length;
+    }
+    return blocks;
+}
+
+/// One rank gives or takes a block of its own length to or from each; the root knows all lengths.
+Request with_root(const Request& own, Rank rank, Rank other, Blocks Request::*at_root) {
+    Request request = own;
+    request.*at_root = {};
+    if (rank == own.root) {
+        request.bytes = (own.*at_root).bytes[at(other)];
+    } else if (other == own.root) {
+        request.*at_root = end_to_end(std::vector<std::uint64_t>(at(own.rank_count), own.bytes));
+    }
+    return request;
+}
+
+/// What `from` gives `to`, as `rank` knows it, or else something that fits in place too: as long
+/// one way as the other.
+std::uint64_t exchanged(const Request& own, Rank rank, Rank from, Rank to) {
+    const Blocks& sent = own.in_place ? own.receive : own.send;
+    if (from == rank) {
+        return sent.bytes[at(to)];
+    }
+    return own.receive.bytes[at(to == rank ? from : std::min(from, to))];
+}
+
+Request of_exchange(const Request& own, Rank rank, Rank other) {
+    std::vector<std::uint64_t> given;
+    std::vector<std::uint64_t> taken;
+    for (Rank peer = 0; peer < own.rank_count; ++peer) {
+        given.push_back(exchanged(own, rank, other, peer));
+        taken.push_back(exchanged(own, rank, peer, other));
+    }
+    Request request = own;
+    request.send = own.in_place ? Blocks{} : end_to_end(std::move(given));
+    request.receive = end_to_end(std::move(taken));
+    return request;
+}
+
+Request request_of(const Request& own, Rank rank, Rank other) {
+    Request request = own;
+    switch (own.collective) {
+    case Collective::gatherv: request = with_root(own, rank, other, &Request::receive); break;
+    case Collective::scatterv: request = with_root(own, rank, other, &Request::send); break;
+    case Collective::alltoallv: request = of_exchange(own, rank, other); break;
+    case Collective::barrier:
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+    case Collective::scan:
+    case Collective::exscan: break;
+    }
+    request.in_place = own.in_place && !graph::rooted(own.collective);
+    return request;
+}
+
+} // namespace
+
+std::vector<Request> requests_of_all(const Request& own, Rank rank) {
+    std::vector<Request> requests;
+    requests.reserve(at(own.rank_count));
+    for (Rank other = 0; other < own.rank_count; ++other) {
+        requests.push_back(other == rank ? own : request_of(own, rank, other));
+    }
+    return requests;
+}
+
+std::string_view what_is_assumed(Collective collective) {
+    switch (collective) {
+    case Collective::allgatherv:
+        return "each rank proves all plans with the lengths of all blocks; where other ranks put "
+               "them it assumes to be as at itself";
+    case Collective::gatherv:
+    case Collective::scatterv:
+        return "the root proves all plans; another rank, which knows its own block alone, proves "
+               "its plan as if all blocks were as long";
+    case Collective::alltoallv:
+        return "each rank proves its own plan with its blocks; those that others exchange among "
+               "themselves it does not know and assumes";
+    case Collective::barrier:
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::allgather:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+    case Collective::scan:
+    case Collective::exscan: break;
+    }
+    return {};
+}
+
+} // namespace ucg::capi
