@@ -1,10 +1,12 @@
 #include "ucg_coll/engine/program.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <set>
 #include <tuple>
+
+#include "ucg_coll/engine/limits.hpp"
+#include "ucg_coll/graph/in_flight.hpp"
 
 namespace ucg::engine {
 namespace {
@@ -29,10 +31,9 @@ std::uint8_t channel_of(const Op& op) {
     return graph::is_order_only(op.kind) ? transport::kSignalChannel : transport::kDataChannel;
 }
 
-/// Iterations of a repeat that may have messages in flight at once: more than its rotation, so that
-/// no wait looks at a slot that its own iteration uses again.
+/// A slot for each iteration that may be in flight.
 std::uint8_t slots_per_message(const Repeat& repeat) {
-    return static_cast<std::uint8_t>(std::bit_ceil(std::max(4U, repeat.rotation + 1)));
+    return static_cast<std::uint8_t>(graph::iterations_in_flight(repeat));
 }
 
 class Lowering {
@@ -42,6 +43,9 @@ class Lowering {
           message_of_op_(schedule.ops.size(), kNone) {}
 
     Result<Program> run() {
+        if (Status status = check_limits(schedule_); !status.ok()) {
+            return status;
+        }
         if (Status status = check_routes(); !status.ok()) {
             return status;
         }
@@ -148,7 +152,6 @@ class Lowering {
         end.kind = InstructionKind::end_iteration;
         end.in_repeat = true;
         end.first = first;
-        end.count = static_cast<std::uint16_t>(&repeat - schedule_.repeats.data());
         program_.instructions.push_back(end);
         for (auto& [key, per_iteration] : per_iteration_) {
             // The body counted one iteration already.
@@ -290,6 +293,9 @@ class Lowering {
             const graph::Dependency dependency = schedule_.dependencies[i];
             const std::uint32_t number = message_of_op_[dependency.op];
             const bool within = repeat_ != nullptr && dependency.op >= repeat_->first_op;
+            if (within && long_completed(dependency)) {
+                continue;
+            }
             if (within && dependency.distance > 0 && number == kNone &&
                 is_message(schedule_.ops[dependency.op])) {
                 waits.push_back(wait_on_later_op(dependency)); // Not lowered yet in this body.
@@ -307,6 +313,13 @@ class Lowering {
             }
         }
         return waits;
+    }
+
+    /// That iteration's slot has been taken again, by one that waited for it. An op that stands
+    /// further on in the body has not taken this iteration's yet.
+    bool long_completed(const graph::Dependency& dependency) const {
+        const bool taken = message_of_op_[dependency.op] != kNone;
+        return dependency.distance >= slots_per_message(*repeat_) + (taken ? 0U : 1U);
     }
 
     /// A wait of an earlier op of the body on a later one of a previous iteration: its slots will
@@ -344,15 +357,18 @@ class Lowering {
         append(Instruction{}, waits);
     }
 
-    /// An exposed rank hears from those that read its buffers, so they are among its peers.
+    /// One transport at the most reaches the memory of peers.
     Status find_memory() {
+        for (transport::Transport* route : routes_) {
+            if (schedule_.exposed && route != nullptr && program_.memory == nullptr) {
+                program_.memory = route->peer_memory();
+            }
+        }
+        if (Status status = check_reach(); !status.ok()) {
+            return status;
+        }
         if (!schedule_.exposed) {
             return {};
-        }
-        for (const Op& op : schedule_.ops) {
-            if (is_message(op) && program_.memory == nullptr) {
-                program_.memory = routes_[static_cast<std::size_t>(op.peer)]->peer_memory();
-            }
         }
         program_.staging = graph::staging_layout(schedule_);
         const std::uint64_t there =
@@ -363,6 +379,33 @@ class Lowering {
                            "there are {}",
                            schedule_.rank, schedule_.algorithm, program_.staging.total_bytes,
                            there);
+        }
+        return {};
+    }
+
+    /// Peers' slices are reached: scratch by ranks that expose theirs, input and output by windows.
+    Status check_reach() const {
+        for (std::size_t i = 0; i < schedule_.ops.size(); ++i) {
+            const Op& op = schedule_.ops[i];
+            const auto beyond = [&](const Slice& slice) {
+                const bool own = slice.owner == schedule_.rank;
+                const bool by_window = slice.buffer != graph::BufferKind::scratch;
+                return !own && slice.buffer != graph::BufferKind::board &&
+                       (program_.memory == nullptr || (by_window && schedule_.window_bytes == 0));
+            };
+            const auto operands =
+                std::span(schedule_.operands)
+                    .subspan(op.first_operand, op.kind == OpKind::reduce ? op.operand_count : 0);
+            if ((graph::has_source(op.kind) && beyond(op.source)) ||
+                (graph::has_target(op.kind) && beyond(op.target)) ||
+                std::any_of(operands.begin(), operands.end(), beyond)) {
+                return failure(Code::unsupported,
+                               "rank {}, op {} ({}): names a peer's memory, which needs {}",
+                               schedule_.rank, i, graph::name(op.kind),
+                               !schedule_.exposed           ? "its own to be exposed"
+                               : program_.memory == nullptr ? "a transport that reaches it"
+                                                            : "a window");
+            }
         }
         return {};
     }

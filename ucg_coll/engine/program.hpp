@@ -42,15 +42,14 @@ enum class InstructionKind : std::uint8_t {
     reduce,        ///< operands [first, first + count) to target
     share,         ///< source to the own board
     wait,          ///< Nothing more than the waits.
-    end_iteration, ///< Back to instruction `first`, or on after the last iteration of repeat
-                   ///< `count`.
+    end_iteration, ///< Back to instruction `first`, or on after the last iteration.
     finish,        ///< The collective is complete.
 };
 
 struct Instruction {
     InstructionKind kind = InstructionKind::finish;
     bool in_repeat = false;
-    std::uint16_t count = 0;
+    std::uint32_t count = 0;
     std::uint32_t first = 0;
     std::uint32_t first_wait = 0;
     std::uint32_t wait_count = 0;
@@ -65,7 +64,7 @@ struct MessagePlan {
     transport::Transport* transport = nullptr; ///< Not owned.
     std::uint32_t slot = 0;                    ///< First message slot.
     std::uint8_t mask = 0;                     ///< Number of slots - 1.
-    std::uint16_t first_step = 0;
+    std::uint16_t first_step = 0;              ///< These count modulo 2^16, as Message::step.
     std::uint16_t steps_per_iteration = 0;
 };
 
@@ -88,8 +87,10 @@ struct Program {
 };
 
 /// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
-/// names a peer without a route, with unsupported if it needs more shared memory than there is, or
-/// boards that do not reach all peers or are shorter.
+/// names a peer without a route, with unsupported if it needs more shared memory than there is,
+/// boards that do not reach all peers or are shorter, or more of anything than the program can
+/// number; the message names the rank, and the op where there is one.
+/// REQUIRES: graph::verify accepts the schedules of all ranks, of which this is one.
 /// `plan` marks the messages: equal on all ranks, for different plans mostly different.
 Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes,
                       std::uint16_t plan = 0);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/verify_internal.hpp"
 
 namespace ucg::graph {
 namespace {
@@ -25,17 +26,19 @@ class Rewriter {
 
     Schedule run() {
         for (std::uint32_t i = 0; i < original_.ops.size(); ++i) {
+            origins_.resize(result_.ops.size(), i > 0 ? i - 1 : 0);
             if (original_.ops[i].kind == OpKind::share) {
                 share(i);
             } else {
                 rewrite(i);
             }
         }
-        for (Slice& operand : result_.operands) {
-            operand = received(operand);
-        }
+        origins_.resize(result_.ops.size(), static_cast<std::uint32_t>(original_.ops.size()) - 1);
         return std::move(result_);
     }
+
+    /// By op of the result: the op of the original that it stands for.
+    proof::Origins origins() { return std::move(origins_); }
 
   private:
     using OpIds = std::vector<std::uint32_t>;
@@ -101,11 +104,15 @@ class Rewriter {
         for (const Rank owner : boards_read(original_, op)) {
             on.push_back(arrival(owner).op);
         }
-        if (only_waits(op)) {
-            replaced_[index] = on;
-            return;
+        for (std::uint32_t i = 0; op.kind == OpKind::reduce && i < op.operand_count; ++i) {
+            Slice& operand = result_.operands[op.first_operand + i];
+            operand = received(operand);
         }
-        op.source = received(op.source);
+        if (only_waits(op)) { // Still a local op, which holds up those behind it.
+            op.source = {0, 0, original_.rank, BufferKind::scratch, Stride::fixed};
+        } else if (has_source(op.kind)) {
+            op.source = received(op.source);
+        }
         replaced_[index] = {add(op, on)};
     }
 
@@ -138,6 +145,7 @@ class Rewriter {
     Schedule result_;
     std::vector<OpIds> replaced_; // By op of the original.
     std::map<Rank, Arrival> arrivals_;
+    proof::Origins origins_;
 };
 
 } // namespace
@@ -168,6 +176,12 @@ std::vector<Rank> boards_read(const Schedule& schedule, const Op& op) {
 }
 
 std::vector<Schedule> with_messages(std::span<const Schedule> schedules) {
+    std::vector<proof::Origins> origins;
+    return proof::with_messages(schedules, origins);
+}
+
+std::vector<Schedule> proof::with_messages(std::span<const Schedule> schedules,
+                                           std::vector<Origins>& origins) {
     std::vector<std::uint64_t> board_bytes;
     std::vector<std::vector<Rank>> readers(schedules.size());
     for (const Schedule& schedule : schedules) {
@@ -184,7 +198,9 @@ std::vector<Schedule> with_messages(std::span<const Schedule> schedules) {
     std::vector<Schedule> result;
     result.reserve(schedules.size());
     for (std::size_t i = 0; i < schedules.size(); ++i) {
-        result.push_back(Rewriter(unroll(schedules[i]), board_bytes, readers[i]).run());
+        Rewriter rewriter(unroll(schedules[i]), board_bytes, readers[i]);
+        result.push_back(rewriter.run());
+        origins.push_back(rewriter.origins());
     }
     return result;
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ucg_coll/graph/in_flight.hpp"
+
 namespace ucg::graph {
 
 namespace {
@@ -27,6 +29,7 @@ class Unroller {
     void lay_out();
     void emit(std::uint32_t index, std::uint64_t iteration);
     void emit_dependencies(std::uint32_t index, std::uint64_t iteration);
+    void emit_dependency(std::uint64_t on);
 
     const Schedule& original_;
     Schedule result_;
@@ -72,11 +75,22 @@ void Unroller::emit_dependencies(std::uint32_t index, std::uint64_t iteration) {
             last = first + 1;
         }
         for (std::uint64_t k = first; k < last; ++k) {
-            Dependency copy;
-            copy.op = (on.first + k * on.pitch) & 0x0fffffffU;
-            result_.dependencies.push_back(copy);
+            emit_dependency(on.first + k * on.pitch);
         }
     }
+    const Copies& own = copies_[index];
+    if (own.repeat != kNoRepeat && has_peer(original_.ops[index].kind)) {
+        const std::uint64_t in_flight = iterations_in_flight(original_.repeats[own.repeat]);
+        if (iteration >= in_flight) {
+            emit_dependency(own.first + (iteration - in_flight) * own.pitch);
+        }
+    }
+}
+
+void Unroller::emit_dependency(std::uint64_t on) {
+    Dependency dependency;
+    dependency.op = on & 0x0fffffffU;
+    result_.dependencies.push_back(dependency);
 }
 
 void Unroller::emit(std::uint32_t index, std::uint64_t iteration) {

@@ -24,8 +24,9 @@ std::span<const Slice> World::operands(OpRef ref) const {
 }
 
 std::string World::describe_op(OpRef ref) const {
-    const Schedule& original = originals[static_cast<std::size_t>(rank_of[ref])];
-    std::uint64_t at = index(ref);
+    const auto rank = static_cast<std::size_t>(rank_of[ref]);
+    const Schedule& original = subject[rank];
+    std::uint64_t at = origins.empty() ? index(ref) : origins[rank][index(ref)];
     std::string iteration;
     for (const Repeat& repeat : original.repeats) {
         const std::uint64_t copies = repeat.op_count * repeat.iterations;
@@ -156,7 +157,7 @@ Status prove_all(World world) {
     }
     std::vector<Schedule> rewritten;
     if (status.ok() && schedules.front().boards) {
-        rewritten = with_messages(schedules);
+        rewritten = with_messages(schedules, world.origins);
         schedules = rewritten;
     }
     if (status.ok()) {
@@ -181,6 +182,7 @@ Status verify(std::span<const Schedule> schedules, std::span<const Request> requ
         return status;
     }
     proof::World world;
+    world.subject = schedules;
     world.originals = schedules;
     world.requests = requests;
     world.shares_memory = shares_memory;

@@ -24,7 +24,7 @@ Status check_barrier(const World& world) {
         for (Rank other = 0; other < world.rank_count(); ++other) {
             if (!hears_of(world, sets, rank, other)) {
                 return failure(Code::invalid_argument,
-                               "rank {}: may leave the barrier before rank {} has entered", rank,
+                               "rank {}: no op waits until rank {} has entered the barrier", rank,
                                other);
             }
         }

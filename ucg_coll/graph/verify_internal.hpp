@@ -39,8 +39,18 @@ struct Reader {
     std::uint32_t next = kNone;
 };
 
+/// By op of a schedule that was rewritten without repeats: the op of the one that it was made of,
+/// without repeats too.
+using Origins = std::vector<std::uint32_t>;
+
+/// with_messages() of boards.hpp, and the origins of each rank's ops.
+std::vector<Schedule> with_messages(std::span<const Schedule> schedules,
+                                    std::vector<Origins>& origins);
+
 struct World {
-    std::span<const Schedule> originals;
+    std::span<const Schedule> subject; ///< What is to be proved, for messages about it.
+    std::vector<Origins> origins; ///< By rank: of `originals` in `subject`; empty: the same ops.
+    std::span<const Schedule> originals; ///< What is proved of it at a time.
     std::span<const Request> requests;
     SharesMemory shares_memory = nullptr;
     const void* context = nullptr;

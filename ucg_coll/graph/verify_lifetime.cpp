@@ -15,7 +15,7 @@ template <typename Visit>
 void for_each_foreign(const World& world, OpRef ref, Visit&& visit) {
     const Op& op = world.op(ref);
     const auto filter = [&](const Slice& slice) {
-        if (slice.owner != world.rank_of[ref] && slice.length > 0) {
+        if (slice.owner != world.rank_of[ref]) {
             visit(slice);
         }
     };

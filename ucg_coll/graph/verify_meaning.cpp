@@ -173,16 +173,15 @@ Status Execution::wrong(Rank rank, std::uint64_t begin, std::uint64_t end,
     OpRef writer = kNone;
     world_.accesses[World::place(rank, BufferKind::output)].visit(
         begin, end, [&](const auto& part) { writer = part.value.writer; });
-    const std::string by =
-        writer == kNone ? "" : fmt::format(" (written by {})", world_.describe(writer));
-    return failure(Code::invalid_argument, "rank {}: output[{}:{}]{} {}", rank, begin, end, by,
-                   reason);
+    const std::string by = writer == kNone ? "no op" : world_.describe(writer);
+    return failure(Code::invalid_argument, "rank {}: output[{}:{}] (written by {}) {}", rank, begin,
+                   end, by, reason);
 }
 
 Status Execution::check_stretch(Rank rank, const Expected& must, const Memory::Stretch& is) {
     const Value value = is.value;
     if (value.expression == kUndefined) {
-        return wrong(rank, is.begin, is.end, "is never written");
+        return wrong(rank, is.begin, is.end, "is left undefined");
     }
     const auto problem = expressions_.find_problem(value.expression, must.first, must.last,
                                                    world_.request(rank).commutative);

@@ -61,10 +61,14 @@ class Progress {
     void count();
     void happen(std::uint32_t event);
     void release(std::uint32_t event);
-    std::uint32_t blocker(std::uint32_t event) const;
+    struct Block {
+        OpRef op = kNone;        ///< What waits: the event's op, or one before it in issue order.
+        std::uint32_t event = 0; ///< For what.
+    };
+    Block blocker(std::uint32_t event) const;
     bool happened(std::uint32_t event) const { return waits_[event] == 0; }
     Status report_cycle() const;
-    std::string explain(std::uint32_t event, std::uint32_t on) const;
+    std::string explain(std::uint32_t event, Block block) const;
 
     World& world_;
     std::vector<std::uint32_t> waits_;           // By event: how many others must come first.
@@ -127,25 +131,25 @@ void Progress::happen(std::uint32_t event) {
 
 /// An event that must come before `event` and has not happened. A rank that stands still waits for
 /// the dependency of one op: ops behind it in issue order wait for that op.
-std::uint32_t Progress::blocker(std::uint32_t event) const {
+Progress::Block Progress::blocker(std::uint32_t event) const {
     OpRef op = event / 2;
     if (event % 2 == 1) {
-        return happened(start(op)) ? start(world_.match[op]) : start(op);
+        return {op, happened(start(op)) ? start(world_.match[op]) : start(op)};
     }
     for (;; --op) {
         for (const Dependency dependency : world_.dependencies(op)) {
             const OpRef on = world_.depended(op, dependency);
             if (!happened(complete(on))) {
-                return complete(on);
+                return {op, complete(on)};
             }
         }
         UCG_ASSERT(world_.index(op) > 0);
     }
 }
 
-std::string Progress::explain(std::uint32_t event, std::uint32_t on) const {
-    const std::string who = world_.describe(event / 2);
-    const std::string other = on / 2 == event / 2 ? "" : world_.describe(on / 2);
+std::string Progress::explain(std::uint32_t event, Block block) const {
+    const std::string who = world_.describe(block.op);
+    const std::string other = block.event / 2 == block.op ? "" : world_.describe(block.event / 2);
     if (event % 2 == 1) {
         return other.empty() ? "" : fmt::format("{} cannot complete before {} starts", who, other);
     }
@@ -161,19 +165,19 @@ Status Progress::report_cycle() const {
     std::vector<bool> seen(waits_.size(), false);
     while (!seen[event]) {
         seen[event] = true;
-        event = blocker(event);
+        event = blocker(event).event;
     }
     constexpr int kLinesMax = 16;
     std::string chain;
     const std::uint32_t begin = event;
     int lines = 0;
     do {
-        const std::uint32_t on = blocker(event);
-        const std::string line = explain(event, on);
+        const Block block = blocker(event);
+        const std::string line = explain(event, block);
         if (!line.empty() && ++lines <= kLinesMax) {
             chain += (lines > 1 ? "; " : "") + line;
         }
-        event = on;
+        event = block.event;
     } while (event != begin);
     return failure(Code::invalid_argument, "deadlock: {}{}", chain,
                    lines > kLinesMax ? fmt::format("; and {} more", lines - kLinesMax) : "");

@@ -180,6 +180,18 @@ Status check_reach(const World& world, OpRef ref, const Slice& slice) {
                       fmt::format("{} is out of reach: rank {} does not expose its buffers",
                                   slice_text(slice, self), slice.owner));
     }
+    if (slice.owner != self && !world.program(self).exposed) {
+        return reject(world, ref,
+                      fmt::format("{} is out of reach: rank {} does not expose its own buffers",
+                                  slice_text(slice, self), self));
+    }
+    const bool users = slice.buffer == BufferKind::input || slice.buffer == BufferKind::output;
+    if (slice.owner != self && users && world.program(slice.owner).window_bytes == 0) {
+        return reject(
+            world, ref,
+            fmt::format("{} is out of reach: rank {} has no window, and publishes nothing",
+                        slice_text(slice, self), slice.owner));
+    }
     const std::uint64_t bytes = buffer_bytes(world.program(slice.owner), slice.buffer);
     if (slice.end() > bytes) {
         return reject(world, ref,

@@ -27,13 +27,18 @@ class Rewriter {
             if (op.kind == OpKind::publish) {
                 op.kind = OpKind::copy;
                 op.target = in_window(op.source);
-            } else {
+                continue;
+            }
+            if (has_source(op.kind)) {
                 op.source = seen_from(op.source, schedule.rank);
+            }
+            if (has_target(op.kind)) {
                 op.target = seen_from(op.target, schedule.rank);
             }
-        }
-        for (Slice& operand : schedule.operands) {
-            operand = seen_from(operand, schedule.rank);
+            for (std::uint32_t i = 0; op.kind == OpKind::reduce && i < op.operand_count; ++i) {
+                Slice& operand = schedule.operands[op.first_operand + i];
+                operand = seen_from(operand, schedule.rank);
+            }
         }
         return schedule;
     }
@@ -49,10 +54,8 @@ class Rewriter {
         return slice;
     }
 
-    /// Ops leave slices that they do not use without an owner.
     Slice seen_from(const Slice& slice, Rank rank) const {
-        const bool foreign = slice.owner != rank && slice.owner != kNoRank;
-        if (!foreign || slice.buffer == BufferKind::scratch ||
+        if (slice.owner == rank || slice.buffer == BufferKind::scratch ||
             originals_[static_cast<std::size_t>(slice.owner)].window_bytes == 0) {
             return slice;
         }

@@ -262,10 +262,10 @@ TEST_CASE("engine: peers' slices are read in place after a signal", "[engine][pe
     const std::uint64_t bytes = 64;
     const auto build = [&](Rank rank) {
         Builder b(allreduce(2, bytes), rank, "direct_read");
-        b.expose();
+        b.window(bytes);
         Slice theirs = b.input(0, bytes);
         theirs.owner = 1 - rank;
-        b.signal(1 - rank);
+        b.signal(1 - rank, std::array{b.publish(b.input(0, bytes))});
         const std::array<graph::OpId, 1> ready = {b.await(1 - rank)};
         const Slice mine = b.input(0, bytes);
         const std::array<Slice, 2> operands = {rank == 0 ? mine : theirs,
@@ -344,6 +344,27 @@ TEST_CASE("engine: a peer without a route is refused when the schedule is lowere
     REQUIRE(!program.ok());
     CHECK(program.status().code() == Code::unreachable);
     CHECK(program.status().message() == "rank 0 has no transport to rank 1");
+}
+
+TEST_CASE("engine: what no transport can reach is refused when the schedule is lowered",
+          "[engine][peer]") {
+    transport::LoopbackFabric fabric(2, Delivery::immediate);
+    const auto routes = fabric.routes(0);
+    const auto problem = [&](bool exposed, bool window, graph::BufferKind buffer) {
+        Builder b(allreduce(2, 8), 0, "read");
+        b.copy({0, 8, 1, buffer, graph::Stride::fixed}, b.output(0, 8));
+        if (window) {
+            b.window(64);
+        }
+        Schedule schedule = b.finish();
+        schedule.exposed = exposed;
+        return std::string(engine::lower(schedule, routes).status().message());
+    };
+    const std::string names = "rank 0, op 0 (copy): names a peer's memory, which needs ";
+    CHECK(problem(true, true, graph::BufferKind::input).empty());
+    CHECK(problem(true, false, graph::BufferKind::scratch).empty());
+    CHECK(problem(false, false, graph::BufferKind::scratch) == names + "its own to be exposed");
+    CHECK(problem(true, false, graph::BufferKind::input) == names + "a window");
 }
 
 TEST_CASE("engine: an exchange of two ranks is one post and one reduction", "[engine][lower]") {

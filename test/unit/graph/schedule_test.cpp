@@ -1,5 +1,6 @@
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
+#include "ucg_coll/graph/in_flight.hpp"
 
 namespace ucg::graph {
 namespace {
@@ -41,6 +42,28 @@ TEST_CASE("graph: unrolling maps every dependency exactly", "[graph][schedule]")
           "5: recv from 0 scratch[0:8] after 0 2\n"
           "6: copy scratch[0:8] -> output[32:40] after 5 4\n"
           "7: signal 0 after 2 4 6\n");
+}
+
+TEST_CASE("graph: messages of a repeat wait for those of its window before",
+          "[graph][schedule][repeat]") {
+    const auto schedule =
+        parse_text("schedule bcast t rank 1 of 2 input 0 output 6 scratch 0 element 1\n"
+                   "repeat 0..1 times 6 segment 1 last 1 rotation 1\n"
+                   "0: recv from 0 output[0:1]+\n"
+                   "1: copy output[0:1]+ -> output[0:1]+ after 0\n");
+    REQUIRE(schedule.ok());
+    const Schedule unrolled = unroll(*schedule);
+    REQUIRE(unrolled.dependencies.size() == 6 + 2);
+    CHECK(dependency_range(unrolled, 6).first == dependency_range(unrolled, 6).last);
+    for (const std::uint32_t later : {8U, 10U}) {
+        const IndexRange range = dependency_range(unrolled, later);
+        REQUIRE(range.last - range.first == 1);
+        CHECK(unrolled.dependencies[range.first].op == later - 8);
+    }
+    for (std::uint32_t rotation = 1; rotation <= 15; ++rotation) {
+        const std::uint32_t in_flight = iterations_in_flight({0, 1, 2, 1, 1, rotation});
+        CHECK(in_flight == (rotation < 4 ? 4 : rotation < 8 ? 8 : 16));
+    }
 }
 
 TEST_CASE("graph: without repeats unrolling changes nothing", "[graph][schedule]") {

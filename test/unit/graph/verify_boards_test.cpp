@@ -54,7 +54,7 @@ TEST_CASE("graph: verify sees what boards do not do", "[graph][verify][boards]")
     CHECK(verdict(request(Collective::barrier, 2, 0),
                   "rank board 0\n share input[0:0]\n"
                   "rank board 0\n share input[0:0]\n copy board@0[0:0] -> output[0:0]\n",
-                  true) == "rank 0: may leave the barrier before rank 1 has entered");
+                  true) == "rank 0: no op waits until rank 1 has entered the barrier");
     CHECK(bcast(kRoot, "0\n copy board@0[4:8] -> output[0:4]\n"
                        " copy board@0[0:4] -> output[4:8]") != "");
     // Each waits for the other's share before its own.
@@ -64,6 +64,19 @@ TEST_CASE("graph: verify sees what boards do not do", "[graph][verify][boards]")
                 "rank board 0\n copy board@0[0:0] -> output[0:0]\n share input[0:0] after 0\n",
                 true);
     CHECK(cycle.find("deadlock") == 0);
+    // The same without a dependency: who waits for a board issues nothing behind that.
+    const std::string_view waits_first = "rank board 0\n copy board@1[0:0] -> output[0:0]\n"
+                                         " share input[0:0]\n"
+                                         "rank board 0\n copy board@0[0:0] -> output[0:0]\n"
+                                         " share input[0:0]\n";
+    CHECK(verdict(request(Collective::barrier, 2, 0), waits_first, true).find("deadlock") == 0);
+    // The messages that a board stands for do not count as ops.
+    CHECK(verdict(request(Collective::allreduce, 2, 8),
+                  "rank board 8\n share input[0:8]\n"
+                  " reduce input[0:8] board@1[0:8] -> output[0:8]\n"
+                  "rank board 8\n share input[0:8]\n copy board@0[0:8] -> output[0:8]\n",
+                  true)
+              .find("rank 1: output[0:8] (written by rank 1, op 1 (copy ") == 0);
     // The source is written while it may be shared.
     CHECK(verdict(request(Collective::bcast, 2, 8, 0),
                   "rank scratch 8 board 8\n copy input[0:8] -> scratch[0:8]\n"
@@ -113,7 +126,9 @@ TEST_CASE("graph: boards as messages", "[graph][boards]") {
         with_messages(programs({request(Collective::barrier, 3, 0)}, kBarrier));
     CHECK(to_text(barrier[0]) ==
           "schedule barrier by_hand rank 0 of 3 input 0 output 0 scratch 0 element 1\n"
-          "0: signal 1\n1: signal 2\n2: await 1\n3: await 2\n");
+          "0: signal 1\n1: signal 2\n"
+          "2: await 1\n3: copy scratch[0:0] -> output[0:0] after 2\n"
+          "4: await 2\n5: copy scratch[0:0] -> output[0:0] after 4\n");
 }
 
 } // namespace

@@ -152,6 +152,32 @@ TEST_CASE("graph: verify rejects deadlocks", "[graph][verify][broken]") {
     }
 }
 
+TEST_CASE("graph: verify rejects a repeat that outruns its messages in flight",
+          "[graph][verify][broken][repeat]") {
+    // Rank 1 receives only when rank 0 has sent so many.
+    const auto sends_first = [](int iterations, int rotation) {
+        return verdict(request(Collective::bcast, 2, static_cast<std::uint64_t>(4 * iterations)),
+                       fmt::format("rank\nrepeat 0..0 times {0} segment 4 last 4 rotation {1}\n"
+                                   " send to 1 input[0:4]+\n signal 1\n"
+                                   "rank\n await 0\n"
+                                   "repeat 1..1 times {0} segment 4 last 4 rotation {1}\n"
+                                   " recv from 0 output[0:4]+ after 0\n",
+                                   iterations, rotation));
+    };
+    CHECK(sends_first(4, 1).empty());
+    CHECK(sends_first(8, 4).empty());
+    CHECK(sends_first(16, 15).empty());
+    CHECK(sends_first(5, 3) ==
+          "deadlock: rank 0, op 0 iteration 0 (send to 1 input[0:4]) cannot complete before rank "
+          "1, op 1 iteration 0 (recv from 0 output[0:4]) starts; rank 1, op 1 iteration 0 (recv "
+          "from 0 output[0:4]) cannot start before rank 1, op 0 (await 0) completes; rank 1, op 0 "
+          "(await 0) cannot complete before rank 0, op 1 (signal 1) starts; rank 0, op 0 "
+          "iteration 4 (send to 1 input[16:20]) cannot start before rank 0, op 0 iteration 0 "
+          "(send to 1 input[0:4]) completes");
+    CHECK(sends_first(9, 4).find("deadlock: ") == 0);
+    CHECK(sends_first(17, 8).find("deadlock: ") == 0);
+}
+
 TEST_CASE("graph: verify rejects races", "[graph][verify][broken]") {
     SECTION("two writes") {
         CHECK(bcast("rank\n send to 1 input[0:4]\n send to 1 input[4:8]\n"
@@ -206,22 +232,29 @@ TEST_CASE("graph: verify rejects races", "[graph][verify][broken]") {
 
 TEST_CASE("graph: verify rejects peers' slices outside their lifetime", "[graph][verify][broken]") {
     SECTION("before the peer has entered") {
-        CHECK(bcast("rank\n copy input[0:8] -> output@1[0:8]\n signal 1 after 0\n"
-                    "rank\n await 0\n",
-                    true) == "rank 0, op 0 (copy input[0:8] -> output@1[0:8]): touches "
-                             "output@1[0:8] before rank 1 is known to have entered");
+        CHECK(bcast("rank\n copy input[0:8] -> scratch@1[0:8]\n signal 1 after 0\n"
+                    "rank scratch 8\n await 0\n copy scratch[0:8] -> output[0:8] after 0\n",
+                    true) == "rank 0, op 0 (copy input[0:8] -> scratch@1[0:8]): touches "
+                             "scratch@1[0:8] before rank 1 is known to have entered");
     }
     SECTION("after the peer may have left") {
-        CHECK(bcast("rank\n signal 1\nrank\n await 0\n"
-                    " copy input@0[0:8] -> output[0:8] after 0\n",
-                    true) == "rank 1, op 1 (copy input@0[0:8] -> output[0:8]): touches "
-                             "input@0[0:8], and rank 0 may leave before that ends");
+        CHECK(bcast("rank scratch 8\n copy input[0:8] -> scratch[0:8]\n signal 1 after 0\n"
+                    "rank\n await 0\n copy scratch@0[0:8] -> output[0:8] after 0\n",
+                    true) == "rank 1, op 1 (copy scratch@0[0:8] -> output[0:8]): touches "
+                             "scratch@0[0:8], and rank 0 may leave before that ends");
+        // Of no bytes, too: whoever has left does not make its buffers known.
+        CHECK(bcast("rank\n send to 1 input[0:8]\nrank\n recv from 0 output[0:8]\n"
+                    " copy scratch@0[0:0] -> output[0:0] after 0\n",
+                    true)
+                  .find("rank 0 may leave before that ends") != std::string::npos);
     }
     SECTION("in between") {
-        CHECK(bcast("rank\n signal 1\n await 1\nrank\n await 0\n"
-                    " copy input@0[0:8] -> output[0:8] after 0\n signal 0 after 1\n",
-                    true)
-                  .empty());
+        CHECK(
+            bcast("rank scratch 8\n copy input[0:8] -> scratch[0:8]\n signal 1 after 0\n await 1\n"
+                  "rank\n await 0\n copy scratch@0[0:8] -> output[0:8] after 0\n"
+                  " signal 0 after 1\n",
+                  true)
+                .empty());
     }
 }
 
@@ -312,6 +345,24 @@ TEST_CASE("graph: verify rejects ranges and peers that do not exist", "[graph][v
             "rank 0, op 0 (copy input[0:8] -> output@1[0:8]): output@1[0:8] is out of reach: rank "
             "1 does not expose its buffers");
     }
+    SECTION("a rank that names a peer's slice and does not expose its own buffers") {
+        const Request r = request(Collective::bcast, 2, 8);
+        std::vector<Schedule> schedules = test::programs(
+            {r}, "rank scratch 8\n copy input[0:8] -> scratch[0:8]\n signal 1 after 0\n await 1\n"
+                 "rank\n await 0\n copy scratch@0[0:8] -> output[0:8] after 0\n"
+                 " signal 0 after 1\n");
+        schedules[0].exposed = true;
+        const auto all_share = [](Rank, Rank, const void*) { return true; };
+        CHECK(verify(schedules, std::span(&r, 1), all_share).message() ==
+              "rank 1, op 1 (copy scratch@0[0:8] -> output[0:8]): scratch@0[0:8] is out of reach: "
+              "rank 1 does not expose its own buffers");
+    }
+    SECTION("a peer's buffer that is not published") {
+        CHECK(bcast("rank\n signal 1\n await 1\nrank\n await 0\n"
+                    " copy input@0[0:8] -> output[0:8] after 0\n signal 0 after 1\n",
+                    true) == "rank 1, op 1 (copy input@0[0:8] -> output[0:8]): input@0[0:8] is out "
+                             "of reach: rank 0 has no window, and publishes nothing");
+    }
     SECTION("dependency forward") {
         CHECK(bcast("rank\n send to 1 input[0:8] after 1\n signal 1\nrank\n") ==
               "rank 0, op 0 (send): depends on op 1, which does not come before it");
@@ -354,7 +405,7 @@ TEST_CASE("graph: verify rejects misuse of memory", "[graph][verify][broken]") {
     SECTION("output byte not written") {
         CHECK(verdict(request(Collective::allreduce, 1, 8),
                       "rank\n copy input[0:7] -> output[0:7]\n") ==
-              "rank 0: output[7:8] is never written");
+              "rank 0: output[7:8] (written by no op) is left undefined");
     }
     SECTION("output byte that is not the collective's") {
         Request gaps = request(Collective::allgatherv, 1, 0);
@@ -413,7 +464,8 @@ TEST_CASE("graph: verify rejects misuse of MPI_IN_PLACE", "[graph][verify][broke
                         "read it") != std::string::npos);
     }
     SECTION("the result is left as it was") {
-        CHECK(verdict(r, "rank\nrank\n") == "rank 0: output[0:8] lacks the contribution of rank 1");
+        CHECK(verdict(r, "rank\nrank\n") ==
+              "rank 0: output[0:8] (written by no op) lacks the contribution of rank 1");
     }
     SECTION("the schedule is for another request") {
         std::vector<Schedule> schedules = test::programs({r}, "rank\nrank\n");
@@ -488,7 +540,7 @@ TEST_CASE("graph: verify rejects what does not fit the request", "[graph][verify
     }
     SECTION("a barrier that does not wait") {
         CHECK(verdict(request(Collective::barrier, 2, 0), "rank\n signal 1\nrank\n await 0\n") ==
-              "rank 0: may leave the barrier before rank 1 has entered");
+              "rank 0: no op waits until rank 1 has entered the barrier");
     }
 }
 

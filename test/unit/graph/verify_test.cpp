@@ -144,11 +144,12 @@ TEST_CASE("graph: verify accepts MPI_IN_PLACE", "[graph][verify][in_place]") {
 }
 
 TEST_CASE("graph: verify follows peers' slices through signals", "[graph][verify][shared]") {
-    // Rank 0 reduces both inputs in place and writes the result into both outputs.
+    // Rank 0 reduces its input and what is in rank 1's scratch, and puts the result there.
     CHECK(verdict(request(Collective::allreduce, 2, 8),
-                  "rank\n await 1\n reduce input[0:8] input@1[0:8] -> output[0:8] after 0\n"
-                  " copy output[0:8] -> output@1[0:8] after 1\n signal 1 after 2\n"
-                  "rank\n signal 0\n await 0\n",
+                  "rank\n await 1\n reduce input[0:8] scratch@1[0:8] -> output[0:8] after 0\n"
+                  " copy output[0:8] -> scratch@1[8:16] after 1 0\n signal 1 after 2\n"
+                  "rank scratch 16\n copy input[0:8] -> scratch[0:8]\n signal 0 after 0\n"
+                  " await 0\n copy scratch[8:16] -> output[0:8] after 2\n",
                   true)
               .empty());
     // A piece of scratch changes hands to and fro.

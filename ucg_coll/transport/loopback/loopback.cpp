@@ -72,7 +72,7 @@ void LoopbackTransport::post_recv(Message& message) {
     message.state = MessageState::posted;
     posted_.push_back(&message);
     if (fabric_.delivery_ == Delivery::immediate) {
-        deliver_one(posted_.size() - 1);
+        deliver_one(message);
     }
 }
 
@@ -95,18 +95,21 @@ void LoopbackTransport::deliver(Arrival& arrival, Message& recv) {
     recv.state = MessageState::done;
 }
 
-/// Completes the posted receive of that index if its message has arrived.
-bool LoopbackTransport::deliver_one(std::size_t recv_index) {
-    Message& recv = *posted_[recv_index];
+/// Completes that posted receive, or an earlier one that matches the same messages, if one of these
+/// has arrived.
+bool LoopbackTransport::deliver_one(const Message& recv) {
     const auto arrival =
         std::find_if(arrivals_.begin(), arrivals_.end(),
                      [&](const Arrival& candidate) { return matches(candidate, recv); });
     if (arrival == arrivals_.end()) {
         return false;
     }
-    deliver(*arrival, recv);
+    const auto first = std::find_if(posted_.begin(), posted_.end(), [&](const Message* posted) {
+        return matches(*arrival, *posted);
+    });
+    deliver(*arrival, **first);
     arrivals_.erase(arrival);
-    posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(recv_index));
+    posted_.erase(first);
     return true;
 }
 
@@ -114,14 +117,13 @@ unsigned LoopbackTransport::progress() {
     if (fabric_.delivery_ == Delivery::immediate) {
         return 0; // Everything that could be delivered was, when it was posted.
     }
-    std::shuffle(posted_.begin(), posted_.end(), fabric_.random_);
+    visits_ = posted_;
+    std::shuffle(visits_.begin(), visits_.end(), fabric_.random_);
     unsigned completed = 0;
-    for (std::size_t i = 0; i < posted_.size();) {
+    for (const Message* recv : visits_) {
         const bool delayed = fabric_.random_() % 2 == 0;
-        if (!delayed && deliver_one(i)) {
+        if (!delayed && recv->state == MessageState::posted && deliver_one(*recv)) {
             ++completed;
-        } else {
-            ++i;
         }
     }
     return completed;

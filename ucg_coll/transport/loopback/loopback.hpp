@@ -107,12 +107,13 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     void post_recv(Message& message);
     static bool matches(const Arrival& arrival, const Message& recv);
     static void deliver(Arrival& arrival, Message& recv);
-    bool deliver_one(std::size_t recv_index);
+    bool deliver_one(const Message& recv);
 
     LoopbackFabric& fabric_;
     Rank rank_;
     std::vector<Arrival> arrivals_;
-    std::vector<Message*> posted_; // Receives.
+    std::vector<Message*> posted_; // Receives, in the order of posting.
+    std::vector<Message*> visits_; // The same at random.
     struct FreeStaging {
         void operator()(std::byte* memory) const;
     };

@@ -1,0 +1,169 @@
+// Repeats and runs of messages at the limits of what the engine can number: what verify accepts
+// runs, and what cannot be run is refused.
+#include <array>
+#include <cstring>
+
+#include "test/support/catch.hpp"
+#include "test/support/run_ranks.hpp"
+#include "ucg_coll/graph/graph.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg {
+namespace {
+
+using graph::Builder;
+using graph::Collective;
+using graph::OpId;
+using graph::Request;
+using graph::Schedule;
+using transport::Delivery;
+
+Request bcast(std::uint64_t bytes) {
+    Request request;
+    request.collective = Collective::bcast;
+    request.rank_count = 2;
+    request.bytes = bytes;
+    return request;
+}
+
+constexpr std::uint64_t kSegment = 4;
+constexpr std::uint64_t kIterations = 40;
+
+/// Rank 1 permits a segment once it has that of `distance` iterations before.
+Schedule permitted(Rank rank, std::uint32_t distance, std::uint32_t rotation) {
+    Builder b(bcast(kIterations * kSegment), rank, "permitted");
+    b.begin_repeat(kIterations * kSegment, kSegment, rotation);
+    if (rank == 0) {
+        const std::array<OpId, 1> permit = {b.await(1)};
+        b.send(1, advance(b.input(0, kSegment)), permit);
+    } else {
+        const OpId have = b.recv(0, advance(b.output(0, kSegment)));
+        b.after_earlier(b.signal(0), have, distance);
+    }
+    b.end_repeat();
+    return b.finish();
+}
+
+/// The same, permitting before receiving: the signal waits for an op that stands behind it.
+Schedule permitted_first(Rank rank, std::uint32_t distance, std::uint32_t rotation) {
+    if (rank == 0) {
+        return permitted(rank, distance, rotation);
+    }
+    Builder b(bcast(kIterations * kSegment), rank, "permitted");
+    b.begin_repeat(kIterations * kSegment, kSegment, rotation);
+    const OpId permit = b.signal(0);
+    b.after_earlier(permit, b.recv(0, advance(b.output(0, kSegment))), distance);
+    b.end_repeat();
+    return b.finish();
+}
+
+void check_bcast(const std::vector<Schedule>& schedules, Delivery delivery) {
+    test::RankSet ranks(schedules, delivery, 3);
+    for (std::size_t i = 0; i < ranks.input(0).size(); ++i) {
+        ranks.input(0)[i] = static_cast<std::byte>(i + 1);
+    }
+    REQUIRE(ranks.run({}));
+    CHECK(ranks.output(1) == ranks.input(0));
+    CHECK(ranks.fabric().quiet());
+}
+
+/// Completes all messages at once, and counts them.
+class Counting final : public transport::Transport {
+  public:
+    std::string_view name() const override { return "counting"; }
+    void post(std::span<transport::Message> messages) override {
+        for (transport::Message& message : messages) {
+            message.state = transport::MessageState::done;
+        }
+        posted += messages.size();
+    }
+    unsigned progress() override { return 0; }
+    Status status() const override { return {}; }
+
+    std::size_t posted = 0;
+};
+
+std::size_t messages_posted(const Schedule& schedule) {
+    Counting transport;
+    std::vector<transport::Transport*> routes(static_cast<std::size_t>(schedule.rank_count),
+                                              &transport);
+    const engine::Program program = engine::lower(schedule, routes).value();
+    engine::Execution execution(program);
+    engine::Engine engine({&transport});
+    std::vector<std::byte> input(schedule.input_bytes);
+    std::vector<std::byte> output(schedule.output_bytes);
+    const auto nothing = [](void*, const std::byte* const*, std::size_t, std::byte*, std::size_t) {
+    };
+    engine.start(execution, {input.data(), output.data(), {nothing, nullptr}});
+    CHECK(execution.state() == engine::ExecutionState::done);
+    return transport.posted;
+}
+
+} // namespace
+
+TEST_CASE("engine: an op may wait for one of any distance before", "[engine][repeat][limits]") {
+    const auto build = GENERATE(permitted, permitted_first);
+    const auto delivery = GENERATE(Delivery::immediate, Delivery::reordered, Delivery::synchronous);
+    for (std::uint32_t distance = 1; distance <= 15; ++distance) {
+        for (const std::uint32_t rotation : {1U, 2U, 4U, 7U, 8U, 15U}) {
+            CAPTURE(distance, rotation);
+            const std::vector<Schedule> schedules = {build(0, distance, rotation),
+                                                     build(1, distance, rotation)};
+            const Request request = bcast(kIterations * kSegment);
+            REQUIRE(graph::verify(schedules, {&request, 1}).message() == "");
+            check_bcast(schedules, delivery);
+        }
+    }
+}
+
+TEST_CASE("engine: a long run of messages is posted whole", "[engine][limits]") {
+    constexpr std::uint64_t kMessages = 70'000;
+    Builder b(bcast(kMessages), 0, "bytes");
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+        b.send(1, b.input(i, 1));
+    }
+    CHECK(messages_posted(b.finish()) == kMessages);
+}
+
+TEST_CASE("engine: a reduction of 40,000 operands posts all its messages", "[engine][limits]") {
+    constexpr Rank kRanks = 40'000;
+    const topo::Placement placement = topo::Placement::one_host(kRanks);
+    const plan::Facts facts{placement, cost::default_profile()};
+    Request request;
+    request.collective = Collective::allreduce;
+    request.rank_count = kRanks;
+    request.bytes = 8;
+    request.element_bytes = 8;
+    const Schedule schedule =
+        plan::plan(facts, request, 17, "recursive_multiplying:a40000").value();
+    CHECK(messages_posted(schedule) == 2 * (kRanks - 1));
+}
+
+TEST_CASE("engine: what a program cannot number is refused", "[engine][limits]") {
+    Counting transport;
+    const std::array<transport::Transport*, 2> routes = {nullptr, &transport};
+    SECTION("operands") {
+        constexpr std::uint32_t kOperands = 0xffff;
+        Schedule schedule;
+        schedule.rank_count = 2;
+        schedule.operands.resize(kOperands);
+        graph::Op op;
+        op.kind = graph::OpKind::reduce;
+        op.operand_count = kOperands;
+        schedule.ops.assign(kOperands + 3, op);
+        const Status status = engine::lower(schedule, routes).status();
+        CHECK(status.code() == Code::unsupported);
+        CHECK(status.message() == "rank 0, op 65537 (reduce): 4295032830 operands of reductions, "
+                                  "at most 4294967295 can be run");
+    }
+    SECTION("rotation") {
+        Schedule schedule = permitted(0, 1, 1);
+        schedule.repeats[0].rotation = 16;
+        const Status status = engine::lower(schedule, routes).status();
+        CHECK(status.code() == Code::unsupported);
+        CHECK(status.message() ==
+              "rank 0, op 0 (await): 16 buffers of a rotation, at most 15 can be run");
+    }
+}
+
+} // namespace ucg
