@@ -42,7 +42,7 @@ static pthread_t begin(void* (*body)(void*), void* argument) {
  * The shape of an interpreter's lock: one thread holds the mutex while it waits in MPI, another
  * one's operator wants it. MPI lets the first thread's barrier end without the second one.
  */
-enum { MUTEX_ROUNDS = 20, PATIENCE = 200 };
+enum { MUTEX_ROUNDS = 20, PATIENCE = 10 };
 
 static pthread_mutex_t interpreter = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int holds;   /**< Rounds in which the other thread has taken the mutex. */
@@ -129,7 +129,7 @@ typedef struct {
 /** The last caller only meets the others; its ranks come late by turns, so that it waits long. */
 static void meet(const caller_t* me) {
     for (int i = 0; i < CALLER_ROUNDS; i++) {
-        for (int late = i % world_size == world_rank ? 1000 : 0; late > 0; late--) {
+        for (int late = i % world_size == world_rank ? 100 : 0; late > 0; late--) {
             sched_yield();
         }
         MPI_Barrier(me->comm);
@@ -144,7 +144,7 @@ static void reduce(const caller_t* me) {
     for (int i = 0; i < CALLER_ROUNDS; i++) {
         const int count = 0 == i % 3 ? 1 : 0 == i % 5 ? 4096 : 100;
         mine[0] = mine[count - 1] = world_rank + i;
-        for (int late = (i + me->who) % world_size == world_rank ? 50 : 0; late > 0; late--) {
+        for (int late = (i + me->who) % world_size == world_rank ? 10 : 0; late > 0; late--) {
             sched_yield();
         }
         MPI_Allreduce(mine, sum, count, MPI_INT64_T, op, me->comm);
