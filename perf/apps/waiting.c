@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "apps.h"
+#include "perf/option_value.h"
 
 static const char help[] =
     "usage: waiting [options]\n"
@@ -143,60 +144,60 @@ static int measure(const struct options* o) {
     return wrong > 0;
 }
 
-static long number(const char* text, const char* option, long limit) {
-    const long value = strcmp(text, "0") == 0 ? 0 : parse_count(text, limit);
-    if (value < 0) {
-        fprintf(stderr, "waiting: %s '%s': expected a whole number up to %ld\n", option, text,
-                limit);
-        MPI_Finalize();
-        exit(2);
-    }
-    return value;
-}
-
-static struct options parse(int argc, char** argv) {
+/* The exit status where the program is to end now, else -1. */
+static int parse(int argc, char** argv, struct options* o) {
     static const struct option known[] = {
         {"count", required_argument, NULL, 'c'}, {"alone", required_argument, NULL, 'a'},
         {"pause", required_argument, NULL, 'p'}, {"bytes", required_argument, NULL, 'b'},
         {"csv", no_argument, NULL, 'v'},         {"smoke", no_argument, NULL, 's'},
         {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
-    struct options o = {2000, 20, 10, 64 << 10, 0};
+    const int say = rank_of_world() == 0;
+    int bad = 0;
 
+    opterr = say;
     for (int option; (option = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
         switch (option) {
-        case 'c': o.count = number(optarg, "--count", 1L << 30); break;
-        case 'a': o.alone = number(optarg, "--alone", 1L << 20); break;
-        case 'p': o.pause_ms = number(optarg, "--pause", 100000); break;
-        case 'b': o.bytes = number(optarg, "--bytes", 1L << 30); break;
-        case 'v': o.csv = 1; break;
+        case 'c': o->count = option_count("--count", optarg, 1, 1L << 30, say); break;
+        case 'a': o->alone = option_count("--alone", optarg, 1, 1L << 20, say); break;
+        case 'p': o->pause_ms = option_count("--pause", optarg, 0, 100000, say); break;
+        case 'b': o->bytes = option_size("--bytes", optarg, 1, 1L << 30, say); break;
+        case 'v': o->csv = 1; break;
         case 's':
-            o.count = 20;
-            o.alone = o.pause_ms = 1;
+            o->count = 20;
+            o->alone = o->pause_ms = 1;
             break;
-        default:
-            if (rank_of_world() == 0) {
-                fputs(help, option == 'h' ? stdout : stderr);
+        case 'h':
+            if (say) {
+                fputs(help, stdout);
             }
-            MPI_Finalize();
-            exit(option == 'h' ? 0 : 2);
+            return 0;
+        default: bad = 1;
         }
     }
-    return o;
+    if (bad || optind < argc || o->count < 0 || o->alone < 0 || o->pause_ms < 0 || o->bytes < 0) {
+        if (say) {
+            fputs(help, stderr);
+        }
+        return 2;
+    }
+    return -1;
 }
 
 int main(int argc, char** argv) {
+    struct options o = {2000, 20, 10, 64 << 10, 0};
     int size;
-    int failed;
+    int status;
 
     MPI_Init(&argc, &argv);
-    const struct options o = parse(argc, argv);
+    status = parse(argc, argv, &o);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size < 2 || o.bytes < 1) {
-        fputs("waiting: needs two ranks and messages of a byte\n", stderr);
-        MPI_Finalize();
-        return 2;
+    if (status < 0 && size < 2) {
+        fputs("waiting: needs two ranks\n", stderr);
+        status = 2;
     }
-    failed = measure(&o);
+    if (status < 0) {
+        status = measure(&o);
+    }
     MPI_Finalize();
-    return failed;
+    return status;
 }
