@@ -106,6 +106,13 @@ void add_reads(Program& program, const graph::Schedule& schedule) {
     program.steps.back().first_read = static_cast<std::uint32_t>(program.reads.size());
 }
 
+/// That iteration's slot has been taken again, by one that waited for it. An op that stands further
+/// on in the body has not taken this iteration's yet.
+bool long_completed(const Step& on, const graph::Dependency& dependency, std::uint32_t op) {
+    const std::uint32_t slots = on.mask + 1U;
+    return dependency.distance >= slots + (dependency.op < op ? 0U : 1U);
+}
+
 /// A wait that an earlier step outside of repeats has passed needs no second look. `known` is by
 /// slot.
 void add_waits(Program& program, const graph::Schedule& schedule) {
@@ -123,6 +130,9 @@ void add_waits(Program& program, const graph::Schedule& schedule) {
                 continue;
             }
             const bool within = contains(repeat, dependency.op);
+            if (within && long_completed(on, dependency, i)) {
+                continue;
+            }
             program.waits.push_back({on.slot, on.mask,
                                      static_cast<std::uint8_t>(dependency.distance),
                                      !within && on.mask > 0});

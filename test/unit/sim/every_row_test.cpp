@@ -184,6 +184,33 @@ TEST_CASE("sim: the engine issues every op of every row when the simulator does"
     });
 }
 
+TEST_CASE("sim: waits of many iterations back are the engine's", "[sim][replay]") {
+    constexpr std::uint64_t kSegment = 8;
+    constexpr std::uint64_t kBytes = 12 * kSegment;
+    const auto placement = topo::Placement::one_host(2);
+    for (const std::uint32_t distance : {1U, 3U, 4U, 5U, 7U, 15U}) {
+        for (const bool further_on : {false, true}) {
+            std::vector<graph::Schedule> schedules;
+            for (Rank rank = 0; rank < 2; ++rank) {
+                graph::Builder builder(allreduce_of(kBytes, 2), rank, "x");
+                builder.begin_repeat(kBytes, kSegment);
+                const auto recv = [&] {
+                    return builder.recv(1 - rank, advance(builder.output(0, kSegment)));
+                };
+                const graph::OpId before = further_on ? graph::kNoOp : recv();
+                const graph::OpId send =
+                    builder.send(1 - rank, advance(builder.input(0, kSegment)));
+                const graph::OpId after = further_on ? recv() : before;
+                builder.after_earlier(send, after, distance);
+                builder.end_repeat();
+                schedules.push_back(builder.finish());
+            }
+            INFO("distance " << distance << (further_on ? ", further on" : ""));
+            CHECK(first_difference(placement, schedules, distance, false) == "");
+        }
+    }
+}
+
 TEST_CASE("sim: the replay finds what the simulator gets wrong", "[sim][every_row][replay]") {
     const auto placement = topo::Placement::one_host(3);
     const cost::Profile& profile = cost::default_profile();
