@@ -153,7 +153,7 @@ static_assert(sizeof(Dependency) == 4);
 /// Ops [first_op, first_op + op_count) run `iterations` times (strip mining, pipelining). Slices of
 /// the body are `segment_bytes` long, in the last iteration `last_bytes`. If these two are equal,
 /// slices may be shorter: parts of a segment, such as its tiles. Repeats are disjoint, in order,
-/// never nested.
+/// never nested. How far iterations overlap: in_flight.hpp.
 struct Repeat {
     std::uint32_t first_op = 0;
     std::uint32_t op_count = 0;
@@ -178,8 +178,9 @@ struct Schedule {
     Rank rank = 0;
     Rank rank_count = 1;
     bool in_place = false;
-    bool exposed = false; ///< Peers name slices of this rank: it makes its buffers known first.
-    bool boards = false;  ///< Some rank shares. The same on all ranks.
+    /// Peers name slices of this rank, or it names theirs: it makes its buffers known first.
+    bool exposed = false;
+    bool boards = false; ///< Some rank shares. The same on all ranks.
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
@@ -187,8 +188,7 @@ struct Schedule {
     std::uint64_t element_bytes = 1;
     /// Where a buffer is not reached in place, peers find byte x of what was published of it at
     /// x mod window_bytes of a window; no published slice goes across a multiple of it. 0: nothing
-    /// is published, and peers name scratch, or what they are known to reach. The same on all
-    /// ranks.
+    /// is published, and peers name scratch alone. The same on all ranks.
     std::uint64_t window_bytes = 0;
     std::vector<Op> ops;
     std::vector<Dependency> dependencies;

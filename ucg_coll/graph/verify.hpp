@@ -3,7 +3,7 @@
 // What is proved (design: "the schedule graph is the product"):
 //   shape     dependencies point backwards, slices lie in their buffers, reductions cut at
 //             elements, the input is never written, peers and owners are in range, owners of
-//             slices that peers name expose them
+//             slices that peers name, and who names them, expose their buffers
 //   matching  the k-th send from a to b meets the k-th recv at b from a, of equal length; likewise
 //             signals and awaits; nothing is left over
 //   progress  no cycle under in-order issue with synchronous sends, hence no deadlock under any
