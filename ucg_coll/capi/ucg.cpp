@@ -205,9 +205,19 @@ UCG_PUBLIC ucg_status_t ucg_mem_free(ucg_context_h context, void* address) {
     });
 }
 
+namespace {
+
+/// Of a failure that all ranks share. One of them may have lacked memory; that none is left for a
+/// group says that a rank failed alone.
+ucg_status_t agreed(Code code) {
+    return ucg::capi::to_c(code == Code::out_of_memory ? Code::unreachable : code);
+}
+
+} // namespace
+
 UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                                          ucg_group_h* group_p) {
-    return guarded([&] {
+    const ucg_status_t status = guarded([&] {
         if (!ucg::capi::complete(params)) {
             return report(Status(Code::invalid_argument,
                                  "ucg_group_create: oob_allgather must be set and rank < size"));
@@ -219,13 +229,25 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
         if (context->first(Context::Once::variables) && params->rank == 0) {
             context->config().warn_of_unused_variables();
         }
+        auto handle = std::make_unique<ucg_group>();
         Result<std::unique_ptr<Group>> group = Group::create(*context, *params);
         if (!group.ok()) {
-            return ucg::capi::to_c(group.status().code()); // Told by the rank that knows why.
+            return agreed(group.status().code()); // Told by the rank that knows why.
         }
-        *group_p = new ucg_group{std::move(*group)};
+        handle->group = std::move(*group);
+        *group_p = handle.release();
         return UCG_OK;
     });
+    if (status == UCG_ERR_NO_MEMORY || status == UCG_ERR_INTERNAL) {
+        static_cast<void>(guarded([&] {
+            return report(
+                ucg::failure(Code::out_of_memory,
+                             "rank {}: memory ran out while a group of {} ranks was made; the "
+                             "others may wait for it, so the program should end",
+                             params->rank, params->size));
+        }));
+    }
+    return status;
 }
 
 UCG_PUBLIC void ucg_group_destroy(ucg_group_h group) {

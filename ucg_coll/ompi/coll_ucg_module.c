@@ -15,8 +15,10 @@
 static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     const mca_coll_base_comm_coll_t* coll = comm->c_coll;
-    if (NULL == coll->coll_allgather || NULL == coll->coll_allgather_module) {
-        COLL_UCG_VERBOSE(1, "coll/ucg: no other component offers allgather; set-up needs one");
+    if (NULL == coll->coll_allgather || NULL == coll->coll_allgather_module ||
+        NULL == coll->coll_allreduce || NULL == coll->coll_allreduce_module) {
+        COLL_UCG_VERBOSE(1, "coll/ucg: no other component offers allgather and allreduce, which "
+                            "set-up needs");
         return OMPI_ERR_NOT_FOUND;
     }
     module->comm = comm;

@@ -1,18 +1,16 @@
 /*
  * The set-up of a communicator's group at its first collective.
  */
-#include <stdlib.h>
 
 #include "coll_ucg.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ exchange */
 
-/** What an out-of-band exchange needs. Remembers its own failure: that one is not agreed. */
+/** What an out-of-band exchange needs. Remembers a failure that is not agreed. */
 typedef struct {
     mca_coll_ucg_module_t* module;
     ompi_communicator_t* comm;
-    int32_t* statuses; /**< One for each rank. */
     bool failed;
 } exchange_t;
 
@@ -31,18 +29,19 @@ static int exchange_allgather(void* arg, const void* source, void* target, size_
     return rc;
 }
 
-/** The first status of a rank that is not UCG_OK: the same on all ranks. Also a barrier. */
+/** The worst status that a rank has, the same on all ranks: an error before UCG_INPROGRESS before
+ *  UCG_OK. Also a barrier. Takes no memory: a rank that had none would leave the others waiting. */
 static ucg_status_t agree(exchange_t* exchange, ucg_status_t mine) {
-    const int32_t status = mine;
-    if (OMPI_SUCCESS != exchange_allgather(exchange, &status, exchange->statuses, sizeof status)) {
+    coll_ucg_previous_t* previous = &exchange->module->previous;
+    const int severity = UCG_INPROGRESS == mine ? 1 : -2 * (int)mine;
+    int worst = 0;
+    const int rc = previous->allreduce.function(&severity, &worst, 1, MPI_INT, MPI_MAX,
+                                                exchange->comm, previous->allreduce.module);
+    if (OMPI_SUCCESS != rc) {
+        exchange->failed = true;
         return UCG_ERR_IO_ERROR;
     }
-    for (int i = 0; i < ompi_comm_size(exchange->comm); i++) {
-        if (UCG_OK != exchange->statuses[i]) {
-            return (ucg_status_t)exchange->statuses[i];
-        }
-    }
-    return UCG_OK;
+    return 1 == worst ? UCG_INPROGRESS : (ucg_status_t)(-worst / 2);
 }
 
 /* ------------------------------------------------------------------ turns */
@@ -123,7 +122,11 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
         .oob_arg = exchange,
         .name = comm->c_name,
     };
-    return ucg_group_create(context, &params, &exchange->module->group);
+    const ucg_status_t status = ucg_group_create(context, &params, &exchange->module->group);
+    if (UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status) {
+        exchange->failed = true; /* Of this rank alone. */
+    }
+    return status;
 }
 
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
@@ -168,17 +171,6 @@ static void tell(ompi_communicator_t* comm, ucg_status_t status) {
     mca_coll_ucg_component.told = true;
 }
 
-static ucg_status_t run_set_up(exchange_t* exchange) {
-    exchange->statuses = calloc((size_t)ompi_comm_size(exchange->comm), sizeof *exchange->statuses);
-    if (NULL == exchange->statuses) {
-        exchange->failed = true;
-        return UCG_ERR_NO_MEMORY;
-    }
-    const ucg_status_t status = make_group(exchange);
-    free(exchange->statuses);
-    return status;
-}
-
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t* comm) {
     exchange_t exchange = {.module = module, .comm = comm};
     /* While the group is made, the previous allgather may call this communicator's other
@@ -187,7 +179,7 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t*
         return UCG_ERR_UNSUPPORTED;
     }
     module->state = COLL_UCG_SETTING_UP;
-    const ucg_status_t status = run_set_up(&exchange);
+    const ucg_status_t status = make_group(&exchange);
     if (UCG_OK == status) {
         enlist(module);
         module->state = COLL_UCG_READY;

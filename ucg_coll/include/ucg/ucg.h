@@ -185,10 +185,11 @@ typedef struct {
 
 /**
  * Makes a group. Collective over its ranks: every rank calls it, in the same order relative to the
- * other groups of these processes. Either all ranks succeed or all fail. Threads that make groups
- * of one context do so one after the other; those that do anything else do not wait for it. A
- * process that has no context passes NULL, so that the others need not wait for it: then all fail
- * with UCG_ERR_UNREACHABLE.
+ * other groups of these processes. Either all ranks succeed or all fail, but for UCG_ERR_NO_MEMORY
+ * and UCG_ERR_INTERNAL: these are of this rank alone, others may wait for it, and the program
+ * should end. Threads that make groups of one context do so one after the other; those that do
+ * anything else do not wait for it. A process that has no context passes NULL, so that the others
+ * need not wait for it: then all fail with UCG_ERR_UNREACHABLE.
  */
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
