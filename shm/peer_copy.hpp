@@ -4,9 +4,9 @@
 // containers and namespaces: found out by trying, once for each peer.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "ucg_coll/base/base.hpp"
 
@@ -20,7 +20,11 @@ struct AccessTicket {
     std::uint64_t address = 0;
     std::uint64_t word = 0;
 
-    auto operator<=>(const AccessTicket&) const = default;
+    bool operator==(const AccessTicket&) const = default;
+    bool operator<(const AccessTicket& other) const {
+        return std::tie(process, address, word) <
+               std::tie(other.process, other.address, other.word);
+    }
 };
 
 /// What the kernel lets a process do with the memory of another one.

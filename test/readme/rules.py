@@ -82,6 +82,7 @@ RULES = [
     Rule(r"ompi_info --parsable .*", prints="openmpi"),
     Rule(r"mpirun .*--mca coll_ucg_verbose 1 .*", prints="coll/ucg: rank 0 called"),
     Rule(r"mpirun .*/collbench .*", (end("--time 0.01"),), prints="allreduce"),
+    Rule(r"mpirun .*/commbench", (end("-n 20"),), prints="dup, barrier and free take"),
     Rule(r"mpirun .*/array_reduction", (end("--smoke"),), prints="ok"),
     Rule(r"mpirun .*", prints="ok"),
 

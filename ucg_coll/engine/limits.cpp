@@ -8,7 +8,6 @@ namespace ucg::engine {
 namespace {
 
 using graph::Op;
-using graph::Repeat;
 using graph::Schedule;
 
 constexpr std::uint64_t kOpsMax = 1U << 28; // Dependency::op has 28 bits.
