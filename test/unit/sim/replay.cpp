@@ -317,8 +317,10 @@ class Replay {
         std::vector<Action> actions;
         const graph::Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
         for (const sim::Issue& issue : trace_.issues) {
-            const graph::Op& op = schedule.ops[issue.rank == rank ? issue.op : 0];
-            if (issue.rank == rank && is_seen(op.kind)) {
+            if (issue.rank != rank) {
+                continue; // Its schedule may have fewer ops.
+            }
+            if (const graph::Op& op = schedule.ops[issue.op]; is_seen(op.kind)) {
                 actions.push_back({op.kind, op.peer, issue.time});
             }
         }
