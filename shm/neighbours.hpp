@@ -13,9 +13,9 @@ namespace ucg::shm {
 ///
 /// Evidence fades with every yield that finds nobody and with every sleep, so that a stranger who
 /// was there once is forgotten; a timer's interrupt, which looks like one, never amounts to it.
-/// Neighbours that wait give the processor back soon, so one slice that is lost
-/// among many quick turns says little. Any thread; what threads learn at the same time may
-/// overwrite one another, which delays a lesson.
+/// Neighbours that wait give the processor back soon, so one slice that is lost among many quick
+/// turns says little. Any thread; what threads learn at the same time may overwrite one another,
+/// which delays a lesson.
 class Neighbours {
   public:
     using Nanoseconds = std::chrono::nanoseconds;

@@ -186,9 +186,6 @@ void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* 
 unsigned coll_ucg_progress_host(void* unused, unsigned flags);
 /** Looks for what tells it that. Once, after MPI_Init has chosen its transports. */
 void coll_ucg_find_host_progress(void);
-/** Says whether this thread is inside libucg, which opal_progress() then must not enter again.
- *  Returns what was said before. */
-bool coll_ucg_enter_library(bool inside);
 /** Has opal_progress() drive libucg for a group that UCX serves; once for each module. The caller
  *  holds the component's lock, here and below. */
 void coll_ucg_start_polling(mca_coll_ucg_module_t* module);

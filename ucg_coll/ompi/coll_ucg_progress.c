@@ -11,12 +11,6 @@
  *  are loaded later: reading it takes no call. */
 static _Thread_local bool inside_library __attribute__((tls_model("initial-exec")));
 
-bool coll_ucg_enter_library(bool inside) {
-    const bool before = inside_library;
-    inside_library = inside;
-    return before;
-}
-
 /* ------------------------------------------------------------------ Open MPI's */
 
 /** Of different components there are few on a host: self, one for shared memory, networks. */
