@@ -31,19 +31,25 @@ from command_line import printable, real, whole, writable  # noqa: E402 (the lin
 RANKS_MAX, TURNS_MAX = 4096, 10000
 SIZES_MAX = 256 << 20  # As collbench has it.
 
+PML_UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]
+
 # Stock libraries by the names of --preset, with what they are asked for by. Priorities above the 30
-# of coll/tuned let a component take what it has; the rest stays with tuned.
+# of coll/tuned let a component take what it has; the rest stays with tuned. Where the kernel copies
+# slowly between processes, stock is fastest without that; shared memory's component of Open MPI 4.1
+# is called vader.
 OPENMPI_PRESETS = {
     "tuned": ["--mca", "pml", "ob1"],
-    "ucx": ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any",
-            "--mca", "pml_ucx_devices", "any"],
+    "no_cma": ["--mca", "pml", "ob1", "--mca", "btl_vader_single_copy_mechanism", "none"],
+    "ucx": PML_UCX,
+    "ucx_posix": [*PML_UCX, "-x", "UCX_TLS=self,posix"],
     "sm": ["--mca", "pml", "ob1", "--mca", "coll_sm_priority", "100"],
     "adapt": ["--mca", "pml", "ob1", "--mca", "coll_adapt_priority", "100"],
 }
 PRESETS = [*OPENMPI_PRESETS, "mpich"]
 PRESET_HELP = ("stock libraries to find the best of, comma-separated: tuned (Open MPI's default "
-               "over pml ob1), ucx (the same over pml ucx), sm and adapt (those components of "
-               "coll), mpich (if it is installed)")
+               "over pml ob1), no_cma (without the kernel's copies between processes), ucx (tuned "
+               "over pml ucx), ucx_posix (over its shared memory alone, for one host), sm and "
+               "adapt (those components of coll), mpich (if it is installed)")
 
 # Ways to end a job that does not end: mpirun needs some seconds to end its ranks.
 SECONDS_TO_END = 20
@@ -465,7 +471,7 @@ def print_rows(rows, configurations, kind, width=22):
     gated = any(row.state != "any" for row in rows)
     line = f"{kind:<{width}} {'bytes':>9}" + (f" {'state':>8}" if gated else "")
     line += "".join(f" {c.name + ' us':>12}" for c in configurations)
-    line += f" {'best':>8}" if len(stock) > 1 else ""
+    line += f" {'best':>10}" if len(stock) > 1 else ""
     line += "".join(f" {name + '/' + against:>16}" for name in others)
     cycles = any(row.bare_us for row in rows)
     if cycles:
@@ -477,7 +483,7 @@ def print_rows(rows, configurations, kind, width=22):
         for c in configurations:
             us = row.medians.get(c.name)
             line += f" {'-':>12}" if us is None else f" {us:>12.3f}"
-        line += f" {row.best or '-':>8}" if len(stock) > 1 else ""
+        line += f" {row.best or '-':>10}" if len(stock) > 1 else ""
         for name in others:
             middle, around = row.ratios.get(name, (None, None))
             line += f" {'-':>9}" if middle is None else f" {middle:>9.3f}"
