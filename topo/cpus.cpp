@@ -15,7 +15,7 @@
 
 namespace ucg::topo {
 
-static std::optional<std::string> read_file(const std::string& path) {
+std::optional<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     return file.is_open() && !file.bad() ? std::optional(std::move(text)) : std::nullopt;
@@ -128,6 +128,44 @@ std::string format_ranges(const std::vector<std::uint32_t>& numbers) {
         begin = end;
     }
     return text;
+}
+
+// A number of a CPU at the front of `text`, which shrinks past it.
+static std::optional<std::uint32_t> take_cpu(std::string_view& text) {
+    static constexpr std::uint32_t kCpuMax = 1U << 20;
+    std::uint32_t cpu = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
+    if (error != std::errc() || cpu > kCpuMax) {
+        return std::nullopt;
+    }
+    text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+    return cpu;
+}
+
+std::optional<std::vector<std::uint32_t>> parse_ranges(std::string_view text) {
+    std::vector<std::uint32_t> numbers;
+    while (text.ends_with('\n')) {
+        text.remove_suffix(1);
+    }
+    while (!text.empty()) {
+        const std::optional<std::uint32_t> first = take_cpu(text);
+        std::optional<std::uint32_t> last = first;
+        if (text.starts_with('-')) {
+            text.remove_prefix(1);
+            last = take_cpu(text);
+        }
+        const bool rising =
+            first && last && *first <= *last && (numbers.empty() || numbers.back() < *first);
+        const bool ends = text.empty() || (text.starts_with(',') && text.size() > 1);
+        if (!rising || !ends) {
+            return std::nullopt;
+        }
+        for (std::uint32_t number = *first; number <= *last; ++number) {
+            numbers.push_back(number);
+        }
+        text.remove_prefix(text.empty() ? 0 : 1);
+    }
+    return numbers;
 }
 
 } // namespace ucg::topo

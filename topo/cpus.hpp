@@ -21,6 +21,8 @@ unsigned usable_cpu_count();
 
 /// The content of a file, nothing if it cannot be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
+/// Of this machine.
+std::optional<std::string> read_file(const std::string& path);
 
 /// The tightest CPU quota of the process whose /proc/self files `read` shows, over its cgroups and
 /// all their parents, in CPUs (1.5: 150 ms in every 100 ms). Nothing where none is set.
@@ -38,5 +40,7 @@ unsigned limit_cpu_count(std::size_t affinity, std::optional<double> quota);
 /// "0-3,8": numbers that follow one another as a range, as Linux writes lists of CPUs.
 /// REQUIRES: rising order.
 std::string format_ranges(const std::vector<std::uint32_t>& numbers);
+/// The reverse; a newline may follow. Nothing for what Linux does not write, such as falling order.
+std::optional<std::vector<std::uint32_t>> parse_ranges(std::string_view text);
 
 } // namespace ucg::topo

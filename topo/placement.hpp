@@ -19,8 +19,9 @@ enum class Distance : std::uint8_t { core, cache, numa, package, host, network }
 inline constexpr std::size_t kDistanceCount = 6;
 std::string_view name(Distance distance);
 
-/// One rank's place, from the outside in. Every index counts within its host, as hwloc's logical
-/// indexes do; a level that is not known, as the core of a rank that is not bound, has index 0.
+/// One rank's place, from the outside in. Every index is one within its host, and all ranks of the
+/// host mean the same by it; they grow as hwloc's logical indexes do, maybe with gaps. A level that
+/// is not known, as the core of a rank that is not bound, has index 0.
 struct Place {
     std::uint32_t host = 0;    ///< Which host of the group, from 0 in order of first appearance.
     std::uint32_t package = 0; ///< Socket.

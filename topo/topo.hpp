@@ -2,6 +2,7 @@
 // ucg_coll/base; hwloc in one file (machine_hwloc.cpp). Never UCX, MPI or shm.
 #pragma once
 
+#include "topo/binding.hpp"
 #include "topo/cpus.hpp"
 #include "topo/draw.hpp"
 #include "topo/machine.hpp"

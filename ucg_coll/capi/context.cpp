@@ -162,14 +162,12 @@ Result<transport::ucx::UcxWorker*> Context::ucx() {
 
 const topo::Place& Context::place() {
     if (!place_.has_value()) {
-        const Result<topo::Machine> machine = topo::discover_machine();
-        if (machine.ok()) {
-            place_ = machine->place_of(process_facts_.cpus);
-        } else {
+        const Result<topo::Place> place = topo::place_of_binding(process_facts_.cpus);
+        if (!place.ok()) {
             log(LogLevel::info, "{}: the places of ranks within a host are not known",
-                machine.status().message());
-            place_ = topo::Place{.known = topo::Distance::host};
+                place.status().message());
         }
+        place_ = place.ok() ? *place : topo::Place{.known = topo::Distance::host};
     }
     return *place_;
 }
