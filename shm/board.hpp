@@ -140,10 +140,12 @@ class BoardWriter {
         if (bytes <= backed) {
             return true;
         }
-        if (!back(buffers_ + index * slot_bytes_, bytes)) {
+        std::byte* const buffer = buffers_ + index * slot_bytes_;
+        if (!back(buffer, bytes)) {
             return false;
         }
-        backed = std::max(backed, static_cast<std::uint32_t>(round_up(bytes, kPageLeast)));
+        const std::uint64_t before = reinterpret_cast<std::uintptr_t>(buffer) % kPageLeast;
+        backed = static_cast<std::uint32_t>(round_up(before + bytes, kPageLeast) - before);
         backed_everywhere_ = std::max(
             kBoardInlineBytes, std::uint64_t{*std::min_element(backed_.begin(), backed_.end())});
         return true;

@@ -152,19 +152,26 @@ class Context {
 
     /// Lets the host make progress; returns how many things happened there. The caller does not
     /// hold the lock.
-    unsigned host_progress(unsigned flags = 0) {
-        return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
+    unsigned host_progress() {
+        const unsigned messages = host_messages();
+        return messages > 0 ? messages : drive_host(0);
     }
-    /// The same at the end of a call: at each one while there is something to do, else at each
-    /// eighth.
+    /// Of its messages alone.
+    unsigned host_messages() { return drive_host(UCG_PROGRESS_FLAG_MESSAGES); }
+    /// The same at the end of a call, messages and everything by turns: at each one while there are
+    /// messages, else at each eighth.
     void host_progress_at_end() {
-        constexpr unsigned kRest = 8;
-        const unsigned rest = host_rests_.load(std::memory_order_relaxed);
-        if (rest > 0) {
-            host_rests_.store(rest - 1, std::memory_order_relaxed);
-        } else {
-            host_rests_.store(host_progress() > 0 ? 0 : kRest - 1, std::memory_order_relaxed);
+        const unsigned rests = host_rests_.load(std::memory_order_relaxed);
+        unsigned next = rests - 1;
+        if (rests % kHostRest == 0) {
+            if (rests == 0) {
+                next = host_messages() > 0 ? kHostBusy : 2 * kHostRest - 1;
+            } else {
+                drive_host(0);
+                next = rests == kHostBusy ? 0 : next;
+            }
         }
+        host_rests_.store(next, std::memory_order_relaxed);
     }
     /// Who shares this process's processors, as its waits have learned.
     shm::Neighbours& neighbours() { return neighbours_; }
@@ -190,6 +197,12 @@ class Context {
     }
 
   private:
+    static constexpr unsigned kHostRest = 8;
+    static constexpr unsigned kHostBusy = 2 * kHostRest; ///< There were messages.
+
+    unsigned drive_host(unsigned flags) {
+        return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
+    }
     unsigned drive_groups(Busy busy, DueOperator& due);
     unsigned call(const DueOperator& due);
     void collect_memory();
@@ -204,7 +217,8 @@ class Context {
     bool threaded_;
     unsigned (*host_progress_)(void*, unsigned) = nullptr;
     void* host_progress_arg_ = nullptr;
-    std::atomic<unsigned> host_rests_ = 0; ///< Ends of calls that leave the host alone.
+    /// Ends of calls until the host's messages are driven; halfway it is driven as a whole.
+    std::atomic<unsigned> host_rests_ = 0;
     shm::Neighbours neighbours_;
     const ProcessFacts process_facts_;
     CpuLoad host_load_;

@@ -22,8 +22,7 @@ inline void serve_host(Context& context, graph::Collective type, Slept slept) {
     /// A host that always has more to do does not keep a call from returning for ever.
     constexpr unsigned kRoundsMax = 4096;
     if (type == graph::Collective::barrier || slept == Slept::yes) {
-        for (unsigned round = 0;
-             round < kRoundsMax && context.host_progress(UCG_PROGRESS_FLAG_MESSAGES) > 0; ++round) {
+        for (unsigned round = 0; round < kRoundsMax && context.host_messages() > 0; ++round) {
         }
     }
     context.host_progress_at_end();

@@ -73,8 +73,10 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
     (void)unused;
     const bool inside = inside_library;
     inside_library = true;
-    const int events = count_messages();
-    if (events <= 0 && 0 == (flags & UCG_PROGRESS_FLAG_MESSAGES)) {
+    int events = 0;
+    if (0 != (flags & UCG_PROGRESS_FLAG_MESSAGES)) {
+        events = count_messages();
+    } else {
         progress_without_yield();
     }
     inside_library = inside;

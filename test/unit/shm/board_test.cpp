@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,6 +91,33 @@ TEST_CASE("shm/board: shares of every length are read, around the board", "[shm]
         CHECK(std::vector<std::byte>(reader.data(turn), reader.data(turn) + data.size()) == data);
         for (BoardWriter& each : boards.writers) {
             each.finish(turn + 1);
+        }
+    }
+}
+
+TEST_CASE("shm/board: every byte of a share has a page, wherever in a page the buffers begin",
+          "[shm]") {
+    constexpr std::uint64_t kPage = 4096;
+    const BoardShape shape = {2, 2, 2 * kPage};
+    const BoardMemory lines(shape.lines_bytes());
+    alignas(kPage) static std::array<std::byte, 6 * kPage> memory;
+    const auto page_of = [](const std::byte* byte) {
+        return reinterpret_cast<std::uintptr_t>(byte) / kPage;
+    };
+    for (const std::uint64_t start : {std::uint64_t{0}, kPage / 2, kPage - 64}) {
+        BoardWriter writer(lines.get(), shape, 0, memory.data() + start);
+        std::set<std::uintptr_t> pages;
+        const auto back = [&](std::byte* data, std::uint64_t bytes) {
+            for (std::uintptr_t page = page_of(data); page <= page_of(data + bytes - 1); ++page) {
+                pages.insert(page);
+            }
+            return true;
+        };
+        for (const std::uint64_t bytes : {std::uint64_t{64}, kPage / 2, kPage, 2 * kPage}) {
+            REQUIRE(writer.prepare(0, bytes, back));
+            const std::byte* const buffer = memory.data() + start;
+            CHECK(pages.contains(page_of(buffer)));
+            CHECK(pages.contains(page_of(buffer + bytes - 1)));
         }
     }
 }

@@ -95,18 +95,20 @@ enum ucg_context_params_field {
 };
 
 enum ucg_progress_flags {
-    /** Messages that are there, and what follows from them, are enough: this call is made so
-     *  often that timers and the like may wait for another one. */
+    /** Messages that are there, and what follows from them: this call is made so often that
+     *  timers and the like wait for one without the flag. */
     UCG_PROGRESS_FLAG_MESSAGES = UCG_BIT(0)
 };
 
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_context_params_field. */
     ucg_thread_mode_t thread_mode;
-    /** Drives the host's own communication and returns how many things happened there; 0: nothing.
-     *  `flags`: bits of ucg_progress_flags. Blocking calls call it often while they wait, and
-     *  before they return: each one while it finds something to do, else each eighth; a barrier,
-     *  and a call that has slept, until it returns 0. May be NULL. Must not call this context. */
+    /** Drives the host's own communication and returns how many things happened there; 0: nothing,
+     *  or, without UCG_PROGRESS_FLAG_MESSAGES, that it cannot tell. `flags`: bits of
+     *  ucg_progress_flags. Blocking calls call it often while they wait, with the flag and, if
+     *  that returns 0, without it; and before they return, with and without it by turns: each one
+     *  while there are messages, else each eighth. A barrier, and a call that has slept, call it
+     *  with the flag until it returns 0. May be NULL. Must not call this context. */
     unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
     const char* name; /**< For messages; copied. */

@@ -39,8 +39,10 @@ struct Layout {
     std::uint64_t ring_buffers(std::size_t ring_index) const {
         return round_up(start_bytes(0), shm::page_bytes()) + ring_index * ring.buffers_bytes();
     }
+    /// Half a page behind a page's start: processors prefetch within a page and learn it at the
+    /// start of one, so a share of a page that lies across two is read as two streams.
     std::uint64_t board_buffers() const {
-        return round_up(ring_buffers(board.ranks - 1), shm::page_bytes());
+        return round_up(ring_buffers(board.ranks - 1), shm::page_bytes()) + shm::page_bytes() / 2;
     }
     std::uint64_t region_bytes() const { return board_buffers() + board.buffers_bytes(); }
 };
