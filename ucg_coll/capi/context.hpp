@@ -167,8 +167,8 @@ class Context {
             if (rests == 0) {
                 next = host_messages() > 0 ? kHostBusy : 2 * kHostRest - 1;
             } else {
-                drive_host(0);
-                next = rests == kHostBusy ? 0 : next;
+                const bool busy = drive_host(0) > 0 || rests == kHostBusy;
+                next = busy ? 0 : next;
             }
         }
         host_rests_.store(next, std::memory_order_relaxed);
