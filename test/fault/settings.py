@@ -4,6 +4,9 @@
 usage: settings.py COMPONENT-FOLDER FAULTS-PROGRAM
 """
 
+import os
+import tempfile
+
 import sandbox
 
 RANKS = 4
@@ -102,6 +105,23 @@ def ucx_unused(bench):
     expect_served(bench, "UCX_TLS=bogus and shared memory", job)
 
 
+def no_ucx_library(bench):
+    """The part of libucg that uses UCX is loaded when a group needs it, and not before."""
+    # Not where files are looked for that a job has left.
+    with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+        with open(os.path.join(folder, "libucg_ucx.so"), "w", encoding="ascii") as broken:
+            broken.write("no library")
+        environment = {"LD_LIBRARY_PATH": os.pathsep.join(
+            filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))}
+        job = bench.launcher.run(RANKS, [bench.program, "check"], {"coll_ucg_verbose": "1"},
+                                 environment=environment)
+        expect_served(bench, "no libucg_ucx and shared memory", job)
+        job = bench.launcher.run(RANKS, [bench.program, "check"], {"coll_ucg_tls": "ucx"},
+                                 environment=environment)
+        expect_fallback(bench, "no libucg_ucx", job, "UCX cannot be loaded: .*libucg_ucx.so", 1)
+
+
 sandbox.run([unknown_transport, no_size, unknown_algorithm, algorithms_that_do_not_fit,
              no_algorithm_list, different_algorithms,
-             no_ucx_transport, no_ucx_transport_on_one_rank, ucx_unused])
+             no_ucx_transport, no_ucx_transport_on_one_rank, ucx_unused,
+             no_ucx_library])

@@ -62,7 +62,7 @@ AREAS = {
     "ucg_coll/transport": Area((BASE, GRAPH, TRANSPORT)),
     "ucg_coll/transport/shm": Area((BASE, GRAPH, TRANSPORT, SHM)),
     "ucg_coll/transport/ucx": Area((BASE, GRAPH, TRANSPORT), frozenset({"ucx"})),
-    "ucg_coll/capi": Area((TOPO, SHM, "ucg_coll"), frozenset({"ucx"})),
+    "ucg_coll/capi": Area((TOPO, SHM, "ucg_coll")),
     "ucg_coll/include": Area(()),
     COMPONENT: Area(("ucg_coll/include",), frozenset({"mpi", "openmpi"})),
     "perf": Area(None, frozenset({"ucx"})),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/ucx_library.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -139,7 +140,7 @@ void Context::collect_memory() {
     }
 }
 
-Result<transport::ucx::UcxWorker*> Context::ucx() {
+Result<transport::Network*> Context::ucx() {
     if (!ucx_failure_.ok()) {
         return ucx_failure_;
     }
@@ -148,8 +149,7 @@ Result<transport::ucx::UcxWorker*> Context::ucx() {
         options.short_lane = config_.short_lane();
         options.threads = threaded_;
         options.connect_timeout = std::chrono::seconds(config_.timeout_seconds());
-        Result<std::unique_ptr<transport::ucx::UcxWorker>> made =
-            transport::ucx::UcxWorker::create(options);
+        Result<std::unique_ptr<transport::Network>> made = open_ucx(options);
         if (!made.ok()) {
             ucx_failure_ = made.status();
             return ucx_failure_;

@@ -28,7 +28,7 @@
 #include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/graph/collective.hpp"
-#include "ucg_coll/transport/ucx/ucx.hpp"
+#include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::capi {
 
@@ -98,7 +98,7 @@ class Context {
     bool release(const std::byte* data);
     /// UCX, started at first use: a program whose ranks are all on one host never pays for it. The
     /// maker's.
-    Result<transport::ucx::UcxWorker*> ucx();
+    Result<transport::Network*> ucx();
 
     /// What does not change while the process lives, asked of the system once: many a program makes
     /// thousands of groups.
@@ -232,8 +232,8 @@ class Context {
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
     std::vector<Group*> groups_;
-    std::unique_ptr<transport::ucx::UcxWorker> ucx_; ///< Written by the maker, too.
-    std::atomic<std::uint64_t> sleeping_ = 0;        ///< Threads. Read under any lock.
+    std::unique_ptr<transport::Network> ucx_; ///< Written by the maker, too.
+    std::atomic<std::uint64_t> sleeping_ = 0; ///< Threads. Read under any lock.
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.

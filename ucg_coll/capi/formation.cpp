@@ -10,15 +10,14 @@
 #include <utility>
 
 #include "ucg_coll/engine/engine.hpp"
-#include "ucg_coll/transport/ucx/ucx.hpp"
+#include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::capi {
 namespace {
 
+using transport::Network;
 using transport::ShmAddress;
 using transport::ShmTransport;
-using transport::ucx::UcxTransport;
-using transport::ucx::UcxWorker;
 
 /// A set of CPUs as it is exchanged. Numbers beyond its size share bits, which can only make the
 /// set look smaller: the wait ladder then yields sooner than it must.
@@ -452,23 +451,23 @@ class Former {
 
     Status connect_ucx() {
         Status status;
-        UcxWorker* worker = nullptr;
+        Network* network = nullptr;
         if (!context_.config().ucx_enabled()) {
             status = failure(Code::unreachable,
                              "rank {}: shared memory does not reach all ranks of the group and "
                              "UCG_TLS does not list ucx",
                              rank_);
-        } else if (Result<UcxWorker*> started = context_.ucx(); started.ok()) {
-            worker = *started;
+        } else if (Result<Network*> started = context_.ucx(); started.ok()) {
+            network = *started;
         } else {
             status = started.status();
         }
-        Result<std::vector<std::string>> addresses = exchange_addresses(worker);
+        Result<std::vector<std::string>> addresses = exchange_addresses(network);
         if (!addresses.ok()) {
             return status.ok() ? addresses.status() : status;
         }
-        Result<std::unique_ptr<UcxTransport>> made = UcxTransport::create(
-            *worker, formation_.group_id, rank_, peers_for_ucx(std::move(*addresses)));
+        Result<std::unique_ptr<transport::Transport>> made = network->make_transport(
+            formation_.group_id, rank_, peers_for_ucx(std::move(*addresses)));
         status = made.status();
         const std::uint32_t mine = made.ok() ? 1 : 0;
         Result<std::vector<std::uint32_t>> all = exchange(mine);
@@ -488,8 +487,9 @@ class Former {
     }
 
     /// Every rank's UCX address, or the same failure on all ranks if one has none.
-    Result<std::vector<std::string>> exchange_addresses(UcxWorker* worker) {
-        const std::string mine = worker == nullptr ? std::string() : std::string(worker->address());
+    Result<std::vector<std::string>> exchange_addresses(Network* network) {
+        const std::string mine =
+            network == nullptr ? std::string() : std::string(network->address());
         Result<std::vector<std::uint64_t>> lengths = exchange<std::uint64_t>(mine.size());
         if (!lengths.ok()) {
             return lengths.status();

@@ -10,8 +10,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/graph/schedule.hpp"
@@ -198,6 +201,33 @@ class Transport {
     /// The boards of this rank and its peers, all of whom this transport reaches; null if it has
     /// none.
     virtual Board* board() { return nullptr; }
+};
+
+/// A process's end of a network, for all groups that have ranks beyond the reach of shared memory.
+class Network {
+  public:
+    virtual ~Network() = default; ///< All transports on it must be gone.
+    Network() = default;
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+
+    /// What peers need in order to reach this process: bytes, not text. Valid as long as this.
+    virtual std::string_view address() const = 0;
+
+    /// This rank's end of a group. `group_id` is agreed by the group's processes and belongs to no
+    /// other group that lives in any of them. `addresses` has an entry per rank; those that are
+    /// empty are not served.
+    virtual Result<std::unique_ptr<Transport>>
+    make_transport(std::uint32_t group_id, Rank self,
+                   const std::vector<std::string>& addresses) = 0;
+
+    /// Moves everything of this process that can be moved; returns how many things happened.
+    virtual unsigned progress() = 0;
+
+    /// Starts to part from all peers; to be followed by close_progress() until it returns true.
+    /// Bounded in time.
+    virtual void begin_close() = 0;
+    virtual bool close_progress() = 0;
 };
 
 /// Which transport carries what to and from each rank of a group: agreed when the group was made,

@@ -31,6 +31,16 @@ UcxWorker::~UcxWorker() = default;
 std::string_view UcxWorker::address() const {
     return core_->address();
 }
+Result<std::unique_ptr<Transport>>
+UcxWorker::make_transport(std::uint32_t group_id, Rank self,
+                          const std::vector<PeerAddress>& addresses) {
+    Result<std::unique_ptr<UcxTransport>> made =
+        UcxTransport::create(*this, group_id, self, addresses);
+    if (!made.ok()) {
+        return made.status();
+    }
+    return std::unique_ptr<Transport>(std::move(*made));
+}
 unsigned UcxWorker::progress() {
     const std::unique_lock lock(core_->mutex(), std::try_to_lock);
     return lock.owns_lock() ? core_->progress() : 0;

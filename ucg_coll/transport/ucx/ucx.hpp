@@ -2,6 +2,10 @@
 // UCX itself. One UcxWorker per process holds the UCX objects and the connections; one UcxTransport
 // per group carries its messages over them.
 //
+// libucg does not contain the folder. It loads it as a library of its own (library.hpp) when a
+// group first needs it: UCX costs milliseconds to load, and puts its own functions in the place of
+// the process's mmap, munmap, brk and shmat. libucg knows a worker as a Network.
+//
 // Threading: a transport is used by one thread at a time, as Transport says. With
 // UcxOptions::threads the worker may be driven by any other thread meanwhile, and by other groups:
 // it has a lock of its own, which is held while UCX works and never while anything else runs.
@@ -73,28 +77,30 @@ struct InterfaceInfo {
 /// What one process must know to reach another: UcxWorker::address() of it, empty for none.
 using PeerAddress = std::string;
 
-class UcxWorker {
+class UcxWorker final : public Network {
   public:
     static Result<std::unique_ptr<UcxWorker>> create(const UcxOptions& options);
 
     /// Closes in bounded time what is still open. All transports on it must be gone.
-    ~UcxWorker();
-    UcxWorker(const UcxWorker&) = delete;
-    UcxWorker& operator=(const UcxWorker&) = delete;
+    ~UcxWorker() override;
 
-    /// The address to give to peers: bytes, not text. Valid as long as the worker.
-    std::string_view address() const;
+    std::string_view address() const override;
 
-    /// Moves everything of this process that can be moved; returns how many events UCX handled.
-    /// Called again from within itself, or while another thread is about it, it does nothing.
-    unsigned progress();
+    /// UcxTransport::create().
+    Result<std::unique_ptr<Transport>>
+    make_transport(std::uint32_t group_id, Rank self,
+                   const std::vector<PeerAddress>& addresses) override;
+
+    /// Returns how many events UCX handled. Called again from within itself, or while another
+    /// thread is about it, it does nothing.
+    unsigned progress() override;
 
     /// Starts to part from all peers: tells them, and waits until they have taken what was sent to
     /// them. To be followed by close_progress() until it returns true; then the host's fence,
     /// during which progress() goes on serving peers that are slower; then the destructor. Every
     /// step is bounded in time, and may be left out when the peers end in some other order.
-    void begin_close();
-    bool close_progress();
+    void begin_close() override;
+    bool close_progress() override;
 
     const std::vector<InterfaceInfo>& interfaces() const;
 

@@ -1,0 +1,26 @@
+#include "ucg_coll/capi/ucx_library.hpp"
+
+#include <dlfcn.h>
+
+#include "ucg_coll/transport/ucx/library.hpp"
+
+namespace ucg::capi {
+
+using transport::Network;
+
+/// The library stays loaded: UCX cannot be unloaded either.
+Result<std::unique_ptr<Network>> open_ucx(const transport::ucx::UcxOptions& options) {
+    void* library = ::dlopen(transport::ucx::kLibrary, RTLD_NOW | RTLD_LOCAL);
+    void* open = library != nullptr ? ::dlsym(library, transport::ucx::kOpen) : nullptr;
+    if (open == nullptr) {
+        return failure(Code::unreachable,
+                       "UCX cannot be loaded: {}. {} is installed with libucg, in the folder ucg "
+                       "beside it",
+                       ::dlerror(), transport::ucx::kLibrary);
+    }
+    Result<std::unique_ptr<Network>> network = std::unique_ptr<Network>();
+    reinterpret_cast<transport::ucx::Open*>(open)(options, log_level(), network);
+    return network;
+}
+
+} // namespace ucg::capi

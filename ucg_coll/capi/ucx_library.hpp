@@ -1,0 +1,14 @@
+// Loads UCX, and the transport over it, when a group first needs them.
+#pragma once
+
+#include <memory>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace ucg::capi {
+
+/// Fails with unreachable, not logged, if libucg_ucx cannot be loaded; else as UcxWorker::create().
+Result<std::unique_ptr<transport::Network>> open_ucx(const transport::ucx::UcxOptions& options);
+
+} // namespace ucg::capi

@@ -1,0 +1,23 @@
+#include "ucg_coll/transport/ucx/library.hpp"
+
+#include <type_traits>
+#include <utility>
+
+using ucg::Result;
+using ucg::transport::Network;
+using ucg::transport::ucx::UcxOptions;
+using ucg::transport::ucx::UcxWorker;
+
+extern "C" __attribute__((visibility("default"))) void
+ucg_ucx_open(const UcxOptions& options, ucg::LogLevel level,
+             Result<std::unique_ptr<Network>>& network) {
+    ucg::set_log_level(level);
+    Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
+    if (worker.ok()) {
+        network = std::unique_ptr<Network>(std::move(*worker));
+    } else {
+        network = worker.status();
+    }
+}
+
+static_assert(std::is_same_v<decltype(ucg_ucx_open), ucg::transport::ucx::Open>);

@@ -1,0 +1,20 @@
+// The one function of libucg_ucx, the library that this folder is built as. It comes with libucg
+// and fits that one alone: the two share C++ types.
+#pragma once
+
+#include <memory>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace ucg::transport::ucx {
+
+inline constexpr const char* kLibrary = "libucg_ucx.so";
+inline constexpr const char* kOpen = "ucg_ucx_open";
+
+/// Starts UCX: UcxWorker::create(). The library says as much as `level` allows; it has a level of
+/// its own.
+using Open = void(const UcxOptions& options, LogLevel level,
+                  Result<std::unique_ptr<Network>>& network);
+
+} // namespace ucg::transport::ucx
