@@ -30,8 +30,9 @@ struct WaitFacts {
     unsigned ranks_on_host = 1;
     /// What the affinity masks and control groups of the ranks allow, not what exists. At least 1.
     unsigned usable_cpus = 1;
-    /// How long a wait is in vain before it sleeps; empty: a millisecond where processors are
-    /// shared, never where each rank has one for itself.
+    /// How long a wait is in vain before it sleeps, whatever is felt of neighbours; empty: a
+    /// millisecond where processors are shared, never where each rank has one for itself, and at
+    /// once where neighbours compute.
     std::optional<std::chrono::nanoseconds> sleep_after;
     /// Is a network waited for, too? That takes longer than giving way.
     bool over_network = false;
@@ -58,11 +59,11 @@ struct WaitFacts {
 ///
 /// Who gives way to a neighbour that computes misses its processor for a slice, milliseconds, while
 /// the peer's answer may come within a microsecond; who sleeps is woken by it. So a wait that has
-/// met such a neighbour sleeps where it would yield; and where ranks outnumber CPUs or have
-/// neighbours, whoever has found nothing for `sleep_after` sleeps: being woken costs tens of
-/// microseconds, little beside that, and less than the processor time that a computing neighbour,
-/// or the peer itself, can make of it. Ranks with a CPU each do not sleep: what nobody rings for,
-/// the network's messages and the host's, is then found at once.
+/// met such a neighbour sleeps where it would yield, unless it was told when to; and where ranks
+/// outnumber CPUs or have neighbours, whoever has found nothing for `sleep_after` sleeps: being
+/// woken costs tens of microseconds, little beside that, and less than the processor time that a
+/// computing neighbour, or the peer itself, can make of it. Ranks with a CPU each do not sleep:
+/// what nobody rings for, the network's messages and the host's, is then found at once.
 ///
 /// The ladder has no clock: who waits reads one where it costs nothing and hands it in. A wait that
 /// is never told the time never sleeps.
@@ -91,7 +92,7 @@ class Waiter {
 
     explicit Waiter(const WaitFacts& facts)
         : oversubscribed_(facts.ranks_on_host > facts.usable_cpus),
-          sleeps_alone_(facts.sleep_after.has_value()),
+          told_when_(facts.sleep_after.has_value()),
           pause_polls_(facts.over_network ? kPausePollsNetwork : kPausePolls),
           sleep_after_(facts.sleep_after.value_or(kSleepAfter)),
           nap_max_(std::clamp<Nanoseconds>(kNapMax * facts.ranks_on_host / facts.usable_cpus,
@@ -167,15 +168,14 @@ class Waiter {
 
   private:
     bool may_sleep() const {
-        return sleeps_alone_ || oversubscribed_ ||
-               (neighbours_ != nullptr && neighbours_->present());
+        return told_when_ || oversubscribed_ || (neighbours_ != nullptr && neighbours_->present());
     }
     bool misses_its_processor() const {
-        return sleep_after_ != kNever && neighbours_ != nullptr && neighbours_->computing();
+        return !told_when_ && neighbours_ != nullptr && neighbours_->computing();
     }
 
     bool oversubscribed_;
-    bool sleeps_alone_; ///< Also with a CPU for itself.
+    bool told_when_; ///< To sleep: after that time, neither sooner nor only if CPUs are shared.
     bool ticking_ = false;
     std::uint32_t pause_polls_;
     std::uint32_t polls_ = 0;

@@ -168,8 +168,9 @@ const std::vector<Variable>& variables() {
             {"SLEEP_AFTER", "auto",
              "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
              "that sleeps leaves its processor to others and takes some 20 us longer to notice. "
-             "auto: 1000 where ranks outnumber processors or others are felt to want them, else "
-             "never: a rank that waits then uses all of its processor, and yields it.",
+             "auto: 1000 where ranks outnumber processors or others are felt to want them, at once "
+             "where these compute for whole slices of the scheduler, else never: a rank that waits "
+             "then uses all of its processor, and yields it. A number is kept to in all cases.",
              check_sleep_after},
         };
         for (const graph::Collective collective : graph::kCollectives) {

@@ -172,8 +172,8 @@ class Former {
             all_enable_shm_ = all_enable_shm_ && hello.shm_enabled != 0;
             staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
         }
-        for (const Rank neighbour : neighbours()) {
-            heaps_.push_back((*all)[static_cast<std::size_t>(neighbour)].heap);
+        for (const Rank local : local_ranks()) {
+            heaps_.push_back((*all)[static_cast<std::size_t>(local)].heap);
         }
         return {};
     }
@@ -309,7 +309,7 @@ class Former {
         machine.cpus.add(cpus);
     }
 
-    std::span<const Rank> neighbours() const {
+    std::span<const Rank> local_ranks() const {
         return formation_.placement.ranks_on(formation_.placement.place(rank_).host);
     }
 
@@ -374,15 +374,15 @@ class Former {
                            [](ShmEnd end) { return end == ShmEnd::made; });
     }
 
-    /// Maps the neighbours. Who fails says so to those that wait for its heap, which then need not
-    /// wait for their time-out.
+    /// Maps the heaps of the ranks on this host. Who fails says so to those that wait for its heap,
+    /// which then need not wait for their time-out.
     ShmEnd connect_shm(ShmTransport* mine, const std::vector<ShmOffer>& offers, Status& status) {
         if (mine == nullptr) {
             return ShmEnd::made;
         }
         std::vector<ShmAddress> addresses;
-        for (const Rank neighbour : neighbours()) {
-            addresses.push_back(offers[static_cast<std::size_t>(neighbour)].address);
+        for (const Rank local : local_ranks()) {
+            addresses.push_back(offers[static_cast<std::size_t>(local)].address);
         }
         status = mine->connect(addresses);
         if (status.ok()) {
@@ -395,7 +395,7 @@ class Former {
     /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its
     /// host.
     std::unique_ptr<ShmTransport> offer(ShmOffer& mine, Status& status) {
-        if (neighbours().size() == 1) {
+        if (local_ranks().size() == 1) {
             mine.end = ShmEnd::made;
             mine.attached = 1;
             return nullptr;
@@ -416,7 +416,7 @@ class Former {
         options.staging_bytes = formation_.placement.host_count() == 1 ? staging_bytes_ : 0;
         options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
         Result<std::unique_ptr<ShmTransport>> made = ShmTransport::create(
-            **heap, neighbours(), formation_.placement.index_on_host(rank_), options);
+            **heap, local_ranks(), formation_.placement.index_on_host(rank_), options);
         if (!made.ok()) {
             status = made.status();
             return nullptr;
@@ -519,8 +519,8 @@ class Former {
     std::vector<std::string> peers_for_ucx(std::vector<std::string> addresses) const {
         addresses[static_cast<std::size_t>(rank_)].clear();
         if (formation_.shm != nullptr) {
-            for (const Rank neighbour : neighbours()) {
-                addresses[static_cast<std::size_t>(neighbour)].clear();
+            for (const Rank local : local_ranks()) {
+                addresses[static_cast<std::size_t>(local)].clear();
             }
         }
         return addresses;
@@ -529,8 +529,8 @@ class Former {
     void route() {
         formation_.routes.assign(params_.size, formation_.ucx.get());
         if (formation_.shm != nullptr) {
-            for (const Rank neighbour : neighbours()) {
-                formation_.routes[static_cast<std::size_t>(neighbour)] = formation_.shm.get();
+            for (const Rank local : local_ranks()) {
+                formation_.routes[static_cast<std::size_t>(local)] = formation_.shm.get();
             }
         }
         formation_.routes[static_cast<std::size_t>(rank_)] = nullptr;
@@ -542,7 +542,7 @@ class Former {
     Formation formation_;
     bool all_enable_shm_ = true;
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
-    std::vector<shm::Token> heaps_;                   ///< Of the neighbours, when they said hello.
+    std::vector<shm::Token> heaps_; ///< Of the ranks on this host, when they said hello.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };
 

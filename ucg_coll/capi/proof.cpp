@@ -59,18 +59,38 @@ Request of_exchange(const Request& own, Rank rank, Rank other) {
     return request;
 }
 
-Request request_of(const Request& own, Rank rank, Rank other) {
-    Request request = own;
-    switch (own.collective) {
-    case Collective::gatherv: request = with_root(own, rank, other, &Request::receive); break;
-    case Collective::scatterv: request = with_root(own, rank, other, &Request::send); break;
-    case Collective::alltoallv: request = of_exchange(own, rank, other); break;
+Request with_blocks_of_gather(const Request& own, Rank rank, Rank other) {
+    return with_root(own, rank, other, &Request::receive);
+}
+Request with_blocks_of_scatter(const Request& own, Rank rank, Rank other) {
+    return with_root(own, rank, other, &Request::send);
+}
+
+/// What a rank does not know of another's request, and how it makes one that may be it.
+struct Unknown {
+    std::string_view assumed;                                             ///< Empty: it knows all.
+    Request (*make)(const Request& own, Rank rank, Rank other) = nullptr; ///< Null: as its own.
+};
+
+Unknown unknown_of(Collective collective) {
+    constexpr std::string_view kRootKnows =
+        "the root proves all plans; another rank, which knows its own block alone, proves its plan "
+        "as if all blocks were as long";
+    switch (collective) {
+    case Collective::allgatherv:
+        return {"each rank proves all plans with the lengths of all blocks; where other ranks put "
+                "them it assumes to be as at itself"};
+    case Collective::gatherv: return {kRootKnows, with_blocks_of_gather};
+    case Collective::scatterv: return {kRootKnows, with_blocks_of_scatter};
+    case Collective::alltoallv:
+        return {"each rank proves its own plan with its blocks; those that others exchange among "
+                "themselves it does not know and assumes",
+                of_exchange};
     case Collective::barrier:
     case Collective::bcast:
     case Collective::reduce:
     case Collective::allreduce:
     case Collective::allgather:
-    case Collective::allgatherv:
     case Collective::alltoall:
     case Collective::gather:
     case Collective::scatter:
@@ -79,6 +99,12 @@ Request request_of(const Request& own, Rank rank, Rank other) {
     case Collective::scan:
     case Collective::exscan: break;
     }
+    return {};
+}
+
+Request request_of(const Request& own, Rank rank, Rank other) {
+    const Unknown unknown = unknown_of(own.collective);
+    Request request = unknown.make != nullptr ? unknown.make(own, rank, other) : own;
     request.in_place = own.in_place && !graph::rooted(own.collective);
     return request;
 }
@@ -95,31 +121,7 @@ std::vector<Request> requests_of_all(const Request& own, Rank rank) {
 }
 
 std::string_view what_is_assumed(Collective collective) {
-    switch (collective) {
-    case Collective::allgatherv:
-        return "each rank proves all plans with the lengths of all blocks; where other ranks put "
-               "them it assumes to be as at itself";
-    case Collective::gatherv:
-    case Collective::scatterv:
-        return "the root proves all plans; another rank, which knows its own block alone, proves "
-               "its plan as if all blocks were as long";
-    case Collective::alltoallv:
-        return "each rank proves its own plan with its blocks; those that others exchange among "
-               "themselves it does not know and assumes";
-    case Collective::barrier:
-    case Collective::bcast:
-    case Collective::reduce:
-    case Collective::allreduce:
-    case Collective::allgather:
-    case Collective::alltoall:
-    case Collective::gather:
-    case Collective::scatter:
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block:
-    case Collective::scan:
-    case Collective::exscan: break;
-    }
-    return {};
+    return unknown_of(collective).assumed;
 }
 
 } // namespace ucg::capi

@@ -10,6 +10,7 @@
 #ifndef MCA_COLL_UCG_H
 #define MCA_COLL_UCG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,8 +86,9 @@ typedef struct {
     opal_list_t waiting; /**< Modules whose ranks are all ready to make their group. */
     bool turn_taken;     /**< One of them has this process's turn. */
     int polled_groups;   /**< Groups that UCX serves: they need opal_progress(). */
-    bool told;           /**< Was the user told that a communicator goes without libucg? */
     coll_ucg_counters_t counters; /**< Of modules that are gone. */
+    atomic_bool told; /**< Was the user told that a communicator goes without libucg? Any thread,
+                           without the lock. */
 } mca_coll_ucg_component_t;
 
 OMPI_MODULE_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;

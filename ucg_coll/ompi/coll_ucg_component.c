@@ -296,7 +296,7 @@ static int component_open(void) {
     component->context_status = UCG_INPROGRESS;
     component->turn_taken = false;
     component->polled_groups = 0;
-    component->told = false;
+    atomic_store(&component->told, false);
     memset(&component->counters, 0, sizeof component->counters);
     coll_ucg_open_peers();
     return OMPI_SUCCESS;

@@ -281,11 +281,10 @@ static void sum_up_job(ompi_group_t* world) {
 /** Says once why a communicator is not taken: the first of its ranks that can. */
 static void tell(ompi_group_t* group, int stranger) {
     const opal_process_name_t named = ompi_group_get_proc_name(group, stranger);
-    if (mca_coll_ucg_component.told) {
+    /* Marked on all ranks: they may be the first of a communicator that is made of these. */
+    if (atomic_exchange(&mca_coll_ucg_component.told, true)) {
         return;
     }
-    /* On all ranks: they may be the first of a communicator that is made of these. */
-    mca_coll_ucg_component.told = true;
     for (int i = 0; i < group->grp_my_rank; i++) {
         const opal_process_name_t name = ompi_group_get_proc_name(group, i);
         if (PEER_ABSENT != find_out(&name)) {

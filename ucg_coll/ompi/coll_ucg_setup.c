@@ -163,12 +163,12 @@ static void enlist(mca_coll_ucg_module_t* module) {
 /** Says once, from the first rank, that a communicator goes without libucg. */
 static void tell(ompi_communicator_t* comm, ucg_status_t status) {
     const bool speaks = 0 == ompi_comm_rank(comm);
-    if (speaks && (!mca_coll_ucg_component.told || mca_coll_ucg_component.verbose >= 2)) {
+    /* Marked on all ranks: they may be the first of a communicator that is made of these. */
+    const bool told = atomic_exchange(&mca_coll_ucg_component.told, true);
+    if (speaks && (!told || mca_coll_ucg_component.verbose >= 2)) {
         opal_output(0, "coll/ucg: %s (%d processes) uses Open MPI's other collectives: %s",
                     comm->c_name, ompi_comm_size(comm), ucg_status_string(status));
     }
-    /* On all ranks: they may be the first of a communicator that is made of these. */
-    mca_coll_ucg_component.told = true;
 }
 
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t* comm) {

@@ -118,6 +118,25 @@ TEST_CASE("shm/wait: who loses slices sleeps instead of yielding, after it has s
     CHECK(waiter.rung() == Waiter::Rung::yield); // To see whether it is still there.
 }
 
+TEST_CASE("shm/wait: who was told when to sleep keeps to it where slices are lost, too", "[shm]") {
+    Neighbours neighbours;
+    while (!neighbours.computing()) {
+        neighbours.gave_way(Neighbours::kSlice);
+    }
+    const auto told = GENERATE(Waiter::Nanoseconds(5ms), Waiter::kNever);
+    Waiter waiter({2, 2, told, false, &neighbours});
+    for (std::uint32_t i = 0; i < Waiter::kPausePolls; ++i) {
+        CHECK(waiter.rung() != Waiter::Rung::sleep);
+        waiter.idle();
+    }
+    CHECK(waiter.rung() == Waiter::Rung::yield);
+    waiter.tick(1h);
+    waiter.tick(1h + 5ms - 1ns);
+    CHECK(waiter.rung() == Waiter::Rung::yield);
+    waiter.tick(1h + 5ms);
+    CHECK(waiter.rung() == (told == 5ms ? Waiter::Rung::sleep : Waiter::Rung::yield));
+}
+
 TEST_CASE("shm/wait: a slice that passes between two polls is felt", "[shm]") {
     Neighbours neighbours;
     Waiter waiter({2, 2, std::nullopt, false, &neighbours});
