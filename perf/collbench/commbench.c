@@ -3,7 +3,9 @@
  *
  * Times MPI_Comm_dup, one barrier on the duplicate and MPI_Comm_free, and, with --live N, says what
  * memory N duplicates hold that have each run a few short collectives: pages of the processes'
- * anonymous shared files (memfd) and private memory, per rank and communicator.
+ * anonymous shared files (memfd) and private memory, per rank and communicator. And what they add
+ * to a barrier on MPI_COMM_WORLD, although nobody uses them: one that all enter at once, and one
+ * that the last rank enters late, so that the others wait.
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -15,7 +17,7 @@
 
 #include <mpi.h>
 
-enum { REPETITIONS_MAX = 99, LIVE_MAX = 1000, PATH_BYTES = 300, LINK_BYTES = 300 };
+enum { BARRIERS = 200, REPETITIONS_MAX = 99, LIVE_MAX = 10000, PATH_BYTES = 300, LINK_BYTES = 300 };
 
 struct options {
     int repetitions;
@@ -23,13 +25,14 @@ struct options {
     int live;
 };
 
-static const char usage[] =
-    "Usage: mpirun ... commbench [options]\n"
-    "  -r, --repetitions N   of the timing (default 9)\n"
-    "  -n, --cycles N        duplicates per repetition (default 200)\n"
-    "  -l, --live N          duplicates whose memory is counted (default 16)\n"
-    "      --smoke           few of everything\n"
-    "  -h, --help\n";
+static const char usage[] = "Usage: mpirun ... commbench [options]\n"
+                            "  -r, --repetitions N   of the timing (default 9)\n"
+                            "  -n, --cycles N        duplicates per repetition (default 200)\n"
+                            "  -l, --live N          duplicates whose memory is counted, and "
+                            "beside which barriers are timed\n"
+                            "                        (default 16)\n"
+                            "      --smoke           few of everything\n"
+                            "  -h, --help\n";
 
 /* Returns -1 to go on, else the exit status. */
 static int parse_options(int argc, char** argv, struct options* o, int rank) {
@@ -87,6 +90,34 @@ static double time_cycles(int cycles) {
     mine = (MPI_Wtime() - start) / cycles * 1e6;
     MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return slowest;
+}
+
+static void compute(double seconds) {
+    const double end = MPI_Wtime() + seconds;
+
+    while (MPI_Wtime() < end) {
+    }
+}
+
+/* Microseconds of a barrier that the last rank enters so much later, on the slowest rank: the
+ * median. What the last rank computes is not counted. */
+static double time_barriers(double late_us, int rank, int size) {
+    static double times[BARRIERS];
+    int i;
+
+    for (i = 0; i < BARRIERS; ++i) {
+        double start, mine;
+        MPI_Barrier(MPI_COMM_WORLD);
+        start = MPI_Wtime();
+        if (rank == size - 1) {
+            compute(late_us * 1e-6);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        mine = (MPI_Wtime() - start) * 1e6 - late_us;
+        MPI_Allreduce(&mine, &times[i], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    }
+    qsort(times, BARRIERS, sizeof(double), compare_doubles);
+    return times[BARRIERS / 2];
 }
 
 /* Bytes of the pages of this process's own anonymous shared files. */
@@ -151,23 +182,31 @@ static int use(MPI_Comm comm) {
 /* Prints one line; returns whether all results were right. */
 static int report_memory(int live, int rank, int size) {
     static MPI_Comm copies[LIVE_MAX];
-    double before[3], after[3];
+    const double late_us = 200;
+    double before[3], after[3], alone[2], beside[2];
     int right = use(MPI_COMM_WORLD);
     int all;
     int i;
 
+    alone[0] = time_barriers(0, rank, size);
+    alone[1] = time_barriers(late_us, rank, size);
     measure(before);
     for (i = 0; i < live; ++i) {
         MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]);
         right &= use(copies[i]);
     }
     measure(after);
+    beside[0] = time_barriers(0, rank, size);
+    beside[1] = time_barriers(late_us, rank, size);
     if (rank == 0 && live > 0) {
         const double each = 1024.0 * live * size;
         printf("%d ranks: %.1f KiB of shared files, %.1f KiB of private memory, %.1f KiB of page "
                "tables per rank and communicator; %.0f KiB of shared files before\n",
                size, (after[0] - before[0]) / each, (after[1] - before[1]) / each,
                (after[2] - before[2]) / each, before[0] / 1024);
+        printf("%d ranks: barrier alone %.1f us, beside %d communicators %.1f us; with the last "
+               "rank %.0f us late %.1f and %.1f us more\n",
+               size, alone[0], live, beside[0], late_us, alone[1], beside[1]);
     }
     for (i = 0; i < live; ++i) {
         MPI_Comm_free(&copies[i]);

@@ -54,7 +54,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
 }
 
 Context::~Context() {
-    UCG_ASSERT(groups_.empty());
+    UCG_ASSERT(group_count_ == 0 && busy_.empty());
     const shm::NapCounts naps = sleeper_->counts();
     log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name_,
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
@@ -173,17 +173,24 @@ const topo::Place& Context::place() {
 }
 
 std::uint64_t Context::staging_for_group() {
-    constexpr std::ptrdiff_t kGroupsMax = 16;
+    constexpr std::size_t kGroupsMax = 16;
     const std::lock_guard lock(groups_mutex_);
-    const auto with = std::count_if(groups_.begin(), groups_.end(),
-                                    [](const Group* group) { return group->has_staging(); });
-    return with < kGroupsMax ? config_.staging_bytes() : 0;
+    return staging_groups_ < kGroupsMax ? config_.staging_bytes() : 0;
 }
 
-/// Threads asleep announced themselves before the group was there: they are to do so again.
-void Context::add(Group& group) {
+void Context::add(const Group& group) {
     const std::lock_guard lock(groups_mutex_);
-    groups_.push_back(&group);
+    ++group_count_;
+    if (busy_.capacity() < group_count_) {
+        busy_.reserve(2 * group_count_); // A collective that starts allocates nothing.
+    }
+    staging_groups_ += group.has_staging() ? 1 : 0;
+}
+
+/// Threads asleep announced themselves before the group was busy: they are to do so again.
+void Context::list_busy(Group& group) {
+    const std::lock_guard lock(groups_mutex_);
+    busy_.push_back(&group);
     if (sleeping_ > 0) {
         group.sleeping(sleeping_);
         ring();
@@ -193,7 +200,7 @@ void Context::add(Group& group) {
 void Context::add_sleeping(int threads) {
     const std::lock_guard lock(groups_mutex_);
     sleeping_ += static_cast<std::uint64_t>(threads);
-    for (Group* group : groups_) {
+    for (Group* group : busy_) {
         group->sleeping(sleeping_);
     }
 }
@@ -202,7 +209,9 @@ void Context::add_sleeping(int threads) {
 void Context::remove(Group& group) {
     const std::lock_guard lock(groups_mutex_);
     group.sleeping(0);
-    groups_.erase(std::remove(groups_.begin(), groups_.end(), &group), groups_.end());
+    busy_.erase(std::remove(busy_.begin(), busy_.end(), &group), busy_.end());
+    --group_count_;
+    staging_groups_ -= group.has_staging() ? 1 : 0;
 }
 
 /// Who sleeps by another bell is to announce itself at this one.
@@ -232,9 +241,15 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
         return 0;
     }
     unsigned events = 0;
-    for (Group* group : groups_) {
-        if (!group->engine().idle()) {
-            events += group->progress_by_any(busy, due);
+    for (std::size_t i = 0; i < busy_.size();) {
+        bool over = false;
+        events += busy_[i]->progress_by_any(busy, due, over);
+        if (over) {
+            busy_[i]->sleeping(0);
+            busy_[i] = busy_.back();
+            busy_.pop_back();
+        } else {
+            ++i;
         }
     }
     return ucx_ == nullptr ? events : events + ucx_->progress();
@@ -250,7 +265,7 @@ unsigned Context::call(const DueOperator& due) {
 
 bool Context::stuck() {
     const std::lock_guard lock(groups_mutex_);
-    return std::any_of(groups_.begin(), groups_.end(),
+    return std::any_of(busy_.begin(), busy_.end(),
                        [](Group* group) { return !group->engine().idle() && group->stuck(); });
 }
 

@@ -117,13 +117,22 @@ class Context {
     /// The maker's.
     std::uint32_t next_group_id() const { return next_group_id_; }
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
-    void add(Group& group);
+    void add(const Group& group);
     void remove(Group& group);
+    /// The group has something in progress that its caller may leave alone (Group::to_be_listed()):
+    /// whoever makes progress looks at it, until nothing is left. A program may have thousands of
+    /// groups, and nobody looks at the others. The caller holds no lock.
+    void list_busy(Group& group);
+    /// How many groups are looked at.
+    std::size_t busy_groups() {
+        const std::lock_guard lock(groups_mutex_);
+        return busy_.size();
+    }
     /// What the next group may lease for its peers to read: nothing once many groups have.
     std::uint64_t staging_for_group();
 
-    /// Of all groups and UCX; calls one operator that any thread may call, if one is due. Returns
-    /// how many things happened. The caller holds no lock.
+    /// Of all busy groups and UCX; calls one operator that any thread may call, if one is due.
+    /// Returns how many things happened. The caller holds no lock.
     unsigned progress(Busy busy);
 
     /// What one thread has moved may be what another one sleeps for, and no peer rings for it
@@ -143,11 +152,11 @@ class Context {
         const std::lock_guard lock(mutex_);
         return sleeper_;
     }
-    /// A thread that waits is going to sleep now and then, until it has `woken`: peers in all
-    /// groups learn of it before its first announcement.
+    /// A thread that waits is going to sleep now and then, until it has `woken`: peers in all busy
+    /// groups learn of it before its first announcement. Nobody waits in the others.
     void sleeps() { add_sleeping(1); }
     void woken() { add_sleeping(-1); }
-    /// Does any group have messages that wait for room in a peer's memory?
+    /// Does any busy group have messages that wait for room in a peer's memory?
     bool stuck();
 
     /// Lets the host make progress; returns how many things happened there. The caller does not
@@ -230,8 +239,10 @@ class Context {
     std::optional<topo::Place> place_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
-    OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
-    std::vector<Group*> groups_;
+    OptionalMutex groups_mutex_;              ///< Groups' own locks are taken under it.
+    std::vector<Group*> busy_;                ///< In no order.
+    std::size_t group_count_ = 0;             ///< All of them.
+    std::size_t staging_groups_ = 0;          ///< That have memory for their peers to read.
     std::unique_ptr<transport::Network> ucx_; ///< Written by the maker, too.
     std::atomic<std::uint64_t> sleeping_ = 0; ///< Threads. Read under any lock.
 

@@ -61,7 +61,11 @@ Group::~Group() {
 }
 
 unsigned Group::call_taken_operator(engine::Execution& execution, Lock& lock) {
+    const bool unlisted = to_be_listed();
     lock.unlock();
+    if (unlisted) {
+        context_.list_busy(*this); // Its messages go on meanwhile.
+    }
     execution.call_operator();
     lock.lock();
     engine_->operator_called(execution);
@@ -74,7 +78,7 @@ void Group::advance(engine::Execution& execution, Lock& lock) {
     } while (call_operator(execution, lock) > 0);
 }
 
-unsigned Group::progress_by_any(Busy busy, DueOperator& due) {
+unsigned Group::progress_by_any(Busy busy, DueOperator& due, bool& over) {
     Lock lock(mutex_, std::defer_lock);
     if (busy == Busy::await) {
         lock.lock();
@@ -86,6 +90,8 @@ unsigned Group::progress_by_any(Busy busy, DueOperator& due) {
         due.execution = engine_->take_operator();
         due.group = due.execution == nullptr ? nullptr : this;
     }
+    over = engine_->idle();
+    listed_ = !over;
     return events;
 }
 

@@ -70,9 +70,13 @@ class Group {
     }
     /// Goes on with a collective that has been started, as far as it comes without waiting.
     void advance(engine::Execution& execution, Lock& lock);
+    /// Must whoever makes progress look at this group, and does nobody yet? The caller holds the
+    /// lock; once it has let go of it, it has the context list the group.
+    bool to_be_listed() { return !listed_ && !engine_->idle() && (listed_ = true); }
     /// The caller does not hold the lock, but that of the context's list of groups: moves what can
-    /// be moved here, and looks for an operator that any thread may call, if none is `due` yet.
-    unsigned progress_by_any(Busy busy, DueOperator& due);
+    /// be moved here, and looks for an operator that any thread may call, if none is `due` yet. The
+    /// group leaves the list if it is `over`: nothing is in progress.
+    unsigned progress_by_any(Busy busy, DueOperator& due, bool& over);
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
         engine_->start(collective.run->execution);
@@ -141,6 +145,7 @@ class Group {
     std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
+    bool listed_ = false; ///< On the context's list of busy groups, or about to be.
 };
 
 } // namespace ucg::capi

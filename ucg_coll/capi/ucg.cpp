@@ -288,7 +288,13 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
             // What is there already may have to be passed on.
             group.advance(coll->collective.run->execution, lock);
         }
-        return ucg::capi::state_of(group, coll->collective);
+        const ucg_status_t state = ucg::capi::state_of(group, coll->collective);
+        const bool unlisted = group.to_be_listed();
+        lock.unlock();
+        if (unlisted) {
+            group.context().list_busy(group);
+        }
+        return state;
     });
 }
 

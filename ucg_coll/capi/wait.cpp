@@ -86,6 +86,7 @@ class Wait {
             events += context_.host_progress();
         }
         if (idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
+            list_group();
             events += progress_groups(Busy::skip);
             if (!yields) {
                 waiter_.tick(now());
@@ -105,6 +106,7 @@ class Wait {
     /// armed one by one, and the host's progress has no descriptor at all.
     void sleep() {
         feel();
+        list_group();
         if (!std::exchange(sleeps_, true)) {
             context_.sleeps();
         }
@@ -130,6 +132,19 @@ class Wait {
         sleeper_->nap(announced_, waiter_.nap());
         waiter_.slept();
         waiter_.tick(now());
+    }
+
+    /// From now on other threads look at the group as well, and its peers learn who sleeps.
+    void list_group() {
+        if (std::exchange(listed_, true)) {
+            return;
+        }
+        Group::Lock lock = group_.lock();
+        const bool unlisted = group_.to_be_listed();
+        lock.unlock();
+        if (unlisted) {
+            context_.list_busy(group_);
+        }
     }
 
     /// What this rank holds up elsewhere: collectives of other groups. A peer may have to wait for
@@ -163,6 +178,7 @@ class Wait {
     std::shared_ptr<shm::Sleeper> sleeper_;
     shm::Announcement announced_; ///< At its bell.
     bool sleeps_ = false;
+    bool listed_ = false;
 };
 
 } // namespace
