@@ -93,14 +93,16 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static void limit_by_group(struct folder folder, const struct group_files* files,
+/* `machine`: its memory. What a group holds is only asked for where its limit is less: most have
+ * none, and each file takes the kernel several microseconds. */
+static void limit_by_group(struct folder folder, const struct group_files* files, uint64_t machine,
                            struct ucg_shm_budget* budget) {
     const char* statistics = folder.scratch->text;
     uint64_t limit = 0;
     uint64_t held = 0;
     uint64_t cache;
 
-    if (!read_number(folder, files->limit, &limit)) {
+    if (!read_number(folder, files->limit, &limit) || limit >= machine) {
         return;
     }
     if (!read_number(folder, files->usage, &held)) {
@@ -118,7 +120,7 @@ static void limit_by_group(struct folder folder, const struct group_files* files
 
 /* A limit of any group from that of `line` up to the root holds. The line says
  * "id:controllers:path"; version 2 has id 0 and no controllers. */
-static void limit_by_groups(struct folder proc, const char* line, int length,
+static void limit_by_groups(struct folder proc, const char* line, int length, uint64_t machine,
                             struct ucg_shm_budget* budget) {
     const char* end = line + length;
     const char* controllers = memchr(line, ':', (size_t)length);
@@ -143,7 +145,7 @@ static void limit_by_groups(struct folder proc, const char* line, int length,
     folder =
         (struct folder){proc.scratch, proc.root, files->mount, path + 1, (int)(end - path - 1)};
     while (true) {
-        limit_by_group(folder, files, budget);
+        limit_by_group(folder, files, machine, budget);
         if (folder.length == 0) {
             return;
         }
@@ -162,11 +164,12 @@ static struct ucg_shm_budget read_budget(struct scratch* scratch, const char* ro
         budget.total = field(text, "MemTotal:") * 1024;
         budget.available = field(text, "MemAvailable:") * 1024;
     }
+    const uint64_t machine = budget.total;
     if (read_text(proc, "self/cgroup", scratch->groups)) {
         for (const char* line = scratch->groups; *line != '\0';) {
             const size_t length = strcspn(line, "\n");
 
-            limit_by_groups(proc, line, (int)length, &budget);
+            limit_by_groups(proc, line, (int)length, machine, &budget);
             line += length + (line[length] == '\n' ? 1 : 0);
         }
     }
