@@ -325,7 +325,7 @@ def take_turn(samples, configuration, turn, options, arguments, head, errors=Non
     for row in rows:
         cell = row[kind], int(row[size])
         pings = tuple(float(row[name]) for name in ("ping_before_ns", "ping_after_ns")
-                      if name in row)
+                      if row.get(name, "nan") != "nan")
         bare, alone = (float(row[name]) if row.get(name) else None
                        for name in ("bare_us", "alone_us"))
         microseconds = float(row.get("median_us") or row["mean_us"])

@@ -49,13 +49,16 @@ void buffers_fill(struct buffers* b, const struct call* call, int bytes);
 
 /* ---- sync.c: what the ranks share outside of MPI's collectives */
 
-/* A yielding barrier and a cache-line ping-pong in a shared window; one host only. */
+/* A yielding barrier and a cache-line ping-pong in a shared window; on several hosts a barrier by
+ * messages, and no ping-pong. */
 struct sync;
 struct sync* sync_create(MPI_Comm comm);
 void sync_free(struct sync* s);
-/* Spins, or yields the processor between looks when `yield` is set. */
+/* Spins, or yields the processor between looks when `yield` is set; on several hosts waits as the
+ * library's messages do. */
 void sync_barrier(struct sync* s, int yield);
-/* One way, in nanoseconds, between ranks 0 and 1: tells how far apart their processors are now. */
+/* One way, in nanoseconds, between ranks 0 and 1: tells how far apart their processors are now. Not
+ * a number on several hosts. */
 double sync_ping_pong_ns(struct sync* s);
 
 /* ---- timing.c: repetitions of one cell and their statistics */
