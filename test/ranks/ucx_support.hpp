@@ -47,6 +47,7 @@ inline UcxOptions options_for(const Fabric& fabric) {
     UcxOptions options;
     options.config = {{"TLS", fabric.tls}, {"NET_DEVICES", "lo"}, {"KEEPALIVE_INTERVAL", "1s"}};
     options.short_lane = fabric.short_lane;
+    options.lane_overhead_us_max = 1e9; // Over TCP it is what it would be over a better network.
     return options;
 }
 

@@ -7,10 +7,11 @@ using namespace ucg::transport::ucx;
 
 namespace {
 
-std::unique_ptr<UcxWorker> make_worker(bool short_lane = true) {
+std::unique_ptr<UcxWorker> make_worker(bool short_lane = true, double lane_overhead_us_max = 1e9) {
     UcxOptions options;
     options.config = {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}};
     options.short_lane = short_lane;
+    options.lane_overhead_us_max = lane_overhead_us_max;
     Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
     REQUIRE(worker.ok());
     return std::move(*worker);
@@ -25,6 +26,13 @@ TEST_CASE("ucx worker: says what it found", "[ucx]") {
     CHECK(worker->interfaces()[0].usable);
     CHECK(worker->describe().find("tcp/lo: usable") != std::string::npos);
     CHECK(make_worker(false)->describe().find("not asked for") != std::string::npos);
+}
+
+TEST_CASE("ucx worker: no short lane where messages are system calls", "[ucx]") {
+    const auto worker = make_worker(true, UcxOptions().lane_overhead_us_max);
+    REQUIRE(worker->interfaces().size() == 1);
+    CHECK_FALSE(worker->interfaces()[0].usable);
+    CHECK(worker->describe().find("tcp/lo: a message costs") != std::string::npos);
 }
 
 TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]") {

@@ -63,12 +63,15 @@ Status Core::open() {
         }
     }
     if (options_.short_lane) {
-        short_lane_ = ShortLane::create(ucp_.inventory, *this, interfaces_);
+        short_lane_ = ShortLane::create(ucp_.inventory, options_, *this, interfaces_);
     }
     self_.process = random_process_id();
     self_.place = this_place();
     self_.ucp = ucp_.address;
     self_.lanes = short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
+    if (self_.lanes.empty()) {
+        short_lane_.reset(); // Its worker need not be asked.
+    }
     packed_address_ = pack(self_);
     return {};
 }
@@ -163,9 +166,8 @@ std::string Core::describe() const {
                                                         ? "off (only shared memory, which cannot)"
                                                         : "off (not asked for)");
     if (!short_lane_) {
-        out += "short lane: off (not asked for)\n";
-    } else if (self_.lanes.empty()) {
-        out += "short lane: off (no interface is able)\n";
+        out += fmt::format("short lane: off ({})\n",
+                           options_.short_lane ? "no interface is able" : "not asked for");
     }
     for (const InterfaceInfo& info : interfaces_) {
         out += fmt::format("short lane {}/{}: {}", info.transport, info.device,

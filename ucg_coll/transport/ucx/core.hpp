@@ -175,7 +175,7 @@ class Core final : private LaneSink {
     EarlyPool early_pool_;
 
     Ucp ucp_;
-    std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off.
+    std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off or without interfaces.
     std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
     std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_; ///< Not those being closed.
     std::unordered_map<std::uint32_t, Group*> groups_;

@@ -56,9 +56,10 @@ const uct_iface_addr_t* interface_address(const LaneAddress& lane) {
 
 } // namespace
 
-std::unique_ptr<ShortLane> ShortLane::create(const UcpInventory& inventory, LaneSink& sink,
+std::unique_ptr<ShortLane> ShortLane::create(const UcpInventory& inventory,
+                                             const UcxOptions& options, LaneSink& sink,
                                              std::vector<InterfaceInfo>& report) {
-    std::unique_ptr<ShortLane> lane(new ShortLane(sink));
+    std::unique_ptr<ShortLane> lane(new ShortLane(sink, options.lane_overhead_us_max));
     const Status status = lane->open_worker();
     uct_component_h* components = nullptr;
     unsigned count = 0;
@@ -184,11 +185,16 @@ std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_des
     return prepare(opened);
 }
 
-std::string ShortLane::prepare(Interface& opened) {
+std::string ShortLane::prepare(Interface& opened) const {
     uct_iface_h handle = opened.handle.get();
     uct_iface_attr_t& attributes = opened.attributes;
     if (uct_iface_query(handle, &attributes) != UCS_OK) {
         return "UCT does not tell its capabilities";
+    }
+    const double overhead_us = attributes.overhead * 1e6;
+    if (overhead_us > overhead_us_max_) {
+        return fmt::format("a message costs {:.0f} us, beside which UCP costs nothing",
+                           overhead_us);
     }
     const std::uint64_t flags = attributes.cap.flags;
     if ((flags & UCT_IFACE_FLAG_AM_SHORT) == 0 ||

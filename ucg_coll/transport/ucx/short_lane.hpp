@@ -16,6 +16,7 @@
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/handles.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
 #include "ucg_coll/transport/ucx/wire.hpp"
 
 namespace ucg::transport::ucx {
@@ -41,7 +42,8 @@ class ShortLane {
 
     /// Opens the interfaces that UCP uses too and that are able; says in `report` what became of
     /// each. Without any, addresses() is empty.
-    static std::unique_ptr<ShortLane> create(const UcpInventory& inventory, LaneSink& sink,
+    static std::unique_ptr<ShortLane> create(const UcpInventory& inventory,
+                                             const UcxOptions& options, LaneSink& sink,
                                              std::vector<InterfaceInfo>& report);
     ~ShortLane();
     ShortLane(const ShortLane&) = delete;
@@ -80,7 +82,8 @@ class ShortLane {
         bool shared_memory = false;
     };
 
-    explicit ShortLane(LaneSink& sink) : sink_(sink) {}
+    ShortLane(LaneSink& sink, double overhead_us_max)
+        : sink_(sink), overhead_us_max_(overhead_us_max) {}
     Status open_worker();
     void open_component(uct_component_h component, const UcpInventory& inventory,
                         std::vector<InterfaceInfo>& report);
@@ -88,11 +91,12 @@ class ShortLane {
                      std::vector<InterfaceInfo>& report);
     std::string open_interface(uct_md_h domain, const uct_tl_resource_desc_t& resource,
                                Interface& opened);
-    std::string prepare(Interface& opened);
+    std::string prepare(Interface& opened) const;
     bool reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
                  const LaneAddress& theirs) const;
 
     LaneSink& sink_;
+    double overhead_us_max_;
     AsyncContext async_;
     UctWorker worker_;
     std::vector<UctDomain> domains_;

@@ -36,6 +36,11 @@ struct UcxOptions {
     /// Send short messages by UCT directly, where an interface offers it.
     bool short_lane = true;
 
+    /// Not by interfaces of which UCX says that a message costs the processor more. Where that is a
+    /// system call, what UCP adds cannot be seen, while one more set of sockets to ask for arrivals
+    /// makes every wait dearer.
+    double lane_overhead_us_max = 1;
+
     /// Ask UCX to report dead peers. It leaves out UCX's shared-memory transports, which cannot.
     bool detect_failures = true;
 
