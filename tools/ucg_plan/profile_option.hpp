@@ -3,7 +3,10 @@
 // one another.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/question.hpp"
@@ -18,6 +21,12 @@ class ProfileOption {
         app.add_option("--profile", path_,
                        "Costs of the machine, TOML; \"-\": standard input (default: built in)")
             ->type_name("FILE");
+        app.add_option("--network", network_,
+                       "What carries messages between hosts, where the profile has not measured "
+                       "it: unknown, tcp, or one_kernel, which is TCP between containers or "
+                       "virtual hosts of one machine (default: unknown)")
+            ->check(CLI::IsMember(names()))
+            ->type_name("NAME");
         add_size_option(app, "--staging", staging_bytes_,
                         "Memory of each rank that its peers on the one host read, as UCG_STAGING "
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
@@ -42,18 +51,35 @@ class ProfileOption {
 
     Result<cost::Profile> load() const {
         if (path_.empty()) {
-            return cost::default_profile();
+            return cost::with_network(cost::default_profile(), network());
         }
         const Result<std::string> text = read_input(path_);
         if (!text) {
             return text.status();
         }
         Result<cost::Profile> profile = cost::parse_toml(*text);
-        return profile ? profile : in_file(path_, profile.status());
+        if (!profile) {
+            return in_file(path_, profile.status());
+        }
+        return cost::with_network(std::move(*profile), network());
     }
 
   private:
+    static std::vector<std::string> names() {
+        std::vector<std::string> all;
+        for (const cost::NetworkKind network : cost::kNetworks) {
+            all.emplace_back(cost::name(network));
+        }
+        return all;
+    }
+    cost::NetworkKind network() const {
+        return *std::find_if(
+            cost::kNetworks.begin(), cost::kNetworks.end(),
+            [&](cost::NetworkKind network) { return cost::name(network) == network_; });
+    }
+
     std::string path_;
+    std::string network_ = std::string(cost::name(cost::NetworkKind::unknown));
     std::uint64_t staging_bytes_ = 1 << 20;
     std::uint64_t board_bytes_ = 8 << 10;
     bool in_place_ = false;

@@ -60,6 +60,15 @@ Context::~Context() {
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
 }
 
+const cost::Profile& Context::costs(bool builtin, cost::NetworkKind network) {
+    const auto [place, fresh] = costs_.try_emplace({builtin, network});
+    if (fresh) {
+        place->second =
+            cost::with_network(builtin ? cost::default_profile() : profile_.profile, network);
+    }
+    return place->second;
+}
+
 Result<shm::Heap*> Context::heap() {
     const std::lock_guard lock(memory_mutex_);
     return heap_locked();

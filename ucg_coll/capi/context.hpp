@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,6 +69,9 @@ class Context {
     const Config& config() const { return config_; }
     /// This process's own; a group's is agreed when it is made.
     const LoadedProfile& profile() const { return profile_; }
+    /// What a group plans by: this process's profile, or the built-in one, with the built-in costs
+    /// of its network where that has not been measured. The maker's; valid as long as the context.
+    const cost::Profile& costs(bool builtin, cost::NetworkKind network);
     const std::string& name() const { return name_; }
     /// Do several threads use it?
     bool threaded() const { return threaded_; }
@@ -236,6 +240,7 @@ class Context {
 
     OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
+    std::map<std::pair<bool, cost::NetworkKind>, cost::Profile> costs_; ///< By what is asked for.
     std::optional<topo::Place> place_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 

@@ -281,6 +281,7 @@ class Former {
             formation_.ranks_per_cpu = std::max(
                 formation_.ranks_per_cpu, static_cast<double>(of_machine.ranks) / of_machine.cpus);
         }
+        one_kernel_ = machines.size() == 1 && all.front().machine != 0;
         const std::uint32_t own = formation_.placement.place(rank_).host;
         formation_.load = std::max(context_.host_load(), machines[machine_of(all, own)].load());
     }
@@ -486,21 +487,37 @@ class Former {
         return {};
     }
 
+    /// What a rank has of UCX.
+    struct UcxEnd {
+        std::uint64_t address_bytes = 0; ///< 0: it has none.
+        std::uint64_t only_tcp = 0;
+    };
+
     /// Every rank's UCX address, or the same failure on all ranks if one has none.
     Result<std::vector<std::string>> exchange_addresses(Network* network) {
         const std::string mine =
             network == nullptr ? std::string() : std::string(network->address());
-        Result<std::vector<std::uint64_t>> lengths = exchange<std::uint64_t>(mine.size());
-        if (!lengths.ok()) {
-            return lengths.status();
+        const bool only_tcp = network != nullptr && network->only_tcp();
+        Result<std::vector<UcxEnd>> ends = exchange(UcxEnd{mine.size(), only_tcp ? 1U : 0U});
+        if (!ends.ok()) {
+            return ends.status();
         }
-        const auto missing = std::find(lengths->begin(), lengths->end(), 0U);
-        if (missing != lengths->end()) {
-            speaker_ = static_cast<Rank>(missing - lengths->begin());
+        const auto missing = std::find_if(ends->begin(), ends->end(),
+                                          [](const UcxEnd& end) { return end.address_bytes == 0; });
+        if (missing != ends->end()) {
+            speaker_ = static_cast<Rank>(missing - ends->begin());
             return failure(Code::unreachable, "rank {} of the group has no UCX transport",
-                           missing - lengths->begin());
+                           missing - ends->begin());
         }
-        const std::uint64_t width = *std::max_element(lengths->begin(), lengths->end());
+        if (std::any_of(ends->begin(), ends->end(),
+                        [](const UcxEnd& end) { return end.only_tcp != 0; })) {
+            formation_.network =
+                one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
+        }
+        std::uint64_t width = 0;
+        for (const UcxEnd& end : *ends) {
+            width = std::max(width, end.address_bytes);
+        }
         std::string padded = mine;
         padded.resize(width);
         std::string all(width * params_.size, '\0');
@@ -509,8 +526,8 @@ class Former {
                            rank_);
         }
         std::vector<std::string> addresses;
-        for (std::size_t i = 0; i < lengths->size(); ++i) {
-            addresses.push_back(all.substr(i * width, (*lengths)[i]));
+        for (std::size_t i = 0; i < ends->size(); ++i) {
+            addresses.push_back(all.substr(i * width, (*ends)[i].address_bytes));
         }
         return addresses;
     }
@@ -541,6 +558,7 @@ class Former {
     Rank rank_;
     Formation formation_;
     bool all_enable_shm_ = true;
+    bool one_kernel_ = false;                         ///< All ranks are on hosts of one.
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
     std::vector<shm::Token> heaps_; ///< Of the ranks on this host, when they said hello.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.

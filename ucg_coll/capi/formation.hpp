@@ -11,6 +11,7 @@
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/transport/shm/shm.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -20,8 +21,9 @@ namespace ucg::capi {
 struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
-    bool builtin_costs = false;      ///< Ranks found profiles that differ: none of them counts.
-    CpuLoad load;                    ///< Of this host.
+    bool builtin_costs = false; ///< Ranks found profiles that differ: none of them counts.
+    cost::NetworkKind network = cost::NetworkKind::unknown; ///< Between the hosts.
+    CpuLoad load;                                           ///< Of this host.
     double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.
     std::uint64_t board_bytes = 0;   ///< The longest share on a board; on one host.
     std::uint64_t staging_bytes = 0; ///< That each rank has for its peers to read; on one host.

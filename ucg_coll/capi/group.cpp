@@ -19,9 +19,8 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
 
 Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
     : context_(context), mutex_(context.threaded()),
-      profile_(formation.builtin_costs ? cost::default_profile() : context.profile().profile),
-      name_("group"), rank_(static_cast<Rank>(params.rank)),
-      rank_count_(static_cast<Rank>(params.size)),
+      profile_(context.costs(formation.builtin_costs, formation.network)), name_("group"),
+      rank_(static_cast<Rank>(params.rank)), rank_count_(static_cast<Rank>(params.size)),
       waiter_({.ranks_on_host = formation.load.ranks,
                .usable_cpus = formation.load.cpus,
                .sleep_after = context.config().sleep_after(),
@@ -51,9 +50,10 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
     engine_ = std::make_unique<engine::Engine>(std::move(transports));
     context_.add(*this);
     log(LogLevel::info,
-        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}{}", name_, rank_,
-        rank_count_, placement_.host_count(), shm_ ? "on" : "off", shared_.staging_bytes,
-        ucx_ ? "on" : "off", formation.load.oversubscribed() ? ", oversubscribed" : "");
+        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}{}",
+        name_, rank_, rank_count_, placement_.host_count(), shm_ ? "on" : "off",
+        shared_.staging_bytes, ucx_ ? "on" : "off", cost::name(formation.network),
+        formation.load.oversubscribed() ? ", oversubscribed" : "");
 }
 
 Group::~Group() {

@@ -63,6 +63,20 @@ struct Profile {
 /// Typical of current x86 servers with Ethernet: used until the machine has been measured.
 const Profile& default_profile();
 
+/// What carries messages between hosts, as far as a library sees it without measuring.
+enum class NetworkKind : std::uint8_t {
+    unknown,    ///< Of an adapter that serves user space; or nothing is known.
+    tcp,        ///< The kernels of both ends: each message costs both system calls.
+    one_kernel, ///< The same where it is one kernel: containers, pods, virtual hosts. No wire.
+};
+inline constexpr std::array kNetworks = {NetworkKind::unknown, NetworkKind::tcp,
+                                         NetworkKind::one_kernel};
+std::string_view name(NetworkKind network);
+
+/// The profile with the built-in costs of such a network, unless its own are others than those of
+/// default_profile(): then somebody has measured them.
+Profile with_network(Profile profile, NetworkKind network);
+
 /// Equal for equal profiles, on every rank and in every build: ranks compare it before they plan.
 std::uint64_t hash_of(const Profile& profile);
 

@@ -56,7 +56,8 @@ double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::ui
         return 0;
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
-    return (count - 1) * link.message_ns(segment) + further * link.relay_ns(segment);
+    return (count - 1) * link.message_ns(segment) + further * link.relay_ns(segment) +
+           link.sends_before_ns(further + 1, segment);
 }
 
 std::uint64_t bcast_chain_segment(const Link& link, Rank count, std::uint64_t bytes) {

@@ -50,7 +50,8 @@ double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsig
     }
     return link.message_ns(bytes, Sender::waits) +
            (depth - 1) * link.passing_on_ns(bytes, Sender::waits) +
-           depth * (radix - 2) * link.busy_ns(bytes);
+           depth * (radix - 2) * link.busy_ns(bytes) +
+           link.sends_before_ns(root_children(count, radix), bytes);
 }
 
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

@@ -116,7 +116,10 @@ double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t by
     // The scatter halves the length at each level, so that the lengths add up to the whole.
     const double scatter_ns =
         tree_depth(count, 2) * link.message_ns(0) + static_cast<double>(bytes) * link.byte_ns();
-    return scatter_ns + (count - 1) * link.message_ns(block_bytes(bytes, count));
+    const double before_ns = link.sends_before_ns(tree_depth(count, 2), 0) +
+                             static_cast<double>(bytes) * link.byte_ns() +
+                             link.sends_before_ns(count - 1, block_bytes(bytes, count));
+    return scatter_ns + (count - 1) * link.message_ns(block_bytes(bytes, count)) + before_ns;
 }
 
 const Algorithm kBcastScatterAllgather = {

@@ -34,7 +34,7 @@ double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std:
 void gather_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice own,
                  const BlockMap& target, std::uint64_t block_bytes) {
     if (link.root_blocks_ns(team.size(), block_bytes, Root::receives) <=
-        binomial_blocks_ns(link, team.size(), block_bytes)) {
+        binomial_blocks_ns(link, team.size(), block_bytes, Root::receives)) {
         gather_linear(builder, team, root, own, target);
     } else {
         gather_binomial(builder, team, root, own, target);
@@ -43,13 +43,13 @@ void gather_best(Builder& builder, const Team& team, const Link& link, Rank root
 
 double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     return std::min(link.root_blocks_ns(count, block_bytes, Root::receives),
-                    binomial_blocks_ns(link, count, block_bytes));
+                    binomial_blocks_ns(link, count, block_bytes, Root::receives));
 }
 
 void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
                   const BlockMap& source, Slice own, std::uint64_t block_bytes) {
     if (link.root_blocks_ns(team.size(), block_bytes, Root::sends) <=
-        binomial_blocks_ns(link, team.size(), block_bytes)) {
+        binomial_blocks_ns(link, team.size(), block_bytes, Root::sends)) {
         scatter_linear(builder, team, root, source, own);
     } else {
         scatter_binomial(builder, team, root, source, own);
@@ -58,7 +58,7 @@ void scatter_best(Builder& builder, const Team& team, const Link& link, Rank roo
 
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     return std::min(link.root_blocks_ns(count, block_bytes, Root::sends),
-                    binomial_blocks_ns(link, count, block_bytes));
+                    binomial_blocks_ns(link, count, block_bytes, Root::sends));
 }
 
 BlockMap blocks_on_host(const Facts& facts, std::uint32_t host, const BlockMap& blocks) {

@@ -74,8 +74,8 @@ void scatter_linear(graph::Builder& builder, const Team& team, Rank root, const 
 // What gathers and scatters cost alike: of a team, where a linear one is Link::root_blocks_ns(),
 // and of all ranks, which may share processors.
 
-double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes);
-double binomial_blocks_ns(const Facts& facts, const graph::Request& request);
+double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
+double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 
 // Reduce-scatter: block i of all members' `source`, combined, to member i's `target`, which may

@@ -25,6 +25,7 @@ cost::CmaModel single_copies(const Facts& facts, topo::Distance distance) {
 Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
     : memory_(facts.profile.memory), model_(facts.profile.level(distance)),
       cma_(single_copies(facts, distance)), senders_help_(facts.ranks_per_cpu <= 1),
+      across_hosts_(distance == topo::Distance::network),
       copy_per_byte_ns_(facts.profile.copy_per_byte_ns),
       reduce_per_byte_ns_(facts.profile.reduce_per_byte_ns),
       reduce_fixed_ns_(facts.profile.reduce_fixed_ns) {
@@ -105,8 +106,10 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     if (!single_copy(block_bytes) || !senders_help_) {
         // Who receives a single copy makes it: a root that scatters has only announced it.
         const bool announces = single_copy(block_bytes) && root == Root::sends;
+        const double before_ns = root == Root::sends ? sends_before_ns(count - 1, block_bytes)
+                                                     : receives_before_ns(count - 1, block_bytes);
         return copy_ns(block_bytes) + message_ns(block_bytes) +
-               (count - 2) * busy_ns(announces ? 0 : block_bytes);
+               (count - 2) * busy_ns(announces ? 0 : block_bytes) + before_ns;
     }
     const double each_ns = single_copy_ns(block_bytes, cma_.per_byte_ns);
     const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
@@ -188,6 +191,15 @@ unsigned tree_depth(Rank count, unsigned radix) {
         ++depth;
     }
     return depth;
+}
+
+unsigned root_children(Rank count, unsigned radix) {
+    const auto others = static_cast<std::uint64_t>(count - 1);
+    std::uint64_t children = 0;
+    for (std::uint64_t span = 1; span <= others; span *= radix) {
+        children += std::min<std::uint64_t>(radix - 1, others / span);
+    }
+    return static_cast<unsigned>(children);
 }
 
 std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,

@@ -53,6 +53,16 @@ class Link {
     double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
+    /// Between hosts, where messages cost their sender much and it need not wait for them: how long
+    /// so many messages keep the rank that sends most, or the way into the one that receives most.
+    /// With it, the price of a rooted collective or a scan is that of the second of two in a row:
+    /// it begins when the busiest rank is done with the first. On a host 0.
+    double sends_before_ns(double messages, std::uint64_t bytes) const {
+        return across_hosts_ ? messages * busy_ns(bytes) : 0;
+    }
+    double receives_before_ns(double messages, std::uint64_t bytes) const {
+        return across_hosts_ ? messages * static_cast<double>(bytes) * byte_ns() : 0;
+    }
     /// Between two messages that a rank receives and passes on.
     double relay_ns(std::uint64_t bytes) const;
     /// How wide trees may be. Where ranks take turns on processors a level costs a turn of each,
@@ -92,6 +102,7 @@ class Link {
     cost::LogGp model_;
     cost::CmaModel cma_; ///< Not permitted across hosts; no system call where buffers are mapped.
     bool senders_help_;
+    bool across_hosts_;
     const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
     double copy_per_byte_ns_;
     double reduce_per_byte_ns_;
@@ -116,6 +127,8 @@ bool has_two_levels(const Facts& facts);
 
 /// How many levels a tree of this radix has: the smallest d with radix^d >= count.
 unsigned tree_depth(Rank count, unsigned radix);
+/// How many children the root of a k-nomial one has.
+unsigned root_children(Rank count, unsigned radix);
 
 /// The length of the segments in which `total` bytes pass best through a chain of `hops` links, at
 /// `fixed_ns` + `per_byte_ns` for each segment and link: a multiple of `granularity`, at least one

@@ -20,6 +20,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     }
     // The first round has no result yet to combine with, and the last nothing to pass on.
     return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
+           link.sends_before_ns(rounds, request.bytes) +
            (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, request.bytes);
 }
 

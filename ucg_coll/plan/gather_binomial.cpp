@@ -66,19 +66,22 @@ void gather_binomial(Builder& builder, const Team& team, Rank root, Slice own,
     builder.send(team.rank(tree.parent()), collected);
 }
 
-double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
     const auto ranks = static_cast<std::uint64_t>(count);
     double ns = link.copy_ns(block_bytes);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
-        ns += link.message_ns(std::min(distance, ranks - distance) * block_bytes, Sender::waits);
+        const std::uint64_t bytes = std::min(distance, ranks - distance) * block_bytes;
+        ns += link.message_ns(bytes, Sender::waits) + (root == Root::sends
+                                                           ? link.sends_before_ns(1, bytes)
+                                                           : link.receives_before_ns(1, bytes));
     }
     return ns;
 }
 
-double binomial_blocks_ns(const Facts& facts, const graph::Request& request) {
+double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Root root) {
     const Link link = unshared_link(facts);
     const Rank count = request.rank_count;
-    const double span_ns = binomial_blocks_ns(link, count, request.bytes);
+    const double span_ns = binomial_blocks_ns(link, count, request.bytes, root);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
     return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
         // At each level half of all blocks move.
@@ -86,12 +89,16 @@ double binomial_blocks_ns(const Facts& facts, const graph::Request& request) {
     });
 }
 
+static double cost_ns(const Facts& facts, const graph::Request& request) {
+    return binomial_blocks_ns(facts, request, Root::receives);
+}
+
 const Algorithm kGatherBinomial = {
     .name = "binomial",
     .collective = graph::Collective::gather,
     .summary = "up a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
     .eligible = serves_all,
-    .cost_ns = binomial_blocks_ns,
+    .cost_ns = cost_ns,
     .build = build,
 };
 

@@ -125,8 +125,10 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
         return link.copy_ns(bytes);
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
+    const bool two_arms = root > 0 && root + 1 < count;
     return hops(count, root) * (link.message_ns(segment) + link.reduce_ns(2, segment)) +
-           further * (link.relay_ns(segment) + link.reduce_ns(2, segment));
+           further * (link.relay_ns(segment) + link.reduce_ns(2, segment)) +
+           link.receives_before_ns(two_arms ? 2 : 1, bytes);
 }
 
 std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std::uint64_t bytes,

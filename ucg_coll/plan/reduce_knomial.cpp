@@ -132,7 +132,8 @@ double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t 
     }
     return link.message_ns(bytes) + (depth - 1) * link.passing_on_ns(bytes) +
            depth * ((radix - 2) * link.busy_ns(bytes) + link.reduce_ns(radix, bytes)) +
-           (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0);
+           (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0) +
+           link.receives_before_ns(root_children(count, radix), bytes);
 }
 
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

@@ -19,6 +19,17 @@ using graph::Slice;
 /// before the next is asked for.
 constexpr std::uint32_t kRotation = 2;
 
+/// The messages of a segment, one after the other: where the ranks of each host follow one another,
+/// only those from host to host cross the network.
+double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segment) {
+    const Rank hops = facts.placement.rank_count() - 1;
+    const auto hosts = static_cast<Rank>(facts.placement.host_count());
+    const Rank far = facts.placement.hosts_are_contiguous() && hosts > 1 ? hosts - 1 : hops;
+    const double near_ns = far < hops ? host_link(facts).passing_on_ns(segment) : 0;
+    return link.message_ns(segment) + (far - 1) * link.passing_on_ns(segment) +
+           (hops - far) * near_ns;
+}
+
 /// The ranks of a processor, which take turns, do their work one after the other once all have
 /// some. A segment is asked for when the one before has been passed on, so that latency shows.
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
@@ -28,9 +39,9 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
     const Rank relays = request.rank_count - 2;
     const double copy_ns = relays > 0 ? link.relay_ns(segment) : link.busy_ns(segment);
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
-    return link.message_ns(segment) + reduce_ns +
-           relays * (link.passing_on_ns(segment) + reduce_ns) +
-           further * (link.message_ns(0) + sharers(facts) * (copy_ns + reduce_ns));
+    return first_segment_ns(facts, link, segment) + (relays + 1) * reduce_ns +
+           further * (link.message_ns(0) + sharers(facts) * (copy_ns + reduce_ns)) +
+           link.sends_before_ns(further + 1, segment);
 }
 
 /// The cheapest of the best length where each byte has the same price, and of longer ones, to the

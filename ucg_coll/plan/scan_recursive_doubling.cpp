@@ -20,6 +20,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         return link.copy_ns(request.bytes);
     }
     return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
+           link.sends_before_ns(rounds, request.bytes) +
            rounds * sharers(facts) * link.reduce_ns(2, request.bytes);
 }
 

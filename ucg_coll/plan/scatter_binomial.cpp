@@ -11,6 +11,10 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return binomial_blocks_ns(facts, request, Root::sends);
+}
+
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     static_cast<void>(facts);
     Builder builder(request, rank, kScatterBinomial.name);
@@ -61,7 +65,7 @@ const Algorithm kScatterBinomial = {
     .collective = graph::Collective::scatter,
     .summary = "down a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
     .eligible = serves_all,
-    .cost_ns = binomial_blocks_ns,
+    .cost_ns = cost_ns,
     .build = build,
 };
 

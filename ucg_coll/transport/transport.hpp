@@ -221,6 +221,9 @@ class Network {
     make_transport(std::uint32_t group_id, Rank self,
                    const std::vector<std::string>& addresses) = 0;
 
+    /// Must other hosts be reached by the kernel's TCP, with system calls for each message?
+    virtual bool only_tcp() const = 0;
+
     /// Moves everything of this process that can be moved; returns how many things happened.
     virtual unsigned progress() = 0;
 

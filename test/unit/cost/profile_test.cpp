@@ -3,7 +3,7 @@
 #include <random>
 
 #include "test/support/catch.hpp"
-#include "ucg_coll/cost/profile.hpp"
+#include "ucg_coll/cost/cost.hpp"
 
 using namespace ucg;
 using namespace ucg::cost;
@@ -277,5 +277,28 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
     SECTION("a table more") {
         CHECK(failure_of("[compute]", "[machine]\n[compute]") ==
               "line 5: machine: expected only keys of a profile, found this one");
+    }
+}
+
+TEST_CASE("profile: a network that nobody has measured costs what its kind does", "[cost]") {
+    constexpr auto kLevel = static_cast<std::size_t>(topo::Distance::network);
+    const Profile& builtin = default_profile();
+    CHECK(with_network(builtin, NetworkKind::unknown) == builtin);
+    for (const NetworkKind network : {NetworkKind::tcp, NetworkKind::one_kernel}) {
+        INFO(name(network));
+        const Profile found = with_network(builtin, network);
+        CHECK(found.level(topo::Distance::network).overhead_ns >
+              builtin.level(topo::Distance::network).overhead_ns);
+        CHECK(found.level(topo::Distance::host) == builtin.level(topo::Distance::host));
+        // Both forms of the model say the same.
+        const LogGp again = loggp_of(found.network.median, found.levels[kLevel].overhead_ns);
+        CHECK(message_ns(again, 1) == Approx(message_ns(found.levels[kLevel], 1)));
+        CHECK(again.gap_ns == Approx(found.levels[kLevel].gap_ns));
+        Profile measured = builtin;
+        measured.network.median.measured = true;
+        CHECK(with_network(measured, network) == measured);
+        Profile chosen = builtin;
+        chosen.levels[kLevel].latency_ns += 1;
+        CHECK(with_network(chosen, network) == chosen);
     }
 }

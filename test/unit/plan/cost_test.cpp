@@ -94,4 +94,25 @@ TEST_CASE("plan: publishing costs what reading the vector from where it lies doe
     CHECK(publish_vectors_ns(facts, spilled) == 0);
 }
 
+TEST_CASE("plan: across hosts a root that sends much is as dear as a long path", "[plan][cost]") {
+    const cost::Profile profile =
+        cost::with_network(cost::default_profile(), cost::NetworkKind::one_kernel);
+    const topo::Placement hosts = topo::Placement::regular(4, 1);
+    const Link network = leader_link({hosts, profile});
+    CHECK(network.sends_before_ns(3, 8) == Approx(3 * network.busy_ns(8)));
+    CHECK(network.receives_before_ns(3, 8) == Approx(3 * 8 * network.byte_ns()));
+    const topo::Placement one_host = topo::Placement::regular(1, 4);
+    CHECK(host_link({one_host, profile}).sends_before_ns(3, 8) == 0);
+    CHECK(host_link({one_host, profile}).receives_before_ns(3, 8) == 0);
+}
+
+TEST_CASE("plan: the children of a root", "[plan][cost]") {
+    CHECK(root_children(1, 2) == 0);
+    CHECK(root_children(2, 8) == 1);
+    CHECK(root_children(4, 2) == 2);
+    CHECK(root_children(4, 4) == 3);
+    CHECK(root_children(5, 4) == 4);
+    CHECK(root_children(1000, 2) == 10);
+}
+
 } // namespace ucg::plan

@@ -117,6 +117,19 @@ TEST_CASE("plan: crowded hosts send through one rank each", "[plan]") {
     CHECK(choose(facts, request_of({Collective::barrier, 128}, 0)).name == "two_level");
 }
 
+TEST_CASE("plan: where messages cost processors much, few leave one rank", "[plan]") {
+    const cost::Profile profile =
+        cost::with_network(cost::default_profile(), cost::NetworkKind::one_kernel);
+    const topo::Placement placement = topo::Placement::regular(4, 1);
+    const Facts facts{placement, profile, {}, 2};
+    const graph::Request bcast = request_of({Collective::bcast, 4, 0, 8, 1}, 0);
+    CHECK(choose(facts, bcast).name == "knomial");
+    CHECK(plan(facts, bcast, 0)->ops.size() == 2); // Binomial: the root sends to two.
+    CHECK(choose(facts, request_of({Collective::scatter, 4, 0, 8, 1}, 0)).name == "binomial");
+    CHECK(choose(facts, request_of({Collective::gather, 4, 0, 8, 1}, 0)).name == "linear");
+    CHECK(choose(facts, request_of({Collective::scan, 4, 0, 8, 8}, 0)).name == "chain");
+}
+
 TEST_CASE("plan: refusals name the reason", "[plan]") {
     const topo::Placement placement = topo::Placement::one_host(4);
     const Facts facts{placement, cost::default_profile()};

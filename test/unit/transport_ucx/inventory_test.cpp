@@ -32,7 +32,19 @@ TEST_CASE("ucx inventory: what UCP prints of its context", "[ucx]") {
     CHECK(found.contains("rc_mlx5", "mlx5_0:1"));
     CHECK_FALSE(found.contains("tcp", "lo"));
     CHECK(found.has_network());
+    CHECK_FALSE(found.only_tcp());
     CHECK(parse_inventory("").resources.empty());
+}
+
+TEST_CASE("ucx inventory: TCP alone is told from adapters and from memory", "[ucx]") {
+    const auto only_tcp = [](std::vector<UcpInventory::Resource> resources) {
+        UcpInventory inventory;
+        inventory.resources = std::move(resources);
+        return inventory.only_tcp();
+    };
+    CHECK(only_tcp({{"self", "memory"}, {"posix", "memory"}, {"tcp", "lo"}, {"tcp", "eth0"}}));
+    CHECK_FALSE(only_tcp({{"tcp", "eth0"}, {"ud_mlx5", "mlx5_0:1"}}));
+    CHECK_FALSE(only_tcp({{"posix", "memory"}}));
 }
 
 TEST_CASE("ucx inventory: the UCX of this machine prints what is expected", "[ucx]") {

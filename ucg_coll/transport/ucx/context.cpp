@@ -91,12 +91,25 @@ bool UcpInventory::contains(std::string_view transport, std::string_view device)
     });
 }
 
-bool UcpInventory::has_network() const {
+namespace {
+
+bool is_memory(const UcpInventory::Resource& resource) {
     constexpr std::array<std::string_view, 6> kMemory = {"self",  "sysv", "posix",
                                                          "xpmem", "cma",  "knem"};
-    return std::any_of(resources.begin(), resources.end(), [&](const Resource& resource) {
-        return std::find(kMemory.begin(), kMemory.end(), resource.transport) == kMemory.end();
-    });
+    return std::find(kMemory.begin(), kMemory.end(), resource.transport) != kMemory.end();
+}
+
+} // namespace
+
+bool UcpInventory::has_network() const {
+    return !std::all_of(resources.begin(), resources.end(), is_memory);
+}
+
+bool UcpInventory::only_tcp() const {
+    return has_network() &&
+           std::all_of(resources.begin(), resources.end(), [](const Resource& resource) {
+               return is_memory(resource) || resource.transport == "tcp";
+           });
 }
 
 UcpInventory parse_inventory(std::string_view text) {

@@ -22,6 +22,8 @@ struct UcpInventory {
     bool contains(std::string_view transport, std::string_view device) const;
     /// Whether something other than shared memory is there.
     bool has_network() const;
+    /// Is there a network, and none but the kernel's TCP?
+    bool only_tcp() const;
 };
 
 /// Reads the text that ucp_context_print_info() writes: UCX 1.13 has no call that tells.

@@ -55,6 +55,7 @@ class Core final : private LaneSink {
     void begin_close();
     bool close_progress();
     const std::vector<InterfaceInfo>& interfaces() const { return interfaces_; }
+    bool only_tcp() const { return ucp_.inventory.only_tcp(); }
     std::string describe() const;
 
     // Groups: groups.cpp.

@@ -56,6 +56,9 @@ bool UcxWorker::close_progress() {
 const std::vector<InterfaceInfo>& UcxWorker::interfaces() const {
     return core_->interfaces();
 }
+bool UcxWorker::only_tcp() const {
+    return core_->only_tcp();
+}
 std::string UcxWorker::describe() const {
     return core_->describe();
 }

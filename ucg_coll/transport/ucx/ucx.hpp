@@ -96,6 +96,8 @@ class UcxWorker final : public Network {
     make_transport(std::uint32_t group_id, Rank self,
                    const std::vector<PeerAddress>& addresses) override;
 
+    bool only_tcp() const override;
+
     /// Returns how many events UCX handled. Called again from within itself, or while another
     /// thread is about it, it does nothing.
     unsigned progress() override;
