@@ -1,6 +1,5 @@
-// How processes of one host pass one another their segments: descriptors (SCM_RIGHTS) over abstract
-// Unix sockets, which have no file and vanish with the process. Internal to shm; heap.hpp is the
-// way in.
+// How processes of one host that have segments pass them to one another (door.hpp). Internal to
+// shm; heap.hpp is the way in.
 #pragma once
 
 #include <chrono>
@@ -10,26 +9,12 @@
 #include <span>
 #include <vector>
 
-#include "shm/descriptor.hpp"
-#include "shm/token.hpp"
+#include "shm/door.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::shm {
 
 class Heap;
-struct HeapAddress;
-
-/// The socket at which the heap named `token` is fetched. It takes connections from the moment that
-/// it exists, so whoever learned the token can connect even before the owner begins to answer.
-Result<Descriptor> listen_for_peers(const Token& token);
-
-/// The next connection that waits at the listener, from whomever; invalid, with errno, if there is
-/// none.
-Descriptor next_caller(int listener);
-
-/// Does the heap of that name still take connections? That of a dead process whose forked child has
-/// its socket does.
-bool somebody_listens(const Token& token);
 
 /// One run of the exchange: fetches the missing peers' segments and serves the own one until
 /// nothing is missing. One loop over poll(2) does both, so no order of arrivals can deadlock.
@@ -58,8 +43,6 @@ class Exchange {
   private:
     struct Wanted;
     struct Caller;
-    struct Letter;
-    enum class Sent { yes, later, hung_up };
 
     Status own_descriptors() const;
     bool my_turn(const Wanted& peer) const;
@@ -70,7 +53,7 @@ class Exchange {
     Status hear_callers();
     Status hear(Caller& caller);
     Status hear_answers();
-    Status take(Letter& letter, int socket);
+    Status take(Letter& letter);
     Sent greet(int socket, const Token& key) const;
     void drop_finished();
     void wait(Clock::time_point deadline);

@@ -13,6 +13,7 @@
 
 #include "shm/budget.hpp"
 #include "shm/exchange.hpp"
+#include "shm/mappings.hpp"
 
 namespace ucg::shm {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::uint64_t kAllowanceShare = 64;
 constexpr std::uint64_t kAllowanceMax = std::uint64_t{1} << 20;
 constexpr unsigned kShareUses = 64; // So often a reading serves what is only reserved.
 /// Of retired ranges that wait for the next of their kind: these many, with as many pages in all.
-constexpr std::size_t kKeptMax = 16;
+constexpr std::size_t kKeptMax = 24;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
@@ -86,18 +87,6 @@ Result<std::unique_ptr<Segment>> largest_segment(std::uint64_t capacity) {
     return segment;
 }
 
-/// The heaps of this process, so that ranks that are its threads keep one another's segments.
-struct SegmentsInProcess {
-    std::mutex mutex;
-    std::map<Token, std::weak_ptr<Segment>> by_token;
-};
-
-/// Never destroyed: a heap may end after the statics of the program.
-SegmentsInProcess& segments_in_process() {
-    static auto& segments = *new SegmentsInProcess;
-    return segments;
-}
-
 } // namespace
 
 Lease::Lease(Lease&& other) noexcept
@@ -135,6 +124,14 @@ Status Lease::back(std::uint64_t bytes) {
 }
 
 Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
+    Result<Door> door = Door::open();
+    if (!door.ok()) {
+        return door.status();
+    }
+    return create(options, std::move(*door));
+}
+
+Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door) {
     const Result<std::uint64_t> capacity = allowed_capacity(options);
     if (!capacity.ok()) {
         return capacity.status();
@@ -147,58 +144,76 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options) {
         }
         segment = std::move(*made);
     }
-    auto token = random_token();
-    auto key = random_token();
-    if (!token || !key) {
-        return token ? key.status() : token.status();
-    }
-    auto listener = listen_for_peers(*token);
-    if (!listener) {
-        return listener.status();
-    }
-    const HeapAddress address = {*token, *key, segment->bytes()};
-    const std::uint64_t leasable = std::min(*capacity, segment->own_bytes());
-    return std::unique_ptr<Heap>(
-        new Heap(std::move(segment), leasable, options.lessees, address, std::move(*listener)));
+    const Part part = {0, std::min(*capacity, segment->own_bytes())};
+    const Token token = door.token();
+    std::unique_ptr<Heap> heap(
+        new Heap(std::move(segment), part, {}, options.lessees, token, std::move(door)));
+    note_mapping(token, heap->segment_);
+    return heap;
 }
 
-Heap::Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
-           const HeapAddress& address, Descriptor listener)
-    : segment_(std::move(segment)), capacity_bytes_(capacity_bytes), lessees_(lessees),
-      address_(address), listener_(std::move(listener)), ranges_(capacity_bytes) {
-    SegmentsInProcess& all = segments_in_process();
-    const std::lock_guard lock(all.mutex);
-    all.by_token[address.token] = segment_;
+Result<HeapWish> Heap::wish(const HeapOptions& options, const Door& door) {
+    HeapWish wish = {door.token(), door.key(), 0, file_bytes_max()};
+    if (!Segment::process_has_one()) {
+        const Result<std::uint64_t> capacity = allowed_capacity(options);
+        if (!capacity.ok()) {
+            return capacity.status();
+        }
+        wish.capacity_bytes = *capacity;
+    }
+    return wish;
 }
 
-std::shared_ptr<Segment> Heap::segment_in_process(const Token& token) {
-    SegmentsInProcess& all = segments_in_process();
-    const std::lock_guard lock(all.mutex);
-    const auto found = all.by_token.find(token);
-    return found == all.by_token.end() ? nullptr : found->second.lock();
+Result<std::unique_ptr<Heap>> Heap::join(const HeapOptions& options, Door door,
+                                         std::span<const HeapWish> members, std::size_t self,
+                                         std::chrono::milliseconds timeout) {
+    auto segment = meet(door, members, self, std::chrono::steady_clock::now() + timeout);
+    if (!segment.ok()) {
+        return segment.status();
+    }
+    const CommonLayout layout(members);
+    const Part part = {layout.part(self), layout.part_bytes(self)};
+    const Part close = {layout.close(self), layout.close_bytes()};
+    (*segment)->guard(part.offset, part.bytes);
+    auto* bell = reinterpret_cast<Doorbell*>((*segment)->base() + layout.bell(self));
+    std::unique_ptr<Heap> heap(new Heap(std::move(*segment), part, close, options.lessees,
+                                        members[0].token, std::move(door)));
+    heap->sleeper_ = std::make_unique<Sleeper>(*bell);
+    for (const HeapWish& member : members) {
+        heap->mates_.push_back(member.token);
+    }
+    std::sort(heap->mates_.begin(), heap->mates_.end());
+    return heap;
 }
+
+Heap::Heap(std::shared_ptr<Segment> segment, const Part& part, const Part& close, unsigned lessees,
+           const Token& segment_token, Door door)
+    : segment_(std::move(segment)), part_(part), close_(close), capacity_bytes_(part.bytes),
+      lessees_(lessees), door_(std::move(door)), address_{door_.token(), door_.key(), segment_token,
+                                                          segment_->bytes()},
+      ranges_(part.bytes), close_ranges_(close.bytes) {}
 
 Heap::~Heap() {
-    stop_listening();
+    door_.shut();
     collect();
     bell_ = Lease();
     drop_kept();
     for (Retired& retired : retired_) { // Not discarded: peers may still read it.
-        retired.lease.heap_ = nullptr;
-        ranges_.give_back(retired.lease.offset_, retired.lease.bytes_);
+        for (Lease& lease : retired.leases) {
+            lease.heap_ = nullptr;
+            give_free(lease.offset_, lease.bytes_);
+        }
     }
     if (!retired_.empty() && serves_malloc()) {
         // The process's segment would serve its next heap, at the same places: that heap is to get
         // another one.
         static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
     }
-    UCG_ASSERT(ranges_.free_bytes() == capacity_bytes_);
-    // Whichever heap of the process lets go of a segment last ends it, after the others' last use.
-    SegmentsInProcess& all = segments_in_process();
-    const std::lock_guard lock(all.mutex);
-    all.by_token.erase(address_.token);
-    peers_.clear();
-    segment_.reset();
+    UCG_ASSERT(ranges_.free_bytes() == part_.bytes && close_ranges_.free_bytes() == close_.bytes);
+    let_go([this] {
+        peers_.clear();
+        segment_.reset();
+    });
 }
 
 Result<Lease> Heap::lease(std::uint64_t bytes) {
@@ -206,6 +221,14 @@ Result<Lease> Heap::lease(std::uint64_t bytes) {
 }
 
 Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed) {
+    return reserve(bytes, backed, Where::part);
+}
+
+Result<Lease> Heap::lease_close(std::uint64_t bytes) {
+    return reserve(bytes, bytes, Where::close);
+}
+
+Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed, Where where) {
     if (bytes == 0) {
         return Status(Code::invalid_argument, "a lease of the node heap must have bytes");
     }
@@ -217,31 +240,33 @@ Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed) {
     }
     const std::uint64_t size = round_up(bytes, page_bytes());
     const std::uint64_t start = backs_pages() ? round_up(backed, page_bytes()) : size;
-    if (Status status = expect(size); !status.ok()) {
-        return status;
+    if (start < size) {
+        if (Status status = expect(size); !status.ok()) {
+            return status;
+        }
     }
     collect();
     if (std::optional<Lease> kept = take_kept(size, start)) {
         return std::move(*kept);
     }
-    Result<std::uint64_t> offset = take_range(size);
+    Result<std::uint64_t> offset = take_range(size, where);
     if (!offset.ok()) {
         return offset.status();
     }
     if (Status status = take_pages(*offset, start); !status.ok()) {
         const std::lock_guard lock(mutex_);
-        ranges_.give_back(*offset, size);
+        give_free(*offset, size);
         return status;
     }
     return Lease(*this, segment_->base() + *offset, *offset, size, start);
 }
 
-Result<std::uint64_t> Heap::take_range(std::uint64_t size) {
+Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where) {
     const std::lock_guard lock(mutex_);
-    auto offset = ranges_.take(size);
+    auto offset = take_free(size, where);
     if (!offset) {
         drop_kept();
-        offset = ranges_.take(size);
+        offset = take_free(size, where);
     }
     if (!offset) {
         return failure(
@@ -251,6 +276,25 @@ Result<std::uint64_t> Heap::take_range(std::uint64_t size) {
             ranges_.free_bytes(), capacity_bytes_, ranges_.largest_free(), size);
     }
     return *offset;
+}
+
+/// Offsets are from the segment's start. The caller of either holds the lock.
+std::optional<std::uint64_t> Heap::take_free(std::uint64_t bytes, Where where) {
+    if (where == Where::close) {
+        if (const auto taken = close_ranges_.take(bytes)) {
+            return close_.offset + *taken;
+        }
+    }
+    const auto taken = ranges_.take(bytes);
+    return taken ? std::optional(part_.offset + *taken) : std::nullopt;
+}
+
+void Heap::give_free(std::uint64_t offset, std::uint64_t bytes) {
+    if (offset - close_.offset < close_.bytes) {
+        close_ranges_.give_back(offset - close_.offset, bytes);
+    } else {
+        ranges_.give_back(offset - part_.offset, bytes);
+    }
 }
 
 /// Of a range that is taken.
@@ -349,7 +393,7 @@ void Heap::keep(Lease lease, bool pages_added) {
     }
     if (kept_.size() == kKeptMax || bytes > kKeptBytesMax) {
         segment_->discard(lease.offset_, lease.bytes_);
-        ranges_.give_back(lease.offset_, lease.bytes_);
+        give_free(lease.offset_, lease.bytes_);
     } else {
         const std::uint64_t end = pages_added ? lease.bytes_ : lease.backed_;
         if (end > lease.start_) {
@@ -366,15 +410,15 @@ void Heap::drop_kept() {
         if (kept.backed > 0) {
             segment_->discard(kept.offset, kept.backed);
         }
-        ranges_.give_back(kept.offset, kept.bytes);
+        give_free(kept.offset, kept.bytes);
     }
     kept_.clear();
 }
 
-void Heap::retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left) {
+void Heap::retire(std::vector<Lease> leases, const Leavers& leavers) {
     {
         const std::lock_guard lock(mutex_);
-        retired_.push_back({std::move(lease), std::move(left)});
+        retired_.push_back({std::move(leases), leavers});
         retired_count_ = retired_.size();
     }
     collect();
@@ -382,22 +426,29 @@ void Heap::retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> le
 
 /// Acquire: what peers read, they read before the memory goes to somebody else.
 bool Heap::Retired::waits() const {
-    return std::any_of(left.begin(), left.end(),
-                       [](const auto* word) { return word->load(std::memory_order_acquire) == 0; });
+    return leavers.word != nullptr &&
+           leavers.word->load(std::memory_order_acquire) % kLeftPages < leavers.count;
 }
 
 /// REQUIRES: !waits().
 bool Heap::Retired::pages_added() const {
-    return std::any_of(left.begin(), left.end(), [](const auto* word) {
-        return word->load(std::memory_order_relaxed) == kLeftPages;
-    });
+    return leavers.pages_added ||
+           (leavers.word != nullptr && leavers.word->load(std::memory_order_relaxed) >= kLeftPages);
 }
 
 void Heap::collect_retired() {
     for (Retired& retired : take_collected()) {
         const bool pages_added = retired.pages_added();
-        keep(std::move(retired.lease), pages_added);
+        for (Lease& lease : retired.leases) {
+            keep(std::move(lease), pages_added);
+        }
     }
+}
+
+bool Heap::unused() {
+    const std::uint64_t free = free_bytes();
+    const std::lock_guard lock(mutex_);
+    return free + bell_.bytes() == capacity_bytes_ + close_.bytes;
 }
 
 std::vector<Heap::Retired> Heap::take_collected() {
@@ -415,13 +466,13 @@ std::vector<Heap::Retired> Heap::take_collected() {
 void Heap::give_back(const Lease& lease) {
     const std::lock_guard lock(mutex_);
     segment_->discard(lease.offset_, lease.bytes_);
-    ranges_.give_back(lease.offset_, lease.bytes_);
+    give_free(lease.offset_, lease.bytes_);
 }
 
 std::uint64_t Heap::free_bytes() {
     collect();
     const std::lock_guard lock(mutex_);
-    std::uint64_t bytes = ranges_.free_bytes();
+    std::uint64_t bytes = ranges_.free_bytes() + close_ranges_.free_bytes();
     for (const Kept& kept : kept_) {
         bytes += kept.bytes;
     }
@@ -457,7 +508,7 @@ Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::millisecond
     if (exchange.complete()) { // A group of such ranks has counted on it.
         return Status();
     }
-    if (!listener_.valid()) {
+    if (door_.number() < 0) {
         return Status(Code::unreachable,
                       "shared memory: this process has withdrawn its node heap from further peers");
     }
@@ -467,24 +518,12 @@ Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::millisecond
 
 void Heap::withdraw() {
     const std::lock_guard lock(attach_mutex_);
-    stop_listening();
+    door_.shut();
 }
 
-/// Resets who waits to be heard and refuses who calls later. A forked child may have the socket,
-/// too, so closing it would not do.
-void Heap::stop_listening() {
-    if (const int listener = listener_.get(); listener >= 0) {
-        ::shutdown(listener, SHUT_RDWR);
-        for (Descriptor caller = next_caller(listener); caller.valid();) {
-            caller = next_caller(listener);
-        }
-    }
-    listener_.reset();
-}
-
-void Heap::add_peer(const Token& token, Peer peer) {
+void Heap::add_peer(const Token& token, std::shared_ptr<Segment> mapping) {
     const std::lock_guard lock(mutex_);
-    peers_.emplace(token, std::make_shared<const Peer>(std::move(peer)));
+    peers_.emplace(token, std::make_shared<const Peer>(Peer{std::move(mapping)}));
 }
 
 /// Peers whose heaps have ended call nobody any more and are called by nobody. One that lives is
@@ -501,13 +540,14 @@ std::byte* Heap::base_of(const Token& token) const {
 }
 
 std::shared_ptr<std::byte> Heap::hold(const Token& token) const {
-    if (token == address_.token) {
+    if (token == address_.token || std::binary_search(mates_.begin(), mates_.end(), token)) {
         return {segment_, segment_->base()};
     }
     const std::lock_guard lock(mutex_);
     const auto found = peers_.find(token);
-    return found == peers_.end() ? nullptr
-                                 : std::shared_ptr<std::byte>(found->second, found->second->base);
+    return found == peers_.end()
+               ? nullptr
+               : std::shared_ptr<std::byte>(found->second, found->second->mapping->base());
 }
 
 std::optional<HeapPlace> Heap::locate(const std::byte* data, std::uint64_t bytes) const {

@@ -13,7 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "shm/door.hpp"
 #include "shm/doorbell.hpp"
+#include "shm/meeting.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/ranges.hpp"
 #include "shm/segment.hpp"
@@ -56,9 +58,17 @@ class Lease {
     std::uint64_t backed_ = 0;
 };
 
-/// What a peer says that has done with retired memory: nothing more, or that it has backed pages.
+/// What a peer adds to a word that lies in retired memory when it has done with that; and what else
+/// if it has backed pages there.
 inline constexpr std::uint64_t kLeft = 1;
-inline constexpr std::uint64_t kLeftPages = 2;
+inline constexpr std::uint64_t kLeftPages = std::uint64_t{1} << 32;
+
+/// Who still looks at retired memory.
+struct Leavers {
+    const std::atomic<std::uint64_t>* word = nullptr; ///< In that memory, or null if there is none.
+    std::uint32_t count = 0;                          ///< Of peers that will say so there.
+    bool pages_added = false; ///< The owner has backed pages, not by Lease::back().
+};
 
 struct HeapOptions {
     /// Address space of the segment. Only what is leased uses memory. Reduced to a quarter of the
@@ -72,17 +82,7 @@ struct HeapOptions {
     unsigned lessees = 1;
 };
 
-/// What another process needs in order to map a heap. Trivially copyable, without pointers: it is
-/// exchanged as bytes.
-struct HeapAddress {
-    Token token;
-    Token key; ///< A secret of those to whom the owner has told its address.
-    std::uint64_t capacity_bytes = 0;
-
-    bool operator==(const HeapAddress&) const = default;
-};
-
-/// Where in its owner's heap a byte is.
+/// Where in its owner's segment a byte is.
 struct HeapPlace {
     Token token;
     std::uint64_t offset = 0;
@@ -93,9 +93,21 @@ struct HeapPlace {
 /// Thread-safe. Belongs to the process that made it: a forked child may not use it.
 class Heap {
   public:
-    /// Makes the segment, or takes the one of the preloaded libucg_heap.so, and the socket at which
-    /// peers fetch it.
+    /// Makes a segment, or takes the one of the preloaded libucg_heap.so. Peers fetch it at `door`.
+    static Result<std::unique_ptr<Heap>> create(const HeapOptions& options, Door door);
     static Result<std::unique_ptr<Heap>> create(const HeapOptions& options);
+
+    /// How large a part this process can have of a segment that several make together. Nothing
+    /// where it would take the preloaded one, which cannot be a part of another.
+    static Result<HeapWish> wish(const HeapOptions& options, const Door& door);
+
+    /// The same as create(), in one segment with the heaps of others that have none yet, which need
+    /// not be attached then. Collective: all `members` call it at about the same time, with equal
+    /// wishes; `self` is the own one, whose door this is. Fails with timed_out when one of them has
+    /// not come within `timeout`, with unreachable when one is gone or failed.
+    static Result<std::unique_ptr<Heap>> join(const HeapOptions& options, Door door,
+                                              std::span<const HeapWish> members, std::size_t self,
+                                              std::chrono::milliseconds timeout);
     ~Heap();
     Heap(const Heap&) = delete;
     Heap& operator=(const Heap&) = delete;
@@ -111,12 +123,14 @@ class Heap {
     /// where as much was retired before. Fails as lease() does.
     Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed);
 
-    /// Returns the lease when all words of `left`, which lie in this heap, are not 0: peers that
-    /// read the memory write them when they have done with it; kLeftPages, if they have backed
-    /// pages of it. That is looked for here, at every lease(), and by collect(). What still waits
-    /// when the heap ends stays as it is: peers keep their mapping of it. The pages that the lease
-    /// began with may be kept for the next one of its kind.
-    void retire(Lease lease, std::vector<const std::atomic<std::uint64_t>*> left);
+    /// As lease(), for what peers look at all the time: where there is room, close to what those
+    /// that made their heaps together with this one have leased so, in few pages of page tables.
+    Result<Lease> lease_close(std::uint64_t bytes);
+
+    /// Returns the leases when all peers have left. That is looked for here, at every lease(), and
+    /// by collect(). What still waits when the heap ends stays as it is: peers keep their mapping
+    /// of it. The pages that a lease began with may be kept for the next one of its kind.
+    void retire(std::vector<Lease> leases, const Leavers& leavers);
 
     /// Backs a part of what this or an attached heap has reserved. Fails as lease() does.
     Status back(std::byte* data, std::uint64_t bytes);
@@ -144,9 +158,10 @@ class Heap {
     /// stays; attach() of further ones fails from now on.
     void withdraw();
 
-    /// How the owner sleeps. The doorbell lies in this heap, on a page that the first call leases:
-    /// a process that waits for one group has to serve all others, so all their messages ring the
-    /// same one. Fails as lease() does. Valid as long as the heap.
+    /// How the owner sleeps. The doorbell lies in this heap's segment, beside those of the heaps
+    /// that were made together with this one, or on a page that the first call leases: a process
+    /// that waits for one group has to serve all others, so all their messages ring the same one.
+    /// Fails as lease() does. Valid as long as the heap.
     Result<Sleeper*> sleeper();
 
     /// Where the segment of an attached heap, or the own one, starts in this process; null when it
@@ -156,7 +171,7 @@ class Heap {
     /// The same; and it stays mapped for as long as the caller keeps this, whatever its owner does.
     std::shared_ptr<std::byte> hold(const Token& token) const;
 
-    /// Where `bytes` bytes from `data` on lie, if all of them lie in the own segment.
+    /// Where `bytes` bytes from `data` on lie, if all of them lie in the own heap's segment.
     std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
 
     /// What the kernel permits this process with that one's memory: tried once for each.
@@ -166,7 +181,7 @@ class Heap {
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }
     std::uint64_t free_bytes();
     /// Is nothing leased but the doorbell?
-    bool unused() { return free_bytes() + bell_.bytes() == capacity_bytes_; }
+    bool unused();
     /// Does the segment also serve this process's malloc? Then `locate` finds its large blocks.
     bool serves_malloc() const { return segment_->own_bytes() < segment_->bytes(); }
 
@@ -174,17 +189,21 @@ class Heap {
     friend class Lease;
     friend class Exchange;
 
-    /// A mapped peer. A heap of this same process has one mapping, which lives as long as anybody
-    /// uses it.
+    /// What this heap has of its segment.
+    struct Part {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+    };
+
+    /// The mapping that a peer lies in. Others, and heaps of this same process, may share it.
     struct Peer {
-        std::byte* base = nullptr;
         std::shared_ptr<Segment> mapping;
     };
 
     /// Memory that peers may still read.
     struct Retired {
-        Lease lease;
-        std::vector<const std::atomic<std::uint64_t>*> left;
+        std::vector<Lease> leases;
+        Leavers leavers;
 
         bool waits() const;
         bool pages_added() const;
@@ -198,11 +217,15 @@ class Heap {
         std::uint64_t backed = 0;
     };
 
-    Heap(std::unique_ptr<Segment> segment, std::uint64_t capacity_bytes, unsigned lessees,
-         const HeapAddress& address, Descriptor listener);
+    Heap(std::shared_ptr<Segment> segment, const Part& part, const Part& close, unsigned lessees,
+         const Token& segment_token, Door door);
+    enum class Where : std::uint8_t { close, part };
+    Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed, Where where);
+    std::optional<std::uint64_t> take_free(std::uint64_t bytes, Where where);
+    void give_free(std::uint64_t offset, std::uint64_t bytes);
     void give_back(const Lease& lease);
     Status take_pages(std::uint64_t offset, std::uint64_t bytes);
-    Result<std::uint64_t> take_range(std::uint64_t bytes);
+    Result<std::uint64_t> take_range(std::uint64_t bytes, Where where);
     Status allow(std::uint64_t bytes);
     Status expect(std::uint64_t bytes);
     std::uint64_t read_share();
@@ -213,19 +236,20 @@ class Heap {
     void collect_retired();
     std::vector<Retired> take_collected();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
-    void add_peer(const Token& token, Peer peer);
+    void add_peer(const Token& token, std::shared_ptr<Segment> mapping);
     void unmap_ended();
-    void stop_listening();
-    /// That of a heap of this process; null if there is none.
-    static std::shared_ptr<Segment> segment_in_process(const Token& token);
 
     std::shared_ptr<Segment> segment_;
+    Part part_;
+    Part close_; ///< Another one, before all parts.
     std::uint64_t capacity_bytes_;
     unsigned lessees_;
+    Door door_;
     HeapAddress address_;
-    Descriptor listener_;
-    mutable std::mutex mutex_; ///< Guards what follows, to retired_.
-    Ranges ranges_;
+    std::vector<Token> mates_;    ///< Of the heaps in the same segment, rising.
+    mutable std::mutex mutex_;    ///< Guards what follows, to retired_.
+    Ranges ranges_;               ///< Of the own part.
+    Ranges close_ranges_;         ///< Of the close one.
     std::vector<Kept> kept_;      ///< Neither free in ranges_ nor leased.
     std::uint64_t allowance_ = 0; ///< Bytes to back before the memory that is left is read again.
     std::uint64_t share_ = 0;     ///< Of the memory that was left when it was read last,

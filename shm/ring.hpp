@@ -77,7 +77,6 @@ struct alignas(2 * kCacheLine) RingReceipt {
 
     std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
     std::array<std::atomic<std::uint64_t>, kRemembered> remembered; ///< Turns; 0: none.
-    std::atomic<std::uint64_t> left; ///< Not 0 once the sender looks at nothing of the owner's.
 };
 
 /// Messages up to this length travel whole, where the slots are that long.
@@ -330,10 +329,6 @@ class RingSender {
         return receipt_->taken.load(std::memory_order_acquire) >= turn;
     }
 
-    /// Becomes something else than 0 when the receiver leaves: RingReceiver::leave() at the other
-    /// end.
-    const std::atomic<std::uint64_t>& receiver_left() const { return receipt_->left; }
-
   private:
     static constexpr std::uint64_t kPrefetch = 1;
 
@@ -457,10 +452,6 @@ class RingReceiver {
         receipt_->remembered[static_cast<std::size_t>(found - remembered_.begin())].store(
             0, std::memory_order_release);
     }
-
-    /// Tells the sender, by a word that is not 0, that this end looks at nothing in the sender's
-    /// memory any more.
-    void leave(std::uint64_t word) { receipt_->left.store(word, std::memory_order_release); }
 
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().

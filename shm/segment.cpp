@@ -62,6 +62,15 @@ Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
 }
 
 Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t bytes) {
+    auto segment = join(std::move(file), bytes);
+    if (segment) {
+        (*segment)
+            ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
+    }
+    return segment;
+}
+
+Result<std::unique_ptr<Segment>> Segment::join(Descriptor file, std::uint64_t bytes) {
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) {
         return system_failure("fstat");
@@ -71,16 +80,15 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
         seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
         return Status(Code::io_error, "shared memory: a peer passed a file that is not a segment");
     }
-    auto segment = map(std::move(file), bytes);
-    if (segment) {
-        (*segment)
-            ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
-    }
-    return segment;
+    return map(std::move(file), bytes);
+}
+
+bool Segment::process_has_one() {
+    return ucg_heap_claim_1 != nullptr && ucg_heap_release_1 != nullptr;
 }
 
 std::unique_ptr<Segment> Segment::of_process() {
-    if (ucg_heap_claim_1 == nullptr || ucg_heap_release_1 == nullptr) {
+    if (!process_has_one()) {
         return nullptr;
     }
     ucg_heap_segment claimed = {};
@@ -181,6 +189,11 @@ void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
                                 static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
         std::memset(base_ + offset, 0, bytes);
     }
+}
+
+void Segment::guard(std::uint64_t offset, std::uint64_t bytes) {
+    ::mprotect(base_ + offset - page_bytes(), page_bytes(), PROT_NONE);
+    ::mprotect(base_ + offset + bytes, page_bytes(), PROT_NONE);
 }
 
 } // namespace ucg::shm

@@ -22,10 +22,15 @@ class Segment {
     /// could be shortened.
     static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes);
 
+    /// The same of a file of which a part is the caller's, who keeps a descriptor to pass on.
+    static Result<std::unique_ptr<Segment>> join(Descriptor file, std::uint64_t bytes);
+
     /// The segment of the preloaded libucg_heap.so, which has mapped it for the whole life of the
     /// process and serves the program's malloc from a part of it; null when nothing is preloaded,
     /// or another heap of this process has it. The destructor gives it back.
     static std::unique_ptr<Segment> of_process();
+    /// Is libucg_heap.so preloaded?
+    static bool process_has_one();
 
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
@@ -35,18 +40,22 @@ class Segment {
     std::uint64_t bytes() const { return bytes_; }
     /// The part, from the start, that the owner of this object may reserve and discard.
     std::uint64_t own_bytes() const { return own_bytes_; }
-    /// Of a created segment, for one system call; an adopted one has none. -1 when the program has
-    /// closed it.
+    /// Of a segment that was created or joined, for one system call; an adopted one has none. -1
+    /// when the program has closed it.
     int descriptor() const { return file_.get(); }
 
     /// Backs a range with zeroed pages, on the caller's NUMA node by the usual first-touch policy.
     /// Exhaustion is out_of_memory here and never a signal later. Core files of this process hold
-    /// it, and nothing else of any segment. REQUIRES: created here, page-aligned.
+    /// it, and nothing else of any segment. REQUIRES: not adopted, the caller's part, page-aligned.
     Status reserve(std::uint64_t offset, std::uint64_t bytes);
 
     /// Returns the pages of a range to the system: it reads as zeros. What the program has locked
-    /// in memory (mlockall) may stay there. REQUIRES: created here, page-aligned.
+    /// in memory (mlockall) may stay there. REQUIRES: as reserve().
     void discard(std::uint64_t offset, std::uint64_t bytes);
+
+    /// From now on nobody of this process can touch the pages before and after a range.
+    /// REQUIRES: nobody uses them, page-aligned.
+    void guard(std::uint64_t offset, std::uint64_t bytes);
 
   private:
     Segment(Descriptor file, std::byte* base, std::uint64_t bytes)

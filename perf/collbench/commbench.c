@@ -17,7 +17,14 @@
 
 #include <mpi.h>
 
-enum { BARRIERS = 200, REPETITIONS_MAX = 99, LIVE_MAX = 10000, PATH_BYTES = 300, LINK_BYTES = 300 };
+enum {
+    BARRIERS = 200,
+    REPETITIONS_MAX = 99,
+    LIVE_MAX = 10000,
+    PATH_BYTES = 300,
+    LINK_BYTES = 300,
+    FILES_MAX = 8
+};
 
 struct options {
     int repetitions;
@@ -120,25 +127,59 @@ static double time_barriers(double late_us, int rank, int size) {
     return times[BARRIERS / 2];
 }
 
-/* Bytes of the pages of this process's own anonymous shared files. */
-static double file_bytes(void) {
+/* An anonymous shared file that a process has open: processes may share it. */
+struct file {
+    double inode;
+    double bytes;
+};
+
+/* Returns how many there are, FILES_MAX at most. */
+static int own_files(struct file files[FILES_MAX]) {
     DIR* folder = opendir("/proc/self/fd");
     struct dirent* entry;
-    double bytes = 0;
+    int count = 0;
 
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+    while (folder != NULL && count < FILES_MAX && (entry = readdir(folder)) != NULL) {
         char path[PATH_BYTES];
         char target[LINK_BYTES] = "";
         struct stat info;
         snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
         if (readlink(path, target, sizeof(target) - 1) > 0 &&
             strncmp(target, "/memfd:", strlen("/memfd:")) == 0 && stat(path, &info) == 0) {
-            bytes += (double)info.st_blocks * 512;
+            files[count].inode = (double)info.st_ino;
+            files[count++].bytes = (double)info.st_blocks * 512;
         }
     }
     if (folder != NULL) {
         closedir(folder);
     }
+    return count;
+}
+
+/* Of those files that no rank before this one has open. */
+static double file_bytes(void) {
+    struct file mine[FILES_MAX] = {{0, 0}};
+    struct file* all;
+    double bytes = 0;
+    int rank, size, i, j;
+    const int count = own_files(mine);
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    all = malloc((size_t)size * sizeof(mine));
+    if (all == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return 0;
+    }
+    MPI_Allgather(mine, 2 * FILES_MAX, MPI_DOUBLE, all, 2 * FILES_MAX, MPI_DOUBLE, MPI_COMM_WORLD);
+    for (i = 0; i < count; ++i) {
+        int seen = 0;
+        for (j = 0; j < rank * FILES_MAX + i; ++j) {
+            seen |= all[j].inode == mine[i].inode;
+        }
+        bytes += seen ? 0 : mine[i].bytes;
+    }
+    free(all);
     return bytes;
 }
 

@@ -27,14 +27,15 @@ ucg_context_h make_context() {
     return ucg_context_create(nullptr, nullptr, &context) == UCG_OK ? context : nullptr;
 }
 
-/// Makes groups one after the other and returns what was unexpected.
-std::string make_groups(ThreadRank& me, ucg_context_h context) {
+/// Makes groups one after the other and returns what was unexpected. The first takes so many
+/// exchanges.
+std::string make_groups(ThreadRank& me, ucg_context_h context, int first) {
     CountedRank counted = {&me};
     ucg_group_params_t params = me.group_params();
     params.oob_allgather = CountedRank::allgather;
     params.oob_arg = &counted;
     std::string complaint;
-    for (const int exchanges : {3, 2, 2}) {
+    for (const int exchanges : {first, 2, 2}) {
         ucg_group_h group = nullptr;
         counted.exchanges = 0;
         if (ucg_group_create(context, &params, &group) != UCG_OK) {
@@ -50,12 +51,24 @@ std::string make_groups(ThreadRank& me, ucg_context_h context) {
 
 } // namespace
 
-TEST_CASE("capi: a group is made in three exchanges, one of ranks that know one another in two",
-          "[capi][shm]") {
-    CHECK(run_thread_ranks(4, [](ThreadRank& me) -> std::string {
+TEST_CASE(
+    "capi: a group is made in two exchanges, in three where ranks meet that have heaps already",
+    "[capi][shm]") {
+    // Which ranks have asked for memory before.
+    const int owners = GENERATE(0, 1, 3, 4);
+    CHECK(run_thread_ranks(4, [owners](ThreadRank& me) -> std::string {
               ucg_context_h context = make_context();
-              const std::string complaint = make_groups(me, context);
+              void* memory = nullptr;
+              if (me.rank < static_cast<std::uint32_t>(owners) &&
+                  ucg_mem_alloc(context, 1, &memory) != UCG_OK) {
+                  return "no memory";
+              }
               me.meeting->wait();
+              const std::string complaint = make_groups(me, context, owners == 0 ? 2 : 3);
+              me.meeting->wait();
+              if (memory != nullptr && ucg_mem_free(context, memory) != UCG_OK) {
+                  return "memory that cannot be freed";
+              }
               ucg_context_destroy(context);
               return complaint;
           }) == "");

@@ -208,6 +208,7 @@ TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreemen
     set_log_level(LogLevel::error);
     ShmOptions options;
     options.board_depth = 4;
+    options.rings_at_first = GENERATE(0U, 16U);
     Group group(first_ranks(3), options);
     auto data = filled(8, 3);
     auto none = filled(0, 0);

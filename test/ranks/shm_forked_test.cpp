@@ -121,6 +121,19 @@ TEST_CASE("transport/shm: long messages come by one copy, beside short ones", "[
     run_pattern(pattern, options);
 }
 
+TEST_CASE("transport/shm: ranks that make their rings when they first have messages",
+          "[ranks][shm]") {
+    test::Pattern pattern;
+    pattern.rank_count = GENERATE(2, 3, 8, 24);
+    pattern.seed = GENERATE(81U, 82U);
+    pattern.sequences = 4;
+    pattern.sizes = {0, 8, 41, 4096, 40000};
+    ShmOptions options;
+    options.rings_at_first = pattern.rank_count == 24 ? options.rings_at_first : GENERATE(0U, 1U);
+    options.single_copy_bytes_min = GENERATE(std::uint64_t{20000}, ~std::uint64_t{0});
+    run_pattern(pattern, options);
+}
+
 TEST_CASE("transport/shm: where the kernel refuses to read a peer, messages are copied twice",
           "[ranks][shm]") {
     test::Pattern pattern;
@@ -186,9 +199,11 @@ TEST_CASE("transport/shm: the least rings work", "[ranks][shm]") {
 }
 
 TEST_CASE("transport/shm: groups come and go on one heap", "[ranks][shm]") {
-    require_all_ok(test::fork_ranks(3, 60s, [](const test::ForkedRank& rank) -> std::string {
+    ShmOptions options;
+    options.rings_at_first = GENERATE(0U, 16U);
+    require_all_ok(test::fork_ranks(3, 60s, [&](const test::ForkedRank& rank) -> std::string {
         // Room for two groups at a time, so that memory must come back and be zero again.
-        Node node(rank, {}, 4 << 20);
+        Node node(rank, options, 4 << 20);
         test::Pattern pattern;
         pattern.rank_count = 3;
         pattern.sizes = {1, 41, 5000};
@@ -201,7 +216,7 @@ TEST_CASE("transport/shm: groups come and go on one heap", "[ranks][shm]") {
             if (std::string error = mine.run(*node.transport, node.waiter(rank)); !error.empty()) {
                 return error;
             }
-            node.add_group(rank, {});
+            node.add_group(rank, options);
         }
         rank.barrier();
         return node.error;

@@ -44,6 +44,7 @@ TEST_CASE("transport/shm: threads exchange random messages", "[ranks][shm]") {
     options.depth = GENERATE(2U, 16U);
     options.slot_bytes_max = 1024;
     options.single_copy_bytes_min = pattern.seed == 22 ? 64 : ~std::uint64_t{0};
+    options.rings_at_first = GENERATE(0U, 16U);
     Group group(first_ranks(pattern.rank_count), options);
     std::vector<std::string> errors(group.transports.size());
     group.run([&](std::size_t i) {

@@ -131,6 +131,14 @@ class ShmReport {
                                 topo::format_bytes(taken.bytes_at_first),
                                 topo::format_bytes(taken.bytes_at_most), ranks);
         }
+        for (const std::uint32_t ranks : {256U, 1024U}) {
+            const transport::ShmFootprint taken = transport::footprint(ranks, group_);
+            text +=
+                fmt::format("\n                          {} at first, and {} of page tables, of "
+                            "all {} ranks of a host together",
+                            topo::format_bytes(taken.host_bytes),
+                            topo::format_bytes(taken.host_table_bytes), ranks);
+        }
         return text;
     }
 

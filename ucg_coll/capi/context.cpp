@@ -74,33 +74,101 @@ Result<shm::Heap*> Context::heap() {
     return heap_locked();
 }
 
-shm::Token Context::heap_token() {
+shm::HeapWish Context::heap_wish() {
     const std::lock_guard lock(memory_mutex_);
-    return heap_ == nullptr ? shm::Token() : heap_->address().token;
+    if (heap_ != nullptr) {
+        return {.token = heap_->address().token};
+    }
+    if (!door_.has_value()) {
+        if (Result<shm::Door> door = shm::Door::open(); door.ok()) {
+            door_ = std::move(*door);
+        } else {
+            return {}; // Told when the heap is made.
+        }
+    }
+    const Result<shm::HeapWish> wish = shm::Heap::wish(heap_options(), *door_);
+    return wish.ok() ? *wish : shm::HeapWish{.token = door_->token()};
+}
+
+/// Those that miss this process then need not wait for their time-out.
+Result<shm::Heap*> Context::heap(std::span<const shm::HeapWish> wishes, std::size_t self) {
+    std::vector<shm::HeapWish> members;
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+        place = i == self ? members.size() : place;
+        if (wishes[i].capacity_bytes > 0) {
+            members.push_back(wishes[i]);
+        }
+    }
+    if (wishes[self].capacity_bytes == 0 || members.size() == 1) {
+        return heap();
+    }
+    Result<shm::Heap*> joined = join_heap(members, place);
+    if (!joined.ok()) {
+        give_up_shm();
+    }
+    return joined;
+}
+
+Result<shm::Heap*> Context::join_heap(std::span<const shm::HeapWish> members, std::size_t self) {
+    const std::lock_guard lock(memory_mutex_);
+    UCG_ASSERT(heap_ == nullptr && door_.has_value());
+    shm::Door door = std::move(*door_);
+    door_.reset();
+    return take_heap(shm::Heap::join(heap_options(), std::move(door), members, self,
+                                     std::chrono::seconds(config_.timeout_seconds())));
 }
 
 Result<shm::Heap*> Context::heap_locked() {
-    if (heap_ == nullptr) {
-        shm::HeapOptions options;
-        options.capacity_bytes = config_.heap_bytes();
-        // The caller may not have told of the others: one for each CPU is usual.
-        options.mappings = std::max(host_load_.ranks, host_cpus(process_facts_));
-        options.lessees = local_processes_ > 0 ? local_processes_ : host_cpus(process_facts_);
-        Result<std::unique_ptr<shm::Heap>> made = shm::Heap::create(options);
-        if (!made.ok()) {
-            return made.status();
-        }
-        Result<shm::Sleeper*> sleeper = (*made)->sleeper();
-        if (!sleeper.ok()) {
-            return sleeper.status();
-        }
-        heap_ = std::move(*made);
-        set_sleeper({heap_, *sleeper});
+    if (heap_ != nullptr) {
+        return heap_.get();
     }
+    if (!door_.has_value()) {
+        return take_heap(shm::Heap::create(heap_options()));
+    }
+    shm::Door door = std::move(*door_);
+    door_.reset();
+    return take_heap(shm::Heap::create(heap_options(), std::move(door)));
+}
+
+shm::HeapOptions Context::heap_options() const {
+    shm::HeapOptions options;
+    options.capacity_bytes = config_.heap_bytes();
+    // The caller may not have told of the others: one for each CPU is usual.
+    options.mappings = std::max(host_load_.ranks, host_cpus(process_facts_));
+    options.lessees = local_processes_ > 0 ? local_processes_ : host_cpus(process_facts_);
+    return options;
+}
+
+Result<shm::Heap*> Context::take_heap(Result<std::unique_ptr<shm::Heap>> made) {
+    if (!made.ok()) {
+        return made.status();
+    }
+    Result<shm::Sleeper*> sleeper = (*made)->sleeper();
+    if (!sleeper.ok()) {
+        return sleeper.status();
+    }
+    heap_ = std::move(*made);
+    set_sleeper({heap_, *sleeper});
     return heap_.get();
 }
 
+/// A heap that is not there yet may be promised to a group that another thread makes.
+Status Context::make_heap() {
+    {
+        const std::lock_guard lock(memory_mutex_);
+        if (heap_ != nullptr) {
+            return {};
+        }
+    }
+    const std::lock_guard making(maker_);
+    return heap().status();
+}
+
 Result<std::byte*> Context::allocate(std::uint64_t bytes) {
+    if (Status status = make_heap(); !status.ok()) {
+        return status;
+    }
     const std::lock_guard lock(memory_mutex_);
     const Result<shm::Heap*> node_heap = heap_locked();
     if (!node_heap.ok()) {

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -94,9 +95,14 @@ class Context {
 
     /// The node heap, made at first use. Fails with the reason why memory cannot be shared.
     Result<shm::Heap*> heap();
-    /// Its name, if it was made; else zeros, which name none.
-    shm::Token heap_token();
-    /// Memory of the node heap for the caller, which it returns by its address.
+    /// The node heap's name, of no capacity, if there is one; else what this process wishes of one
+    /// that is made together with others, of no capacity if it would make one alone.
+    shm::HeapWish heap_wish();
+    /// The node heap, made together with those of the others that wish for one, if there is none
+    /// yet. `wishes`: of all ranks of the group on this host, `self` the own one. Collective.
+    Result<shm::Heap*> heap(std::span<const shm::HeapWish> wishes, std::size_t self);
+    /// Memory of the node heap for the caller, which it returns by its address. The first call
+    /// waits for a thread that makes a group.
     Result<std::byte*> allocate(std::uint64_t bytes);
     /// False when `data` is not the start of such memory.
     bool release(const std::byte* data);
@@ -219,7 +225,11 @@ class Context {
     unsigned drive_groups(Busy busy, DueOperator& due);
     unsigned call(const DueOperator& due);
     void collect_memory();
+    Status make_heap();
     Result<shm::Heap*> heap_locked();
+    shm::HeapOptions heap_options() const;
+    Result<shm::Heap*> join_heap(std::span<const shm::HeapWish> members, std::size_t self);
+    Result<shm::Heap*> take_heap(Result<std::unique_ptr<shm::Heap>> made);
     void add_sleeping(int threads);
     void set_sleeper(std::shared_ptr<shm::Sleeper> sleeper);
     void ring();
@@ -253,6 +263,7 @@ class Context {
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.
+    std::optional<shm::Door> door_;        ///< Of the heap to come.
     std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
 

@@ -53,7 +53,7 @@ struct Hello {
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
     std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
-    shm::Token heap;                 ///< Its node heap, if it has one already.
+    shm::HeapWish heap;              ///< Its node heap, or what it wishes of one.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
 };
@@ -145,7 +145,7 @@ class Former {
         }
         mine.shm_enabled = context_.shm_usable() ? 1 : 0;
         mine.staging_bytes = context_.staging_for_group();
-        mine.heap = context_.heap_token();
+        mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
         mine.place = context_.place();
         Result<std::vector<Hello>> all = exchange(mine);
         if (!all.ok()) {
@@ -401,9 +401,11 @@ class Former {
             mine.attached = 1;
             return nullptr;
         }
-        Result<shm::Heap*> heap = context_.heap();
+        const auto self = static_cast<std::size_t>(formation_.placement.index_on_host(rank_));
+        Result<shm::Heap*> heap = context_.heap(heaps_, self);
         if (!heap.ok()) {
             status = heap.status();
+            mine.end = status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
             return nullptr;
         }
         transport::ShmOptions options;
@@ -425,11 +427,12 @@ class Former {
         mine.address = (*made)->address();
         mine.end = ShmEnd::made;
         mine.serves_malloc = (*heap)->serves_malloc() ? 1 : 0;
-        mine.attached =
-            std::all_of(heaps_.begin(), heaps_.end(),
-                        [&](const shm::Token& token) { return (*heap)->base_of(token) != nullptr; })
-                ? 1
-                : 0;
+        mine.attached = std::all_of(heaps_.begin(), heaps_.end(),
+                                    [&](const shm::HeapWish& peer) {
+                                        return (*heap)->base_of(peer.token) != nullptr;
+                                    })
+                            ? 1
+                            : 0;
         return std::move(*made);
     }
 
@@ -560,7 +563,7 @@ class Former {
     bool all_enable_shm_ = true;
     bool one_kernel_ = false;                         ///< All ranks are on hosts of one.
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
-    std::vector<shm::Token> heaps_; ///< Of the ranks on this host, when they said hello.
+    std::vector<shm::HeapWish> heaps_; ///< Of the ranks on this host, when they said hello.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };
 

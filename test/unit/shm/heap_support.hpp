@@ -11,19 +11,24 @@
 
 namespace ucg::test {
 
-/// Addresses of all ranks, in the order of ranks.
-inline std::vector<shm::HeapAddress> exchange(const ForkedRank& rank,
-                                              const shm::HeapAddress& mine) {
-    std::vector<shm::HeapAddress> all;
+/// What all ranks say, in the order of ranks.
+template <typename T>
+std::vector<T> exchange_values(const ForkedRank& rank, const T& mine) {
+    std::vector<T> all;
     for (const std::string& text :
          rank.exchange({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
-        shm::HeapAddress address;
-        if (text.size() == sizeof(address)) {
-            std::memcpy(&address, text.data(), sizeof(address));
-            all.push_back(address);
+        T value;
+        if (text.size() == sizeof(value)) {
+            std::memcpy(&value, text.data(), sizeof(value));
+            all.push_back(value);
         }
     }
     return all;
+}
+
+inline std::vector<shm::HeapAddress> exchange(const ForkedRank& rank,
+                                              const shm::HeapAddress& mine) {
+    return exchange_values(rank, mine);
 }
 
 inline void require_all_ok(const std::vector<RankResult>& results) {

@@ -64,18 +64,28 @@ TEST_CASE("shm/heap: leases are zeroed, aligned, apart, and come back", "[shm]")
     }
 }
 
+namespace {
+
+void retire(Heap& heap, Lease lease, const shm::Leavers& leavers) {
+    std::vector<Lease> leases;
+    leases.push_back(std::move(lease));
+    heap.retire(std::move(leases), leavers);
+}
+
+} // namespace
+
 TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]") {
     const auto heap = make_heap(kMebi);
     std::byte* data = nullptr;
-    std::vector<std::atomic<std::uint64_t>> left(2);
+    std::atomic<std::uint64_t> left = 0;
     {
         auto lease = heap->lease(shm::page_bytes());
         REQUIRE(lease.ok());
         data = lease->data();
         data[7] = std::byte{42};
-        heap->retire(std::move(*lease), {&left[0], &left[1]});
+        retire(*heap, std::move(*lease), {&left, 2});
     }
-    left[0] = 1;
+    left += shm::kLeft;
     {
         const auto other = heap->lease(shm::page_bytes());
         REQUIRE(other.ok());
@@ -83,7 +93,7 @@ TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]"
         CHECK(heap->free_bytes() == kMebi - 2 * shm::page_bytes());
         CHECK(data[7] == std::byte{42});
     }
-    left[1] = 1;
+    left += shm::kLeft;
     CHECK(heap->free_bytes() == kMebi);
 }
 
@@ -124,19 +134,19 @@ TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[sh
     }
     const std::uint64_t page = shm::page_bytes();
     const auto heap = make_heap(kMebi);
-    const std::uint64_t word = GENERATE(shm::kLeft, shm::kLeftPages);
-    const std::atomic<std::uint64_t> left = word;
+    const bool pages_added = GENERATE(false, true);
+    const std::atomic<std::uint64_t> left = shm::kLeft + (pages_added ? shm::kLeftPages : 0);
     std::byte* data = nullptr;
     {
         auto lease = heap->reserve(8 * page, 2 * page);
         REQUIRE(lease.ok());
         data = lease->data();
         std::memset(data, 0xff, 2 * page);
-        if (word == shm::kLeftPages) {
+        if (pages_added) {
             REQUIRE(heap->back(data + 5 * page, page).ok());
             std::memset(data + 5 * page, 0xff, page);
         }
-        heap->retire(std::move(*lease), {&left});
+        retire(*heap, std::move(*lease), {&left, 1});
     }
     CHECK(heap->free_bytes() == kMebi);
     CHECK(pages_there(data, 8 * page) == 2);
@@ -158,7 +168,7 @@ TEST_CASE("shm/heap: little is kept of much that was retired", "[shm]") {
         leases.push_back(std::move(*lease));
     }
     for (Lease& lease : leases) {
-        heap->retire(std::move(lease), {});
+        retire(*heap, std::move(lease), {});
     }
     CHECK(heap->free_bytes() == 64 * kMebi);
     CHECK(pages_there(data, 32 * kMebi) <= kMebi / shm::page_bytes());
@@ -169,7 +179,7 @@ TEST_CASE("shm/heap: a heap may end before what it has retired", "[shm]") {
     const auto heap = make_heap(kMebi);
     auto lease = heap->lease(1);
     REQUIRE(lease.ok());
-    heap->retire(std::move(*lease), {&never});
+    retire(*heap, std::move(*lease), {&never, 1});
     CHECK(heap->free_bytes() == kMebi - shm::page_bytes());
 }
 

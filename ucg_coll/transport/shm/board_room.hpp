@@ -34,7 +34,7 @@ class BoardRoom {
 
     /// `buffers` and `bell`: the peer's, as mapped here.
     void connect(std::uint32_t index, const std::byte* buffers, shm::Doorbell& bell) {
-        peers_[index].reader = shm::BoardReader(lines_.start(), shape_, index, buffers);
+        peers_[index].buffers = buffers;
         bells_.push_back(&bell);
     }
 
@@ -62,9 +62,8 @@ class BoardRoom {
             if (!slot.holds(turn.turn) || !fits(slot, own, reads[seen].bytes)) {
                 break;
             }
-            places[seen] = slot.bytes <= shm::kBoardInlineBytes
-                               ? slot.payload.data()
-                               : peers_[index].reader.data(turn.turn);
+            places[seen] = slot.bytes <= shm::kBoardInlineBytes ? slot.payload.data()
+                                                                : reader(index).data(turn.turn);
         }
         return seen;
     }
@@ -91,7 +90,7 @@ class BoardRoom {
 
     /// After a look that found nothing: is it time to ask whether the peer contradicts()?
     bool suspects(const BoardTurn& turn, std::uint32_t index) {
-        return ++peers_[index].looks % kLooksInVain == 0 || peers_[index].reader.holds(turn.turn);
+        return ++peers_[index].looks % kLooksInVain == 0 || reader(index).holds(turn.turn);
     }
     /// After a share() that had no room.
     bool suspects() { return ++refusals_ % kLooksInVain == 0 || failed(); }
@@ -108,7 +107,7 @@ class BoardRoom {
     /// with.
     template <typename Look>
     void each_stamp(std::uint32_t index, Look look) const {
-        peers_[index].reader.each_stamp(writer_.done(), look);
+        reader(index).each_stamp(writer_.done(), look);
     }
 
   private:
@@ -129,10 +128,15 @@ class BoardRoom {
         }
     }
 
+    /// Little: a host may have a thousand of them.
     struct Peer {
-        shm::BoardReader reader;
+        const std::byte* buffers = nullptr;
         std::uint32_t looks = 0; ///< In vain.
     };
+
+    shm::BoardReader reader(std::uint32_t index) const {
+        return {lines_.start(), shape_, index, peers_[index].buffers};
+    }
 
     shm::Heap* heap_; ///< The own one; it outlives this.
     shm::BoardWriter writer_;

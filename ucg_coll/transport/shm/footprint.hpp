@@ -10,6 +10,11 @@ namespace ucg::transport {
 struct ShmFootprint {
     std::uint64_t bytes_at_first = 0; ///< As soon as the group is made; of the host's first rank.
     std::uint64_t bytes_at_most = 0;  ///< When everything has been used, staging included.
+    /// Of all ranks of the host together, as soon as the group is made and has made a barrier, if
+    /// they have made their heaps together: pages, and page tables of what they then have touched,
+    /// at most.
+    std::uint64_t host_bytes = 0;
+    std::uint64_t host_table_bytes = 0;
 };
 
 /// REQUIRES: rank_count >= 1.

@@ -64,9 +64,6 @@ class Outbox {
 
     bool idle() const { return queue_.empty() && announced_.empty(); }
 
-    /// Becomes something else than 0 when the peer leaves.
-    const std::atomic<std::uint64_t>& peer_left() const { return ring_.receiver_left(); }
-
     /// Has this end backed pages of the peer's memory?
     bool has_backed() const { return ring_.has_backed(); }
 
@@ -166,10 +163,6 @@ class Inbox {
 
     /// May both ends copy what comes now?
     bool joint() const { return joint_; }
-
-    /// Looks at nothing in the peer's memory any more; it learns of that, and whether the outbox
-    /// has backed pages there.
-    void leave(bool backed) { ring_.leave(backed ? shm::kLeftPages : shm::kLeft); }
 
     /// Why nothing more can be received: disagreement (a message came with another length than the
     /// awaited one, or of another plan for the same collective), out_of_memory (for an early

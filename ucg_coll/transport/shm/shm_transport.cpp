@@ -11,45 +11,17 @@ namespace {
 
 constexpr std::uint32_t kDepthMin = 4;
 
-std::uint64_t table_bytes(const ShmOptions& options) {
-    return std::uint64_t{options.outstanding_max} * kCacheLine;
+RegionLayout layout_of(std::uint32_t rank_count, const ShmOptions& options) {
+    return {ring_shape(rank_count, options), board_shape(rank_count, options),
+            options.outstanding_max, options.rings_at_first};
 }
 
-/// What lies where in the region of each rank of a host. The start, which has pages from the
-/// beginning, is the table of exposed buffers, the lines of the rings from all peers, and, in the
-/// first rank's, the lines of all boards. What is behind it gets pages when it is first used.
-struct Layout {
-    shm::RingShape ring;
-    shm::BoardShape board;
-    std::uint64_t rings; ///< Where they begin.
-
-    Layout(const shm::RingShape& ring_shape, const shm::BoardShape& board_shape,
-           const ShmOptions& options)
-        : ring(ring_shape), board(board_shape),
-          rings(round_up(table_bytes(options), 2 * kCacheLine)) {}
-
-    std::uint64_t ring_lines(std::size_t ring_index) const {
-        return rings + ring_index * ring.lines_bytes();
-    }
-    std::uint64_t board_lines() const { return ring_lines(board.ranks - 1); }
-    /// Of the rank with that index on the host; the buffers are at the same place in all.
-    std::uint64_t start_bytes(std::size_t index) const {
-        return board_lines() + (index == 0 ? board.lines_bytes() : 0);
-    }
-    std::uint64_t ring_buffers(std::size_t ring_index) const {
-        return round_up(start_bytes(0), shm::page_bytes()) + ring_index * ring.buffers_bytes();
-    }
-    /// Half a page behind a page's start: processors prefetch within a page and learn it at the
-    /// start of one, so a share of a page that lies across two is read as two streams.
-    std::uint64_t board_buffers() const {
-        return round_up(ring_buffers(board.ranks - 1), shm::page_bytes()) + shm::page_bytes() / 2;
-    }
-    std::uint64_t region_bytes() const { return board_buffers() + board.buffers_bytes(); }
-};
-
-/// A region has a ring for each rank but its owner.
-std::size_t ring_index(std::size_t receiver, std::size_t sender) {
-    return sender - (sender > receiver ? 1 : 0);
+/// Page tables of a process that touches all that lies close together, and the lines of all boards
+/// in the first one's part: of each there are a table more than it fills, and one of these tables.
+std::uint64_t table_bytes(std::uint64_t close_bytes, std::uint64_t board_lines_bytes) {
+    const std::uint64_t page = shm::page_bytes();
+    const std::uint64_t mapped_by_table = page / sizeof(std::uint64_t) * page;
+    return (close_bytes / mapped_by_table + 2 + board_lines_bytes / mapped_by_table + 2) * page;
 }
 
 const char* what_is_wrong(Code code) {
@@ -108,9 +80,17 @@ shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options)
 }
 
 ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
-    const Layout layout(ring_shape(rank_count, options), board_shape(rank_count, options), options);
-    return {round_up(layout.start_bytes(0), shm::page_bytes()),
-            layout.region_bytes() + round_up(options.staging_bytes, shm::page_bytes())};
+    const RegionLayout layout = layout_of(rank_count, options);
+    const std::uint64_t lines = round_up(layout.lines_bytes(0), shm::page_bytes());
+    const std::uint64_t others = round_up(layout.lines_bytes(1), shm::page_bytes());
+    const auto mates = std::vector<shm::HeapWish>(rank_count);
+    const shm::CommonLayout segment(mates);
+    return {.bytes_at_first = lines,
+            .bytes_at_most =
+                lines + layout.far_bytes() + round_up(options.staging_bytes, shm::page_bytes()),
+            .host_bytes = segment.bells_bytes() + lines + (rank_count - 1) * others,
+            .host_table_bytes =
+                rank_count * table_bytes(segment.close(rank_count), layout.lines_bytes(0))};
 }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
@@ -119,12 +99,15 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
                                                            const ShmOptions& options) {
     UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
     UCG_ASSERT(std::has_single_bit(options.outstanding_max));
-    const auto rank_count = static_cast<std::uint32_t>(ranks_on_host.size());
-    const Layout layout(ring_shape(rank_count, options), board_shape(rank_count, options), options);
-    auto region = heap.reserve(layout.region_bytes(),
-                               layout.start_bytes(static_cast<std::size_t>(self_index)));
-    if (!region) {
-        return region.status();
+    const RegionLayout layout =
+        layout_of(static_cast<std::uint32_t>(ranks_on_host.size()), options);
+    auto lines = heap.lease_close(layout.lines_bytes(static_cast<std::size_t>(self_index)));
+    if (!lines) {
+        return lines.status();
+    }
+    auto far = heap.reserve(layout.far_bytes(), 0);
+    if (!far) {
+        return far.status();
     }
     auto sleeper = heap.sleeper();
     if (!sleeper) {
@@ -137,64 +120,82 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
         }
     }
     return std::unique_ptr<ShmTransport>(new ShmTransport(heap, ranks_on_host, self_index, options,
-                                                          std::move(*region), std::move(staging),
-                                                          (*sleeper)->bell()));
+                                                          std::move(*lines), std::move(*far),
+                                                          std::move(staging), (*sleeper)->bell()));
 }
 
 ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                           const ShmOptions& options, shm::Lease region, shm::Lease staging,
-                           const shm::Doorbell& bell)
+                           const ShmOptions& options, shm::Lease lines, shm::Lease far,
+                           shm::Lease staging, const shm::Doorbell& bell)
     : heap_(heap), bell_(bell), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
       first_rank_(ranks_.front()),
       consecutive_(static_cast<std::size_t>(ranks_.back() - first_rank_) + 1 == ranks_.size()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       board_shape_(transport::board_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
-      staging_(std::move(staging)), region_(std::move(region)), sending_(ranks_.size()),
-      receiving_(ranks_.size()) {}
+      staging_(std::move(staging)),
+      layout_(shape_, board_shape_, options.outstanding_max, options.rings_at_first),
+      lines_(std::move(lines)), far_(std::move(far)), sending_(ranks_.size()),
+      receiving_(ranks_.size()) {
+    if (options.single_copy_bytes_min != ~std::uint64_t{0}) {
+        reinterpret_cast<RegionHead*>(lines_.data())->ticket = shm::own_access_ticket();
+    }
+}
 
 ShmTransport::~ShmTransport() {
     if (!established_) {
         return;
     }
     if (staging_.bytes() > 0) { // By the schedules' rules no peer reads it any more.
-        heap_.retire(std::move(staging_), {});
+        std::vector<shm::Lease> staging;
+        staging.push_back(std::move(staging_));
+        heap_.retire(std::move(staging), {});
     }
-    std::vector<const std::atomic<std::uint64_t>*> left;
-    for (std::size_t i = 0; i < peers_.size(); ++i) {
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
-            peers_[i].inbox.leave(peers_[i].outbox.has_backed());
-            left.push_back(&peers_[i].outbox.peer_left());
+            const bool backed =
+                peers_.has(i) && (!layout_.all_at_first() || peers_[i].outbox.has_backed());
+            sites_[i].head().left.fetch_add(shm::kLeft + (backed ? shm::kLeftPages : 0),
+                                            std::memory_order_release);
         }
     }
-    heap_.retire(std::move(region_), std::move(left));
+    const bool pages_added = !layout_.all_at_first() && !peers_.made().empty();
+    const auto& left = reinterpret_cast<const RegionHead*>(lines_.data())->left;
+    std::vector<shm::Lease> region;
+    region.push_back(std::move(lines_));
+    region.push_back(std::move(far_));
+    heap_.retire(std::move(region),
+                 {&left, static_cast<std::uint32_t>(ranks_.size() - 1), pages_added});
 }
 
 ShmAddress ShmTransport::address() const {
-    const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
     const auto bell = heap_.locate(reinterpret_cast<const std::byte*>(&bell_), sizeof(bell_));
     UCG_ASSERT(bell.has_value());
     return {heap_.address(),
-            region_.offset(),
+            lines_.offset(),
+            far_.offset(),
             bell->offset,
             shape_,
             board_shape_,
             ranks_[self_],
             options_.outstanding_max,
-            staging_.bytes(),
-            single_copy ? shm::own_access_ticket() : shm::AccessTicket{}};
+            options_.rings_at_first,
+            staging_.bytes()};
 }
 
 Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
     UCG_ASSERT(addresses.size() == ranks_.size());
-    const std::uint64_t end = Layout(shape_, board_shape_, options_).region_bytes();
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         const ShmAddress& peer = addresses[i];
+        const auto lies_within = [&](std::uint64_t offset, std::uint64_t bytes) {
+            return offset <= peer.heap.capacity_bytes && bytes <= peer.heap.capacity_bytes - offset;
+        };
         if (peer.rank != ranks_[i] || peer.shape != shape_ || peer.board_shape != board_shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
-            peer.region_offset > peer.heap.capacity_bytes ||
-            end > peer.heap.capacity_bytes - peer.region_offset ||
-            peer.bell_offset > peer.heap.capacity_bytes - sizeof(shm::Doorbell)) {
+            peer.rings_at_first != options_.rings_at_first ||
+            !lies_within(peer.lines_offset, layout_.lines_bytes(i)) ||
+            !lies_within(peer.far_offset, layout_.far_bytes()) ||
+            !lies_within(peer.bell_offset, sizeof(shm::Doorbell))) {
             return failure(
                 Code::disagreement,
                 "shared memory: rank {} has rings of {} slots of {} bytes and a board of {} of {}, "
@@ -208,7 +209,7 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
 }
 
 Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
-    UCG_ASSERT(peers_.empty());
+    UCG_ASSERT(sites_.empty());
     if (Status status = check(addresses); !status.ok()) {
         return status;
     }
@@ -223,40 +224,17 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     for (const ShmAddress& peer : addresses) {
         staging_bytes_ = std::min(staging_bytes_, peer.staging_bytes);
     }
-    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
-                                     options_.single_copy_bytes_min};
-    peers_.resize(ranks_.size());
-    const Layout layout(shape_, board_shape_, options_);
-    boards_.emplace(board_shape_, self_,
-                    heap_.base_of(addresses[0].heap.token) + addresses[0].region_offset +
-                        layout.board_lines(),
-                    region_.data() + layout.board_buffers(), heap_);
-    for (std::size_t i = 0; i < peers_.size(); ++i) {
-        if (i == self_) {
-            continue;
+    locate(addresses);
+    peers_ = LazyArray<Peer>(ranks_.size());
+    boards_.emplace(board_shape_, self_, sites_[0].lines + layout_.board_lines(),
+                    far_.data() + layout_.board_buffers(), heap_);
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
+        if (i != self_) {
+            boards_->connect(i, sites_[i].far + layout_.board_buffers(), *sites_[i].bell);
         }
-        Peer& peer = peers_[i];
-        peer.segment = heap_.hold(addresses[i].heap.token);
-        std::byte* segment = peer.segment.get();
-        std::byte* region = segment + addresses[i].region_offset;
-        peer.exposed = reinterpret_cast<const Exposed*>(region);
-        auto& bell = *reinterpret_cast<shm::Doorbell*>(segment + addresses[i].bell_offset);
-        shm::PeerReach reach = {segment, {}, false};
-        const shm::PeerAccess access = heap_.access_to(addresses[i].access_ticket);
-        if (access.reads) {
-            reach.process = addresses[i].access_ticket;
-            reach.writes = access.writes;
-            ++single_copy_peers_;
+        if (i != self_ && layout_.all_at_first()) {
+            open(i);
         }
-        const std::size_t there = ring_index(i, self_);
-        const std::size_t here = ring_index(self_, i);
-        const RingPlace to = {region + layout.ring_lines(there),
-                              region + layout.ring_buffers(there)};
-        const RingPlace from = {region_.data() + layout.ring_lines(here),
-                                region_.data() + layout.ring_buffers(here)};
-        peer.outbox = Outbox(to, from.lines, shape_, bell, heap_, reach, limits);
-        peer.inbox = Inbox(from, to.lines, shape_, bell, heap_, reach, options_.own_processors);
-        boards_->connect(static_cast<std::uint32_t>(i), region + layout.board_buffers(), bell);
     }
     if (staging_bytes_ == 0) {
         staging_ = {}; // A rank of the group has none, so it is of no use.
@@ -264,6 +242,91 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);
     return Status();
+}
+
+/// The heaps are attached.
+void ShmTransport::locate(std::span<const ShmAddress> addresses) {
+    for (const ShmAddress& address : addresses) {
+        std::shared_ptr<std::byte> segment = heap_.hold(address.heap.token);
+        std::byte* base = segment.get();
+        sites_.push_back({base, base + address.lines_offset, base + address.far_offset,
+                          reinterpret_cast<shm::Doorbell*>(base + address.bell_offset)});
+        if (segments_.empty() || segments_.back() != segment) { // Most lie in one.
+            segments_.push_back(std::move(segment));
+        }
+    }
+}
+
+/// Makes the rings between this rank and a peer. False, and the group has failed, where there is no
+/// memory for their lines.
+bool ShmTransport::open(std::uint32_t index) {
+    std::byte* to = ring_lines(index, self_);
+    std::byte* from = ring_lines(self_, index);
+    if (to == nullptr || from == nullptr) {
+        boards_->fail();
+        return !out_of_memory();
+    }
+    const Site& site = sites_[index];
+    shm::PeerReach reach = {site.segment, {}, false};
+    const shm::AccessTicket ticket = site.head().ticket;
+    const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
+    const shm::PeerAccess access = single_copy ? heap_.access_to(ticket) : shm::PeerAccess();
+    if (access.reads) {
+        reach.process = ticket;
+        reach.writes = access.writes;
+        ++single_copy_peers_;
+    }
+    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
+                                     options_.single_copy_bytes_min};
+    const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
+        return sites_[receiver].far +
+               layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
+    };
+    peers_.make(
+        index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_, reach, limits),
+                Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_, reach,
+                      options_.own_processors)});
+    return true;
+}
+
+/// Null if there is no memory for them.
+std::byte* ShmTransport::ring_lines(std::uint32_t receiver, std::uint32_t sender) {
+    const Site& site = sites_[receiver];
+    if (layout_.all_at_first()) {
+        return site.lines + layout_.first_ring(RegionLayout::ring_index(receiver, sender));
+    }
+    const std::uint32_t number = ring_number(receiver, sender);
+    return number == 0                          ? nullptr
+           : number <= layout_.rings_at_first() ? site.lines + layout_.first_ring(number - 1)
+                                                : site.far + layout_.further_ring(number - 1);
+}
+
+/// Counts from 1. Whichever of the two ranks asks first takes the receiver's next ring, with its
+/// pages, for their messages. Where both do at once one number is lost. 0 if there are no pages.
+std::uint32_t ShmTransport::ring_number(std::uint32_t receiver, std::uint32_t sender) {
+    const Site& site = sites_[receiver];
+    auto& agreed =
+        reinterpret_cast<std::atomic<std::uint32_t>*>(site.lines + layout_.numbers())[sender];
+    std::uint32_t number = agreed.load(std::memory_order_acquire);
+    if (number != 0) {
+        return number;
+    }
+    const std::uint32_t taken = site.head().rings_taken.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (taken > layout_.rings_at_first() &&
+        !heap_.back(site.far + layout_.further_ring(taken - 1), shape_.lines_bytes()).ok()) {
+        return 0;
+    }
+    // Release: the peer finds its pages.
+    return agreed.compare_exchange_strong(number, taken, std::memory_order_acq_rel,
+                                          std::memory_order_acquire)
+               ? taken
+               : number;
+}
+
+/// There is no ring for it.
+void ShmTransport::give_up(Message& message) {
+    message.state = MessageState::failed;
+    ++unreported_;
 }
 
 std::uint32_t ShmTransport::search(Rank rank) const {
@@ -382,9 +445,21 @@ bool ShmTransport::out_of_memory() {
 /// sent a message of that, or shared something.
 void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes) {
     if (!out_of_memory() && (boards_->contradicts(turn, peer_index, bytes) ||
-                             peers_[peer_index].inbox.contradicts(stamp_of(turn)))) {
+                             contradicts(peer_index, stamp_of(turn)))) {
         fail(Code::disagreement, peer_index);
     }
+}
+
+/// Has the peer sent a message of that collective, of another plan? It may have made the ring.
+bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
+    if (!peers_.has(peer_index)) {
+        const auto* agreed =
+            reinterpret_cast<const std::atomic<std::uint32_t>*>(lines_.data() + layout_.numbers());
+        if (agreed[peer_index].load(std::memory_order_acquire) == 0 || !open(peer_index)) {
+            return false;
+        }
+    }
+    return peers_[peer_index].inbox.contradicts(stamp);
 }
 
 /// The same for messages, whose senders may have shared something instead.
@@ -420,8 +495,8 @@ void ShmTransport::abandon() {
 
 void ShmTransport::fail_all() {
     abandoned_ = true;
-    for (Peer& peer : peers_) {
-        unreported_ += peer.outbox.fail_all() + peer.inbox.fail_all();
+    for (const std::uint32_t index : peers_.made()) {
+        unreported_ += peers_[index].outbox.fail_all() + peers_[index].inbox.fail_all();
     }
     sending_.clear();
     receiving_.clear();
@@ -431,8 +506,7 @@ bool ShmTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) 
     return heap_.locate(data, bytes).has_value();
 }
 
-/// An offset in this heap's segment, doubled, plus one for a window; 0 for none: the table of
-/// exposed buffers lies there.
+/// An offset in this heap's segment, doubled, plus one for a window; 0 for none: a line lies there.
 std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
     const auto place = buffer.data == nullptr ? std::nullopt : heap_.locate(buffer.data, 1);
     return place ? place->offset * 2 + (buffer.window ? 1 : 0) : 0;
@@ -445,8 +519,7 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
         boards_->fail();
         return out_of_memory();
     }
-    auto* table = reinterpret_cast<Exposed*>(region_.data());
-    Exposed& entry = table[sequence & (options_.outstanding_max - 1)];
+    Exposed& entry = exposed(sites_[self_], sequence);
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
     }
@@ -456,15 +529,14 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
 
 SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
                                        std::uint32_t sequence) const {
-    const Peer& peer = peers_[index_of(owner)];
-    const Exposed& entry = peer.exposed[sequence & (options_.outstanding_max - 1)];
+    const Site& site = sites_[index_of(owner)];
+    const Exposed& entry = exposed(site, sequence);
     if (entry.turn.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
         return {};
     }
     const std::uint64_t place =
         entry.place[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
-    return place == 0 ? SharedBuffer{}
-                      : SharedBuffer{peer.segment.get() + place / 2, place % 2 == 1};
+    return place == 0 ? SharedBuffer{} : SharedBuffer{site.segment + place / 2, place % 2 == 1};
 }
 
 } // namespace ucg::transport

@@ -19,7 +19,9 @@
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/active_set.hpp"
 #include "ucg_coll/transport/shm/board_room.hpp"
+#include "ucg_coll/transport/shm/lazy_array.hpp"
 #include "ucg_coll/transport/shm/link.hpp"
+#include "ucg_coll/transport/shm/region_layout.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {
@@ -32,6 +34,9 @@ struct ShmOptions {
     /// What the rings of one group may take of one host. With many ranks the slots become shorter,
     /// then fewer; below the least of both the bound is exceeded and the lease may fail.
     std::uint64_t host_bytes_max = std::uint64_t{64} << 20;
+    /// So many rings to each rank are there from the beginning; where it has more peers, and for
+    /// all of them then, two ranks make theirs when one has a message for the other.
+    std::uint32_t rings_at_first = 16;
     /// Messages of at least so many bytes are copied once, by the kernel on behalf of the receiver
     /// and the sender, where it permits that; all ones: never. A system call costs more than a
     /// second copy below that.
@@ -63,14 +68,15 @@ shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options)
 /// What a rank's peers need to know. Exchanged as bytes by the caller.
 struct ShmAddress {
     shm::HeapAddress heap;
-    std::uint64_t region_offset = 0; ///< Of the rank's rings, within its heap's segment.
-    std::uint64_t bell_offset = 0;   ///< Of its process's doorbell, likewise.
+    std::uint64_t lines_offset = 0; ///< Of the rank's lines, within its heap's segment.
+    std::uint64_t far_offset = 0;   ///< Of what it has reserved else, likewise.
+    std::uint64_t bell_offset = 0;  ///< Of its process's doorbell, likewise.
     shm::RingShape shape;
     shm::BoardShape board_shape;
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
+    std::uint32_t rings_at_first = 0;
     std::uint64_t staging_bytes = 0;
-    shm::AccessTicket access_ticket;
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 
@@ -136,7 +142,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// then nobody who shares something looks there. REQUIRES: connected.
     void sleeping(std::uint64_t threads) { boards_->sleeping(threads); }
 
-    /// From how many of the peers long messages come by a single copy.
+    /// From how many of the peers that it has messages of long ones come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
 
     /// Is a message held up by a full ring, or not yet read by its receiver, or a share by a peer
@@ -147,27 +153,37 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     }
 
     const shm::RingShape& shape() const { return shape_; }
-    std::uint64_t region_bytes() const { return region_.bytes(); }
+    std::uint64_t region_bytes() const { return lines_.bytes() + far_.bytes(); }
 
   private:
-    /// One collective's buffers, as offsets in the segment of their owner, who alone writes it.
-    /// Readers are ordered after the writer by the message that told them to read.
-    struct alignas(kCacheLine) Exposed {
-        std::atomic<std::uint64_t> turn;                 ///< sequence + 1
-        std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
-    };
-
     struct Peer {
         Outbox outbox;
         Inbox inbox;
-        const Exposed* exposed = nullptr;
-        std::shared_ptr<std::byte> segment; ///< Held until this group has left the peer's memory.
+    };
+
+    /// Where a rank's memory is mapped here.
+    struct Site {
+        std::byte* segment = nullptr;
+        std::byte* lines = nullptr;
+        std::byte* far = nullptr;
+        shm::Doorbell* bell = nullptr;
+
+        RegionHead& head() const { return *reinterpret_cast<RegionHead*>(lines); }
     };
 
     ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                 const ShmOptions& options, shm::Lease region, shm::Lease staging,
+                 const ShmOptions& options, shm::Lease lines, shm::Lease far, shm::Lease staging,
                  const shm::Doorbell& bell);
     Status check(std::span<const ShmAddress> addresses) const;
+    void locate(std::span<const ShmAddress> addresses);
+    bool open(std::uint32_t index);
+    std::byte* ring_lines(std::uint32_t receiver, std::uint32_t sender);
+    std::uint32_t ring_number(std::uint32_t receiver, std::uint32_t sender);
+    Exposed& exposed(const Site& owner, std::uint32_t sequence) const {
+        return reinterpret_cast<Exposed*>(
+            owner.lines + RegionLayout::exposed())[sequence & (options_.outstanding_max - 1)];
+    }
+    bool contradicts(std::uint32_t peer_index, std::uint64_t stamp);
     /// The ranks of a host usually follow one another; others are searched.
     std::uint32_t index_of(Rank rank) const {
         return consecutive_ ? static_cast<std::uint32_t>(rank - first_rank_) : search(rank);
@@ -177,7 +193,9 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         const std::uint32_t index = index_of(message.peer);
         message.moved = 0;
         message.state = MessageState::posted;
-        if (!peers_[index].outbox.post(message)) {
+        if (!peers_.has(index) && !open(index)) [[unlikely]] {
+            give_up(message);
+        } else if (!peers_[index].outbox.post(message)) {
             sending_.add(index);
         }
     }
@@ -185,6 +203,10 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         const std::uint32_t index = index_of(message.peer);
         message.moved = 0;
         message.state = MessageState::posted;
+        if (!peers_.has(index) && !open(index)) [[unlikely]] {
+            give_up(message);
+            return;
+        }
         Peer& peer = peers_[index];
         if (!peer.inbox.post(message)) {
             receiving_.add(index);
@@ -193,6 +215,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
             }
         }
     }
+    void give_up(Message& message);
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
@@ -214,9 +237,12 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     shm::BoardShape board_shape_;
     shm::Lease staging_;
     std::uint64_t staging_bytes_ = 0;
-    shm::Lease region_; ///< The table of exposed buffers, a ring for each peer, the own board;
-                        ///< the first rank's: the lines of all boards.
-    std::vector<Peer> peers_;         ///< By index on the host; the own entry is unused.
+    RegionLayout layout_;
+    shm::Lease lines_;
+    shm::Lease far_;
+    std::vector<std::shared_ptr<std::byte>> segments_; ///< Held until this group has left them.
+    std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
+    LazyArray<Peer> peers_;   ///< Those with whom this rank has had messages.
     std::optional<BoardRoom> boards_; ///< Empty before connect().
     ActiveSet sending_;
     ActiveSet receiving_;

@@ -1,0 +1,61 @@
+// How processes of a host that have no segment yet come to share one: the first of them makes it,
+// with a part for each, and all others fetch it from there. Each process calls one, maps one file
+// and has one descriptor, however many there are. Internal to shm; heap.hpp is the way in.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "shm/door.hpp"
+#include "shm/segment.hpp"
+#include "shm/token.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::shm {
+
+/// What a process that has no heap yet tells those with whom it may make one. Trivially copyable.
+struct HeapWish {
+    Token token; ///< Of its door.
+    Token key;
+    std::uint64_t capacity_bytes = 0; ///< Of its part, in whole pages; 0: it takes part in none.
+    std::uint64_t file_bytes_max = 0; ///< How large a file it may make.
+};
+
+/// What lies where in the segment of such processes: the doorbells of all, a small close part for
+/// each, then a large part for each, with a page that nobody uses before and after it.
+class CommonLayout {
+  public:
+    explicit CommonLayout(std::span<const HeapWish> members);
+
+    std::uint64_t bell(std::size_t member) const;
+    std::uint64_t bells_bytes() const;
+    /// What a member leases close to the others, and how much that can be.
+    std::uint64_t close(std::size_t member) const;
+    std::uint64_t close_bytes() const;
+    std::uint64_t part(std::size_t member) const;
+    /// As it wishes, or less where the first member may not make so large a file; 0 for nobody
+    /// else than all.
+    std::uint64_t part_bytes(std::size_t member) const {
+        return std::min(members_[member].capacity_bytes, part_max_);
+    }
+    /// After the last part a page follows, too.
+    std::uint64_t bytes() const { return part(members_.size()); }
+
+  private:
+    std::span<const HeapWish> members_;
+    std::uint64_t part_max_;
+};
+
+/// The common segment, with a descriptor that can be passed on, and the doorbells' pages.
+/// Collective: all members call it at about the same time, with the same wishes; `self` is the own
+/// one. Fails with timed_out when a member has not come by `deadline`, with unreachable when one is
+/// gone or has shut its door.
+Result<std::shared_ptr<Segment>> meet(const Door& door, std::span<const HeapWish> members,
+                                      std::size_t self,
+                                      std::chrono::steady_clock::time_point deadline);
+
+} // namespace ucg::shm

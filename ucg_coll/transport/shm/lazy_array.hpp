@@ -1,0 +1,72 @@
+// An array whose elements are made one by one: what was never made takes address space only, so
+// that a rank of a thousand does not pay for peers to which it never speaks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::transport {
+
+template <typename T>
+class LazyArray {
+  public:
+    LazyArray() = default;
+    explicit LazyArray(std::size_t size)
+        : slots_(static_cast<Slot*>(std::calloc(size, sizeof(Slot)))) {
+        if (slots_ == nullptr) {
+            throw std::bad_alloc();
+        }
+    }
+    LazyArray(LazyArray&&) noexcept = default;
+    LazyArray& operator=(LazyArray&& other) noexcept {
+        std::swap(slots_, other.slots_);
+        std::swap(made_, other.made_);
+        return *this;
+    }
+    ~LazyArray() {
+        for (const std::uint32_t index : made_) {
+            std::destroy_at(&(*this)[index]);
+        }
+    }
+
+    bool has(std::size_t index) const { return slots_.get()[index].made; }
+    /// REQUIRES: !has(index).
+    T& make(std::uint32_t index, T&& value) {
+        Slot& slot = slots_.get()[index];
+        made_.push_back(index);
+        T* made = ::new (&slot.bytes) T(std::move(value));
+        slot.made = true;
+        return *made;
+    }
+    /// REQUIRES: has(index).
+    T& operator[](std::size_t index) {
+        UCG_DEBUG_ASSERT(has(index));
+        return *std::launder(reinterpret_cast<T*>(&slots_.get()[index].bytes));
+    }
+    /// In the order in which they were made.
+    std::span<const std::uint32_t> made() const { return made_; }
+
+  private:
+    /// Zeros are one that was not made.
+    struct Slot {
+        bool made;                             ///< Beside what is looked at next.
+        alignas(T) std::byte bytes[sizeof(T)]; // NOLINT(modernize-avoid-c-arrays)
+    };
+    static_assert(alignof(Slot) <= alignof(std::max_align_t));
+    struct Free {
+        void operator()(Slot* slots) const { std::free(slots); }
+    };
+
+    std::unique_ptr<Slot, Free> slots_;
+    std::vector<std::uint32_t> made_;
+};
+
+} // namespace ucg::transport

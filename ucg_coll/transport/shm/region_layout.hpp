@@ -1,0 +1,93 @@
+// What lies where in the memory that a rank leases for its end of a group on one host.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "shm/board.hpp"
+#include "shm/peer_copy.hpp"
+#include "shm/ring.hpp"
+#include "shm/segment.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::transport {
+
+/// At the start of a rank's lines.
+struct alignas(2 * kCacheLine) RegionHead {
+    /// What the peers say when they look at nothing of this rank's any more: shm::kLeft and more.
+    std::atomic<std::uint64_t> left;
+    std::atomic<std::uint32_t> rings_taken;
+    shm::AccessTicket ticket; ///< Written before the peers know of the region.
+};
+
+/// One collective's buffers, as offsets in the segment of their owner, who alone writes it. Readers
+/// are ordered after the writer by the message that told them to read.
+struct alignas(kCacheLine) Exposed {
+    std::atomic<std::uint64_t> turn;                 ///< sequence + 1
+    std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
+};
+
+/// Two leases. The lines have pages from the beginning and lie beside those of the other ranks, if
+/// there is room: the head, the table of exposed buffers, the number of each peer's ring, the first
+/// rings and, of the host's first rank, the lines of all boards. What is far gets pages when it is
+/// first used: further rings, and buffers.
+class RegionLayout {
+  public:
+    RegionLayout(const shm::RingShape& ring, const shm::BoardShape& board,
+                 std::uint32_t outstanding_max, std::uint32_t rings_at_first)
+        : ring_(ring), board_(board), outstanding_max_(outstanding_max),
+          rings_at_first_(std::min(board.ranks - 1, rings_at_first)) {}
+
+    /// Has each pair of ranks its rings from the beginning, numbered by ring_index()?
+    bool all_at_first() const { return rings_at_first_ == board_.ranks - 1; }
+    std::uint32_t rings_at_first() const { return rings_at_first_; }
+    /// A region has a ring for each rank but its owner.
+    static std::uint32_t ring_index(std::uint32_t receiver, std::uint32_t sender) {
+        return sender - (sender > receiver ? 1 : 0);
+    }
+
+    static constexpr std::uint64_t exposed() { return sizeof(RegionHead); }
+    std::uint64_t numbers() const {
+        return exposed() + outstanding_max_ * std::uint64_t{sizeof(Exposed)};
+    }
+    std::uint64_t first_ring(std::uint32_t number) const {
+        return round_up(numbers() + board_.ranks * sizeof(std::uint32_t), 2 * kCacheLine) +
+               number * ring_.lines_bytes();
+    }
+    std::uint64_t board_lines() const { return first_ring(rings_at_first_); }
+    /// Of the rank with that index on the host.
+    std::uint64_t lines_bytes(std::size_t index) const {
+        return board_lines() + (index == 0 ? board_.lines_bytes() : 0);
+    }
+
+    /// REQUIRES: number >= rings_at_first().
+    std::uint64_t further_ring(std::uint32_t number) const {
+        return (number - rings_at_first_) * ring_.lines_bytes();
+    }
+    std::uint64_t ring_buffers(std::uint32_t ring_index) const {
+        return round_up(further_ring(rings_max()), shm::page_bytes()) +
+               ring_index * ring_.buffers_bytes();
+    }
+    /// Half a page behind a page's start: processors prefetch within a page and learn it at the
+    /// start of one, so a share of a page that lies across two is read as two streams.
+    std::uint64_t board_buffers() const {
+        return round_up(ring_buffers(board_.ranks - 1), shm::page_bytes()) + shm::page_bytes() / 2;
+    }
+    std::uint64_t far_bytes() const { return board_buffers() + board_.buffers_bytes(); }
+
+  private:
+    /// Of a pair of ranks either may take a number, and one of the two is lost.
+    std::uint32_t rings_max() const {
+        return all_at_first() ? rings_at_first_ : 2 * (board_.ranks - 1);
+    }
+
+    shm::RingShape ring_;
+    shm::BoardShape board_;
+    std::uint32_t outstanding_max_;
+    std::uint32_t rings_at_first_;
+};
+
+} // namespace ucg::transport
