@@ -26,6 +26,8 @@ SEED = sys.argv[3] if len(sys.argv) > 3 else "1"
 # In the order in which a job comes by. Names of system calls: in libucg, before the first of them.
 BOTH = ["before_init", "before_first_collective", "short_operator", "long_operator",
         "communicator_made", "communicator_used", "before_finalize", "after_finalize"]
+# The first rank makes the segment of all.
+ONE_RANK = ["memfd_create"]
 SHARED = ["memfd_create", "listen", "leasing", "sendmsg", "recvmsg", "process_vm_readv",
           "last_lease_returned"]
 PLACES = [(point, "shm,ucx") for point in BOTH + SHARED] + [(point, "ucx") for point in BOTH[1:6]]
@@ -137,7 +139,8 @@ def round_of(bench, place, victim, numbers):
     """One job, killed at one point."""
     point, tls = place
     what = f"{victim.__name__} at {point}, {tls}, seed {SEED}"
-    job = StoppingJob(bench, point, tls, numbers.randrange(RANKS))
+    rank = numbers.randrange(RANKS)
+    job = StoppingJob(bench, point, tls, 0 if point in ONE_RANK else rank)
     if bench.checks.expect(job.arrived(point), f"{what}: did not get there\n{job.text()}"):
         victim(job)
         killed = time.monotonic()
