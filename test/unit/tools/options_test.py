@@ -58,7 +58,7 @@ def check(command, option, text, problems):
                         f"{(done.stderr or done.stdout).strip()[:200]}")
     elif option not in done.stderr or not (text in done.stderr or ".." in text):
         problems.append(f"{shown}: the message does not name both: {done.stderr.strip()}")
-    elif not re.search("expected|ends before|required", done.stderr):
+    elif not re.search("expected|ends before|required|not in", done.stderr):
         problems.append(f"{shown}: it does not say what was expected: {done.stderr.strip()}")
 
 
@@ -68,6 +68,10 @@ def main():
         for command in commands_of(tool):
             for option, kind in options_of(command).items():
                 if kind in TEXTUAL:
+                    continue
+                if kind.startswith("NAME:{"):
+                    check(command, option, "no_such_name", problems)
+                    checked += 1
                     continue
                 if kind not in NUMERIC:
                     problems.append(f"{' '.join(command)} {option}: this test does not know the "

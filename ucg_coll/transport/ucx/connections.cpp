@@ -108,13 +108,37 @@ void Core::retry_refused() {
     std::erase_if(refused_, [](const Peer* peer) { return !peer->refusal || !peer->failure.ok(); });
 }
 
-/// The peer could not connect, so UCX there could not answer when this process connected, and what
-/// waits for the answer here would wait for ever, unsent. What has gone out shows that it came.
-void Core::start_over(Peer& peer) {
+/// The peer could not connect at first. If this process had connected by then, UCX there could not
+/// answer, and what waits for the answer here would wait for ever, unsent. If it has since, the two
+/// connections are one, which must not be closed: then a probe goes out.
+void Core::doubt(Peer& peer) {
+    constexpr std::chrono::seconds kAnswer{1};
     if (peer.carried || peer.endpoint == nullptr || !peer.failure.ok() || !detects_failures_ ||
         phase_ != Phase::running) {
         return;
     }
+    if (!peer.doubted_until) {
+        doubted_.push_back(&peer);
+    }
+    peer.doubted_until = Clock::now() + kAnswer;
+    send_control(peer, Control::probe, 0, {});
+}
+
+void Core::settle_doubts() {
+    for (Peer* peer : std::vector<Peer*>(doubted_)) {
+        const bool standing = peer->carried || peer->endpoint == nullptr || !peer->failure.ok() ||
+                              phase_ != Phase::running;
+        if (standing || Clock::now() >= *peer->doubted_until) {
+            peer->doubted_until.reset();
+            if (!standing) {
+                start_over(*peer);
+            }
+        }
+    }
+    std::erase_if(doubted_, [](const Peer* peer) { return !peer->doubted_until; });
+}
+
+void Core::start_over(Peer& peer) {
     log(LogLevel::info, "ucx: a peer could not answer a connection, which is made again");
     ++peer.connection;
     close_endpoint(peer, false);
@@ -289,7 +313,8 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
         handle_bye(*peer);
         break;
     case Control::bye_answer: peer->bye_answered = true; break;
-    case Control::start_over: start_over(*peer); break;
+    case Control::start_over: doubt(*peer); break;
+    case Control::probe: break;
     }
 }
 

@@ -138,6 +138,9 @@ void Core::run_deferred() {
             }
         }
     }
+    if (!doubted_.empty()) {
+        settle_doubts();
+    }
     if (!refused_.empty()) {
         retry_refused();
     }

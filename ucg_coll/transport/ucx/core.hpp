@@ -122,6 +122,8 @@ class Core final : private LaneSink {
     bool connect(Peer& peer);
     bool put_off(Peer& peer, ucs_status_t status);
     void retry_refused();
+    void doubt(Peer& peer);
+    void settle_doubts();
     void start_over(Peer& peer);
     void send_unsent(Peer& peer);
     unsigned fail(Peer& peer, const Status& why);
@@ -205,6 +207,7 @@ class Core final : private LaneSink {
     std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
 
     std::vector<Peer*> refused_;   ///< Those with a refusal.
+    std::vector<Peer*> doubted_;   ///< Those that may wait for an answer for ever.
     std::vector<Peer*> to_resend_; ///< What was on its way comes back unsent.
     std::vector<Peer*> to_greet_;  ///< Their greeting found no room yet.
     std::vector<Flushing> flushing_;

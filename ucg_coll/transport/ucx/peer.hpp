@@ -38,12 +38,14 @@ struct Refusal {
 
 struct Peer {
     ProcessAddress address;
-    unsigned groups = 0;            ///< Groups that list it.
-    std::vector<Link*> links;       ///< Those in use.
-    ucp_ep_h endpoint = nullptr;    ///< Made at first use; null again once it is being closed.
-    bool connected = false;         ///< It has had an endpoint.
-    std::uint32_t connection = 0;   ///< Counts the endpoints.
-    bool carried = false;           ///< Something has gone out by the present one.
+    unsigned groups = 0;          ///< Groups that list it.
+    std::vector<Link*> links;     ///< Those in use.
+    ucp_ep_h endpoint = nullptr;  ///< Made at first use; null again once it is being closed.
+    bool connected = false;       ///< It has had an endpoint.
+    std::uint32_t connection = 0; ///< Counts the endpoints.
+    bool carried = false;         ///< Something has gone out by the present one.
+    /// When it is made again unless something has gone out by then.
+    std::optional<std::chrono::steady_clock::time_point> doubted_until;
     std::optional<Refusal> refusal; ///< Set while it cannot be connected to.
     Status failure;                 ///< Why nothing more comes or goes; that it left is one reason.
 

@@ -37,6 +37,7 @@ enum class Control : std::uint32_t {
     bye,         ///< "I shall send no more"; carries the sender's UCP address.
     bye_answer,  ///< "I have taken all that you sent."
     start_over,  ///< "I could not connect to you at first: UCX may wait for my answer for ever."
+    probe,       ///< Tells nothing; that it goes out shows its sender that the connection stands.
 };
 
 /// Head of what belongs to two processes and to no group.
