@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tools/cli.hpp"
@@ -61,15 +60,14 @@ class ProfileOption {
         if (!profile) {
             return in_file(path_, profile.status());
         }
-        return cost::with_network(std::move(*profile), network());
+        return cost::with_network(*profile, network());
     }
 
   private:
     static std::vector<std::string> names() {
-        std::vector<std::string> all;
-        for (const cost::NetworkKind network : cost::kNetworks) {
-            all.emplace_back(cost::name(network));
-        }
+        std::vector<std::string> all(cost::kNetworks.size());
+        std::transform(cost::kNetworks.begin(), cost::kNetworks.end(), all.begin(),
+                       [](cost::NetworkKind network) { return std::string(cost::name(network)); });
         return all;
     }
     cost::NetworkKind network() const {
