@@ -60,8 +60,9 @@ NetworkPostal postal_of(const LogGp& model) {
 
 /// Sending by the kernel took a processor 6.5 us in virtual machines (AMD EPYC), of which the
 /// receiver's part of the protocol is one between virtual hosts, and an answer took 25 us there.
-/// Between machines interrupts and the wire come on top. Bytes are those of 1 Gbit/s, the slowest
-/// that is usual: who does not move them twice where they are cheaper loses least.
+/// Between machines interrupts and the wire come on top: those figures are estimated, not measured.
+/// Bytes are those of 1 Gbit/s, the slowest that is usual: who does not move them twice where they
+/// are cheaper loses least.
 LogGp kernel_network(NetworkKind network) {
     const bool wire = network == NetworkKind::tcp;
     return {.latency_ns = wire ? 10000.0 : 1000.0,

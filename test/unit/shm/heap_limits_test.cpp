@@ -28,18 +28,9 @@ using namespace std::chrono_literals;
 using shm::Heap;
 using test::exchange;
 using test::require_all_ok;
+using test::take_address_space_away;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
-
-/// Leaves this process no more address space than it has.
-bool take_address_space_away() {
-    std::ifstream usage("/proc/self/statm");
-    rlim_t pages = 0;
-    usage >> pages;
-    const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
-    const rlimit limit = {bytes, bytes};
-    return ::setrlimit(RLIMIT_AS, &limit) == 0;
-}
 
 /// From now on this process has 1 GiB of memory, 64 MiB of it left. False where the system allows
 /// no mount namespace.

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstring>
+#include <fstream>
 #include <string>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 #include "shm/heap.hpp"
@@ -36,6 +39,16 @@ inline void require_all_ok(const std::vector<RankResult>& results) {
         INFO(result.output);
         CHECK(result.ok());
     }
+}
+
+/// Leaves this process no more address space than it has.
+inline bool take_address_space_away() {
+    std::ifstream usage("/proc/self/statm");
+    rlim_t pages = 0;
+    usage >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+    const rlimit limit = {bytes, bytes};
+    return ::setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
 } // namespace ucg::test

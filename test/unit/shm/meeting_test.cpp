@@ -21,6 +21,7 @@ using shm::Heap;
 using shm::HeapWish;
 using test::exchange_values;
 using test::require_all_ok;
+using test::take_address_space_away;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
@@ -50,16 +51,6 @@ bool become_limited_user() {
     const rlimit limit = {64, 64};
     return (::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0)) &&
            ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
-/// Leaves this process no more address space than it has.
-bool take_address_space_away() {
-    std::ifstream usage("/proc/self/statm");
-    rlim_t pages = 0;
-    usage >> pages;
-    const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
-    const rlimit limit = {bytes, bytes};
-    return ::setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
 } // namespace
