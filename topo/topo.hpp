@@ -3,6 +3,8 @@
 #pragma once
 
 #include "topo/binding.hpp"
+#include "topo/cluster.hpp"
+#include "topo/cluster_load.hpp"
 #include "topo/cpus.hpp"
 #include "topo/draw.hpp"
 #include "topo/machine.hpp"
