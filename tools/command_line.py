@@ -4,13 +4,20 @@ They end as other programs do, with a line for people and the status that a shel
 with a traceback: a wrong name, a file that cannot be written, Ctrl-C, a reader that has gone.
 """
 
-import argparse
-import math
-import os
-import re
 import signal
-import sys
-import unicodedata
+
+# Ctrl-C before run() ends the program without the traceback of a half-done import.
+_INTERRUPT = signal.getsignal(signal.SIGINT)
+if _INTERRUPT == signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+# pylint: disable=wrong-import-position
+import argparse  # noqa: E402
+import math  # noqa: E402
+import os  # noqa: E402
+import re  # noqa: E402
+import sys  # noqa: E402
+import unicodedata  # noqa: E402
 
 
 class Terminated(BaseException):
@@ -120,6 +127,7 @@ def run(name, body, wrong, status=2, unwinds=(signal.SIGTERM, signal.SIGHUP)):
     the class `wrong`, whose text is the message; 130 after Ctrl-C, 128 and the signal after those
     of `unwinds`, which run the program's clean-up as Ctrl-C does; 141 without a word where the
     reader of its output is gone; 1 where the system refuses something."""
+    signal.signal(signal.SIGINT, _INTERRUPT)  # SIG_IGN stays what it is.
     for number in unwinds:
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one of them.
             signal.signal(number, _raise)

@@ -281,8 +281,7 @@ def _run(options, program):
         raise VclusterError("run: no command given; put it after --")
     spec = _spec(options, program)
     # From the first moment, a signal must end in kill() below instead of in a bare exit.
-    held = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    signal.pthread_sigmask(signal.SIG_BLOCK, fabric.ENDING_SIGNALS)
     pid, channel = fabric.create(spec)
     try:
         state = registry.state(pid)

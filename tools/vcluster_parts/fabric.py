@@ -32,6 +32,8 @@ DEFAULT_SUBNET = "10.77.0.0/16"
 # may send all that its largest window (tcp_rmem, 6 MiB) lets it: 4345 segments of 1448 bytes.
 TAP_QUEUE = 4500
 _OWN = linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWUTS | linux.CLONE_NEWIPC
+ENDING_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+
 _keep_for_life = []  # A Popen that is collected would close its pipes.
 _PRIVATE_DIRS = ("/dev/shm", "/run", "/tmp")
 
@@ -84,10 +86,18 @@ def create(spec):
             from error
     mine, theirs = socket.socketpair()
     sys.stdout.flush()
+    # A signal that comes while Python sets up the child would end in a traceback; it waits until
+    # each of the two is where it can answer it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     pid = os.fork()
     if pid == 0:
+        def body():
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            _cluster_main(spec, theirs)
+
         mine.close()
-        _child_main(theirs, lambda: _cluster_main(spec, theirs), keep={theirs.fileno()})
+        _child_main(theirs, body, keep={theirs.fileno()})
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     theirs.close()
     answer = _receive(mine)
     if "error" in answer:
