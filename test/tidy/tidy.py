@@ -46,6 +46,7 @@ class Area:
 
 BASE, TOPO, SHM = "ucg_coll/base", "topo", "shm"
 COST, GRAPH, PLAN = "ucg_coll/cost", "ucg_coll/graph", "ucg_coll/plan"
+AAPC = "ucg_coll/aapc"
 TRANSPORT = "ucg_coll/transport/transport.hpp"
 COMPONENT = "ucg_coll/ompi"
 
@@ -56,7 +57,8 @@ AREAS = {
     COST: Area((BASE, TOPO)),
     SHM: Area((BASE, TOPO)),
     GRAPH: Area((BASE,)),
-    PLAN: Area((BASE, TOPO, COST, GRAPH)),
+    AAPC: Area((BASE,)),
+    PLAN: Area((BASE, TOPO, COST, GRAPH, AAPC)),
     "ucg_coll/sim": Area((BASE, TOPO, COST, GRAPH)),
     "ucg_coll/engine": Area((BASE, GRAPH, TRANSPORT)),
     "ucg_coll/transport": Area((BASE, GRAPH, TRANSPORT)),
@@ -85,7 +87,7 @@ FAMILIES = {
 }
 
 # Pure functions of their arguments: no clock and no environment may reach them.
-PURE = (COST, PLAN, GRAPH, "ucg_coll/sim")
+PURE = (COST, AAPC, PLAN, GRAPH, "ucg_coll/sim")
 IMPURE = re.compile(r"<(chrono|ctime|time\.h|sys/time\.h|thread|random)>"
                     r"|\b(getenv|clock_gettime)\b")
 

@@ -1,0 +1,137 @@
+#include "ucg_coll/aapc/order.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace ucg::aapc {
+
+/// Links from the source up to where the target lies below them too, and likewise down.
+void Order::find_path(Message message) {
+    const Layout& layout = phases_.layout();
+    path_.clear();
+    if (layout.on_one_node(message.source, message.target)) {
+        return;
+    }
+    const auto climb = [&](Position from, Position to, Direction direction) {
+        for (std::uint32_t link = layout.innermost_link(from);
+             link != kNone && !layout.link(link).below.contains(to);
+             link = layout.link(link).outer) {
+            path_.push_back({link, direction, std::nullopt});
+        }
+    };
+    climb(message.source, message.target, Direction::up);
+    climb(message.target, message.source, Direction::down);
+}
+
+/// Is the candidate the neighbour on every link of the path that it passes?
+bool Order::adjacent_everywhere(const Use& candidate) const {
+    return std::all_of(path_.begin(), path_.end(), [&](const Step& step) {
+        return !uses(phases_.layout().link(step.link), step.direction, candidate.message) ||
+               step.neighbour->phase == candidate.phase;
+    });
+}
+
+const std::vector<Use>& Order::neighbours(const Use& message, bool later) {
+    found_.clear();
+    find_path(message.message);
+    for (Step& step : path_) {
+        const Link& link = phases_.layout().link(step.link);
+        step.neighbour = later ? next_use(phases_, link, step.direction, message.phase)
+                               : previous_use(phases_, link, step.direction, message.phase);
+    }
+    for (const Step& step : path_) {
+        if (step.neighbour && adjacent_everywhere(*step.neighbour) &&
+            std::find(found_.begin(), found_.end(), *step.neighbour) == found_.end()) {
+            found_.push_back(*step.neighbour);
+        }
+    }
+    std::sort(found_.begin(), found_.end(), [](const Use& a, const Use& b) {
+        return a.phase != b.phase ? a.phase < b.phase : a.message.source < b.message.source;
+    });
+    return found_;
+}
+
+std::vector<Use> all_messages(const Phases& phases) {
+    const Position count = phases.layout().member_count();
+    std::vector<Use> messages;
+    messages.reserve(std::size_t{count} * (count - 1));
+    for (Position source = 0; source < count; ++source) {
+        for (Position target = 0; target < count; ++target) {
+            if (source != target) {
+                const Message message{source, target};
+                messages.push_back({phases.of(message), message});
+            }
+        }
+    }
+    std::stable_sort(messages.begin(), messages.end(),
+                     [](const Use& a, const Use& b) { return a.phase < b.phase; });
+    return messages;
+}
+
+namespace {
+
+/// By source: how far its messages, which follow one another, precede a message or are it, as phase
+/// + 1. A message of that source precedes if its own phase is not later.
+using Reach = std::vector<std::uint64_t>;
+
+/// What is known of messages that others still come right after.
+class Reaches {
+  public:
+    explicit Reaches(const Phases& phases) : phases_(phases) {}
+
+    const Reach& of(const Use& message) const { return kept_.at(key(message)).reach; }
+    /// One of the messages that come right after has been looked at: the last one ends it.
+    void release(const Use& message) {
+        const auto place = kept_.find(key(message));
+        if (--place->second.awaited == 0) {
+            kept_.erase(place);
+        }
+    }
+    void keep(const Use& message, Reach reach, std::size_t awaited) {
+        if (awaited > 0) {
+            kept_.emplace(key(message), Kept{std::move(reach), awaited});
+        }
+    }
+
+  private:
+    struct Kept {
+        Reach reach;
+        std::size_t awaited = 0;
+    };
+    std::uint64_t key(const Use& message) const {
+        return std::uint64_t{message.message.source} * phases_.layout().member_count() +
+               message.message.target;
+    }
+    const Phases& phases_;
+    std::unordered_map<std::uint64_t, Kept> kept_;
+};
+
+} // namespace
+
+std::vector<Sync> minimal_syncs(const Phases& phases) {
+    std::vector<Sync> syncs;
+    Order order(phases);
+    Reaches reaches(phases);
+    for (const Use& message : all_messages(phases)) {
+        const std::vector<Use> before = order.before(message);
+        Reach reach(phases.layout().member_count(), 0);
+        // The latest first: what an earlier one reaches, it may reach by way of a later one.
+        for (std::size_t i = before.size(); i-- > 0;) {
+            const Use& earlier = before[i];
+            const bool by_another = reach[earlier.message.source] > earlier.phase;
+            if (!by_another && earlier.message.source != message.message.source) {
+                syncs.push_back({earlier, message});
+            }
+            const Reach& known = reaches.of(earlier);
+            for (std::size_t source = 0; source < reach.size(); ++source) {
+                reach[source] = std::max(reach[source], known[source]);
+            }
+            reaches.release(earlier);
+        }
+        reach[message.message.source] = message.phase + 1;
+        reaches.keep(message, std::move(reach), order.after(message).size());
+    }
+    return syncs;
+}
+
+} // namespace ucg::aapc

@@ -1,0 +1,38 @@
+// Who uses a link when: the messages that pass it in one direction, one after another. At most one
+// of them travels in a phase.
+#pragma once
+
+#include <optional>
+
+#include "ucg_coll/aapc/phases.hpp"
+
+namespace ucg::aapc {
+
+enum class Direction : std::uint8_t {
+    up,  ///< Towards the root.
+    down ///< Away from it.
+};
+
+/// A message and its phase.
+struct Use {
+    std::uint64_t phase = 0;
+    Message message;
+
+    bool operator==(const Use&) const = default;
+};
+
+/// The last message before `phase` and the first one after it that pass a link in a direction.
+/// Arithmetic as Phases: O(log k).
+std::optional<Use> previous_use(const Phases& phases, const Link& link, Direction direction,
+                                std::uint64_t phase);
+std::optional<Use> next_use(const Phases& phases, const Link& link, Direction direction,
+                            std::uint64_t phase);
+
+/// Does a message pass it?
+inline bool uses(const Link& link, Direction direction, Message message) {
+    const bool up = direction == Direction::up;
+    return link.below.contains(up ? message.source : message.target) &&
+           !link.below.contains(up ? message.target : message.source);
+}
+
+} // namespace ucg::aapc
