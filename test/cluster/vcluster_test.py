@@ -133,6 +133,17 @@ class UpAndDown(Case):
         vcluster("down")
         self.assert_nothing_left()
 
+    def test_no_host_has_to_learn_who_its_peers_are(self):
+        # What is learnt goes into one table of the kernel, which is too small for large meshes.
+        state = self.up("--hosts", "3")
+        peers = {host: facts["address"] for host, facts in state["hosts"].items()}
+        peers[state["head"]] = state["address"]
+        for host in peers:
+            others = {address for peer, address in peers.items() if peer != host}
+            entries = vcluster("exec", host, "--", "ip", "-4", "neigh", "show").stdout.splitlines()
+            self.assertEqual({line.split()[0] for line in entries}, others)
+            self.assertTrue(all("PERMANENT" in line for line in entries), entries)
+
     def test_hosts_share_no_memory_and_no_scratch_files(self):
         self.up("--hosts", "2", "--shm-size", "64m")
         for path in ("/dev/shm/mark", "/tmp/mark", "/run/mark"):
@@ -179,7 +190,7 @@ class UpAndDown(Case):
         cases = {
             ("exec", "n0", "--", "true"): "no cluster 'default' is up",
             ("up", "--topology", "/nonexistent"): "No such file",
-            ("up", "--topology", self.file("SwitchName=s0\n")): "topology.conf:1: switch 's0'",
+            ("up", "--topology", self.file("SwitchName=s0\n")): "topology.conf:1: there is no machine",
             ("up", "--hosts", "2", "--rate", "quick"): "rate 'quick'",
             ("up", "--hosts", "2", "--link", "n7=1gbit"): "--link n7",
             ("up", "--hosts", "9", "--subnet", "10.0.0.0/29"): "room for 10 hosts",

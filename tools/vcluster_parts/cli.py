@@ -41,9 +41,10 @@ topology files:
       SwitchName=s1 Nodes=n[4-7]  LinkSpeed=1gbit
       SwitchName=top Switches=s[0-1]
 
-  LinkSpeed is the rate of the links from that switch down. Slurm gives it no unit; a bare number
-  is ignored unless --link-speed-unit names one. The nearest word counts: --link, then LinkSpeed,
-  then --rate. Rates are tc(8)'s: 100mbit, 1gbit, 125mbps (bytes). Each direction has the rate.
+  A switch may have both: 'SwitchName=s0 Nodes=n[0-3] Switches=s[1-2]'. LinkSpeed is the rate of
+  the links from that switch down. Slurm gives it no unit; a bare number is ignored unless
+  --link-speed-unit names one. The nearest word counts: --link, then LinkSpeed, then --rate. Rates
+  are tc(8)'s: 100mbit, 1gbit, 125mbps (bytes). Each direction has the rate.
 
 latency and loss:
   --latency and --loss are for every link, --link NAME=... for the one above host or switch NAME:

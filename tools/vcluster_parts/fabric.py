@@ -300,12 +300,32 @@ def _host_main(spec, name, channel, outer_proc):
     order = _receive(channel)
     if "error" in order:
         raise VclusterError(order["error"])
+    addresses = spec.addresses()
     _tool(["ip"], ["link set lo up", f"addr add {order['address']} dev {HOST_DEVICE}",
-                   f"link set {HOST_DEVICE} up"])
+                   f"link set {HOST_DEVICE} address {_mac(addresses[name])} up",
+                   *_neighbours(addresses, name, HOST_DEVICE)])
     _tool(["tc"], _shape(HOST_DEVICE, spec.links[name].rate))
     _send(channel, {"ready": True})
     channel.close()
     _reap_forever()
+
+
+def _mac(address):
+    """The hardware address that goes with an IPv4 address; locally administered."""
+    return "02:00:" + ipaddress.ip_address(address).packed.hex(":")
+
+
+def _neighbours(addresses, name, device):
+    """ip lines that tell `name` once for all who its peers are.
+
+    What hosts learn by ARP, all namespaces together keep in one table of the kernel, by default of
+    1,024 entries, and a full mesh of 32 hosts overflows it: connections then fail with "no route to
+    host". Permanent entries do not count (Linux 5.0 and later), and whoever is not root of the
+    machine may make them, too, while the table's limits (net.ipv4.neigh.default.gc_thresh3) are the
+    machine's.
+    """
+    return [f"neigh replace {address} lladdr {_mac(address)} dev {device} nud permanent"
+            for peer, address in addresses.items() if peer != name]
 
 
 def _wire(spec, addresses, host_pids):
@@ -336,8 +356,10 @@ def _wire(spec, addresses, host_pids):
             ports[name] = far
             lines.append(f"link set {far} alias to-{switch.name} master {bridges[name]} up")
             shapes += _shape(far, link.rate)
-    prefix = ipaddress.ip_network(spec.subnet).prefixlen
-    lines.append(f"addr add {addresses[spec.head]}/{prefix} dev {bridges[topology.root]}")
+    prefix, root = ipaddress.ip_network(spec.subnet).prefixlen, bridges[topology.root]
+    lines += [f"addr add {addresses[spec.head]}/{prefix} dev {root}",
+              f"link set {root} address {_mac(addresses[spec.head])}",
+              *_neighbours(addresses, spec.head, root)]
     if forwarded:
         _start_forwarder(spec, forwarded)
     _tool(["ip"], lines)

@@ -8,7 +8,15 @@ from .errors import VclusterError
 # A list that is longer than this is a typing error, not a cluster for one machine.
 MAX_HOSTS = 65536
 
+# Of a name: more is no host's.
+MAX_LENGTH = 255
+
 _PIECE = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+
+
+def _refuse(text, reason):
+    shown = text[:60] + ("..." if len(text) > 60 else "")
+    raise VclusterError(f"host list '{shown}': {reason}")
 
 
 def _split_at_commas(text):
@@ -17,12 +25,12 @@ def _split_at_commas(text):
     for position, character in enumerate(text):
         depth += {"[": 1, "]": -1}.get(character, 0)
         if depth not in (0, 1):
-            raise VclusterError(f"host list '{text}': brackets do not match")
+            _refuse(text, "brackets do not match")
         if character == "," and depth == 0:
             parts.append(text[start:position])
             start = position + 1
     if depth != 0:
-        raise VclusterError(f"host list '{text}': brackets do not match")
+        _refuse(text, "brackets do not match")
     return parts + [text[start:]]
 
 
@@ -32,28 +40,31 @@ def _expand_range(text, whole):
     for item in text.split(","):
         match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", item)
         if not match:
-            raise VclusterError(f"host list '{whole}': '{item}' is not a number or a range")
+            _refuse(whole, f"'{item}' is not a number or a range")
         low, high = match[1], match[2] or match[1]
         if int(low) > int(high):
-            raise VclusterError(f"host list '{whole}': range '{item}' runs backwards")
+            _refuse(whole, f"range '{item}' runs backwards")
         if int(high) - int(low) >= MAX_HOSTS:
-            raise VclusterError(f"host list '{whole}': more than {MAX_HOSTS} names")
+            _refuse(whole, f"more than {MAX_HOSTS} names")
         numbers += [str(n).zfill(len(low)) for n in range(int(low), int(high) + 1)]
     return numbers
 
 
 def _expand_word(word, whole):
-    choices, position, count = [], 0, 1
+    choices, position, count, constant = [], 0, 1, 0
     while position < len(word):
         match = _PIECE.match(word, position)
         if match.end() == position:
-            raise VclusterError(f"host list '{whole}': cannot read '{word[position:]}'")
+            _refuse(whole, f"cannot read '{word[position:]}'")
         choices.append([match[1]])
+        constant += len(match[1])
+        if constant > MAX_LENGTH:
+            _refuse(whole, f"a name has at most {MAX_LENGTH} characters")
         if match[2] is not None:
             choices.append(_expand_range(match[2], whole))
         count *= len(choices[-1])
         if count > MAX_HOSTS:
-            raise VclusterError(f"host list '{whole}': more than {MAX_HOSTS} names")
+            _refuse(whole, f"more than {MAX_HOSTS} names")
         position = match.end()
     return ["".join(parts) for parts in itertools.product(*choices)]
 
@@ -63,8 +74,8 @@ def expand(text):
     names = []
     for word in _split_at_commas(text):
         if not word:
-            raise VclusterError(f"host list '{text}': empty name")
+            _refuse(text, "empty name")
         names += _expand_word(word, text)
     if len(names) > MAX_HOSTS:
-        raise VclusterError(f"host list '{text}': more than {MAX_HOSTS} names")
+        _refuse(text, f"more than {MAX_HOSTS} names")
     return names

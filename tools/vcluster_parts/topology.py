@@ -7,7 +7,10 @@ from .errors import VclusterError
 from .hostlist import expand
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)(bit|bps)", re.IGNORECASE)
+# Key=value, with or without blanks around '=', the value maybe in quotes.
+_ASSIGNMENT = re.compile(r'\s*([^\s=]*)\s*=\s*(?:"([^"]*)"(?=\s|$)|([^\s"]\S*)|(?=$))', re.ASCII)
+_BLANKS = " \t\r\f\v"
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)(bit|bps)", re.IGNORECASE)
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(s|ms|us|ns)", re.IGNORECASE)
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _LOSS = re.compile(r"(\d+(?:\.\d+)?)%")
@@ -18,7 +21,7 @@ def parse_rate(text):
     """"100mbit" -> bits per second; units as tc(8) names them (bps is bytes per second)."""
     match = _RATE.fullmatch(text)
     if not match:
-        raise VclusterError(f"rate '{text}': want a number and a unit, such as 100mbit or 1gbit")
+        raise VclusterError(f"rate '{text[:40]}': want a number and a unit, such as 100mbit")
     factor = _PREFIX[match[2].lower()] * (8 if match[3].lower() == "bps" else 1)
     rate = float(match[1]) * factor
     if rate < 8000:
@@ -115,7 +118,7 @@ def one_switch(count):
 
 def read(path):
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", newline="\n") as file:
             return parse(file.read(), path)
     except (OSError, UnicodeDecodeError) as error:
         raise VclusterError(f"{path}: {error}") from error
@@ -130,38 +133,40 @@ def parse(text, source):
 def _logical_lines(text):
     """(number of the first line, text) with comments taken off and continuations joined."""
     pending, first = "", 0
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.split("#", 1)[0].rstrip()
-        if not pending:
-            first = number
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.split("#", 1)[0].rstrip(_BLANKS)
+        first = first or number
         if line.endswith("\\"):
-            pending += line[:-1] + " "
+            pending += line[:-1]
             continue
         if (pending + line).strip():
             yield first, (pending + line).strip()
-        pending = ""
+        pending, first = "", 0
     if pending.strip():
         yield first, pending.strip()
 
 
 def _parse_line(line, where, number):
-    values = {}
-    for word in line.split():
-        key, equals, value = word.partition("=")
-        if not equals or not value:
-            raise VclusterError(f"{where}: '{word}' is not of the form Key=value")
-        if key.lower() not in ("switchname", "nodes", "switches", "linkspeed"):
-            raise VclusterError(f"{where}: unknown key '{key}' (SwitchName, Nodes, Switches and "
-                                "LinkSpeed are known)")
-        if key.lower() in values:
-            raise VclusterError(f"{where}: '{key}' appears twice")
-        values[key.lower()] = value
+    values, position = {}, 0
+    while position < len(line):
+        match = _ASSIGNMENT.match(line, position)
+        if not match:
+            word = line[position:].split()[0]
+            raise VclusterError(f"{where}: '{word[:60]}' is not of the form Key=value")
+        key, value = match[1].lower(), match[2] if match[2] is not None else match[3]
+        if key not in ("switchname", "nodes", "switches", "linkspeed"):
+            raise VclusterError(f"{where}: unknown key '{match[1]}' (SwitchName, Nodes, Switches "
+                                "and LinkSpeed are known)")
+        if key in values:
+            raise VclusterError(f"{where}: '{match[1]}' appears twice")
+        if not value:
+            raise VclusterError(f"{where}: '{match[1]}' has no value")
+        values[key] = value
+        position = match.end()
     if "switchname" not in values:
         raise VclusterError(f"{where}: SwitchName is missing")
-    if ("nodes" in values) == ("switches" in values):
-        raise VclusterError(f"{where}: switch '{values['switchname']}' needs Nodes or Switches, "
-                            "one of the two")
     try:
+        _check_speed(values.get("linkspeed", "0"))
         return Switch(values["switchname"],
                       nodes=expand(values["nodes"]) if "nodes" in values else [],
                       switches=expand(values["switches"]) if "switches" in values else [],
@@ -170,26 +175,30 @@ def _parse_line(line, where, number):
         raise VclusterError(f"{where}: {error}") from error
 
 
+def _check_speed(text):
+    if not _is_bare(text):
+        parse_rate(text)
+
+
 def check(switches, source):
     """Topology of `switches` when they form one tree with usable names, else VclusterError."""
     if not switches:
-        raise VclusterError(f"{source}: no switch")
+        raise VclusterError(f"{source}:1: there is no switch")
     by_name = {}
     for switch in switches:
         if switch.name in by_name:
-            raise VclusterError(f"{source}:{switch.line}: switch '{switch.name}' was defined in "
-                                f"line {by_name[switch.name].line} already")
+            raise VclusterError(f"{source}:{switch.line}: '{switch.name}' is a switch of line "
+                                f"{by_name[switch.name].line} already")
         by_name[switch.name] = switch
     parent = _find_parents(switches, by_name, source)
+    if not any(switch.nodes for switch in switches):
+        raise VclusterError(f"{source}:{switches[-1].line}: there is no machine")
     roots = [switch for switch in switches if switch.name not in parent]
-    if not roots:
-        raise VclusterError(f"{source}: the switches form a ring: "
-                            + ", ".join(switch.name for switch in switches))
     if len(roots) > 1:
-        raise VclusterError(f"{source}: {len(roots)} switches have no switch above them ("
-                            + ", ".join(switch.name for switch in roots)
-                            + "): hosts below them could not reach one another")
-    _check_reach(roots[0], by_name, source)
+        raise VclusterError(f"{source}:{roots[1].line}: '{roots[1].name}' and '{roots[0].name}' "
+                            f"(line {roots[0].line}) have no switch above them: machines below "
+                            "them could not reach one another")
+    _check_reach(roots, by_name, parent, source)
     return Topology(switches, roots[0].name)
 
 
@@ -197,35 +206,46 @@ def _find_parents(switches, by_name, source):
     parent = {}
     for switch in switches:
         where = f"{source}:{switch.line}"
-        for name in [switch.name] + switch.nodes + switch.switches:
+        for name in [switch.name] + switch.nodes:
             if not _NAME.fullmatch(name):
-                raise VclusterError(f"{where}: '{name}' cannot be a host name (letters, digits, "
-                                    "- and _, at most 63, beginning and ending with a letter "
-                                    "or digit)")
+                raise VclusterError(f"{where}: '{name[:60]}' cannot be the name of a host "
+                                    "(letters, digits, - and _, at most 63, beginning and ending "
+                                    "with a letter or digit)")
+        for child in switch.switches:
+            if child not in by_name:
+                raise VclusterError(f"{where}: switch '{child[:60]}' is not defined")
         for child in switch.nodes + switch.switches:
             if child in parent:
-                raise VclusterError(f"{where}: '{child}' hangs below switch "
-                                    f"'{parent[child].name}' already")
+                raise VclusterError(f"{where}: '{child}' hangs below '{parent[child].name}' (line "
+                                    f"{parent[child].line}) already")
             parent[child] = switch
         for child in switch.nodes:
             if child in by_name:
-                raise VclusterError(f"{where}: host '{child}' has the name of a switch")
-        for child in switch.switches:
-            if child not in by_name:
-                raise VclusterError(f"{where}: switch '{child}' is not defined")
+                raise VclusterError(f"{where}: '{child}' is a switch of line "
+                                    f"{by_name[child].line} already")
     return parent
 
 
-def _check_reach(root, by_name, source):
-    """With one parent each, whatever the root does not reach forms rings of its own."""
-    reached, pending = set(), [root.name]
+def _check_reach(roots, by_name, parent, source):
+    """With one parent each, whatever the root does not reach hangs below a ring, or is of one."""
+    reached, pending = set(), [root.name for root in roots]
     while pending:
         name = pending.pop()
         reached.add(name)
         pending += by_name[name].switches
     lost = [name for name in by_name if name not in reached]
-    if lost:
-        raise VclusterError(f"{source}: the switches form a ring: " + ", ".join(lost))
+    if not lost:
+        return
+    seen, name = set(), lost[0]
+    while name not in seen:
+        seen.add(name)
+        name = parent[name].name
+    ring = [name]
+    while parent[ring[-1]].name != name:
+        ring.append(parent[ring[-1]].name)
+    line = min(by_name[member].line for member in ring)
+    raise VclusterError(f"{source}:{line}: the switches form a ring: " + ", ".join(ring[:10])
+                        + (", ..." if len(ring) > 10 else ""))
 
 
 def links(topology, *, rate=None, latency=None, loss=None, overrides=None, unit=None):
@@ -250,7 +270,11 @@ def links(topology, *, rate=None, latency=None, loss=None, overrides=None, unit=
     return made
 
 
+def _is_bare(speed):
+    return re.fullmatch(r"[0-9]+", speed) is not None
+
+
 def _link_speed(switch, unit):
-    if switch.link_speed.replace(".", "", 1).isdigit():
+    if _is_bare(switch.link_speed):
         return switch.link_speed + unit if unit else None
     return switch.link_speed or None

@@ -1,0 +1,353 @@
+#include "topo/cluster_slurm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+
+#include "topo/cluster_draft.hpp"
+#include "topo/host_list.hpp"
+#include "topo/rate_text.hpp"
+
+namespace ucg::topo {
+
+using Kind = ClusterNode::Kind;
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\f\v";
+
+std::string_view trim_right(std::string_view text) {
+    return text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
+/// Lines without comments, those that are continued joined to one.
+class LogicalLines {
+  public:
+    explicit LogicalLines(std::string_view text) : rest_(text) {}
+
+    /// False at the end. An empty line is no line.
+    bool next() {
+        line_.clear();
+        bool continued = false;
+        while (!rest_.empty()) {
+            std::string_view raw = trim_right(take_raw());
+            first_ = continued ? first_ : count_;
+            continued = !raw.empty() && raw.back() == '\\';
+            raw.remove_suffix(continued ? 1 : 0);
+            line_ += raw;
+            if (!continued && line_.find_first_not_of(kBlanks) != std::string::npos) {
+                return true;
+            }
+            if (!continued) {
+                line_.clear();
+            }
+        }
+        return line_.find_first_not_of(kBlanks) != std::string::npos;
+    }
+    std::string_view line() const { return line_; }
+    /// Of its first physical line, from 1.
+    std::uint64_t number() const { return first_; }
+
+  private:
+    std::string_view take_raw() {
+        const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+        const std::string_view raw = rest_.substr(0, end);
+        rest_.remove_prefix(std::min(end + 1, rest_.size()));
+        ++count_;
+        return raw.substr(0, raw.find('#'));
+    }
+
+    std::string_view rest_;
+    std::string line_;
+    std::uint64_t count_ = 0;
+    std::uint64_t first_ = 0;
+};
+
+/// One line: what it says of a switch.
+struct SwitchLine {
+    std::string name;
+    std::vector<std::string> machines;
+    std::vector<std::string> switches;
+    std::uint64_t rate = 0;
+    std::uint64_t line = 0;
+};
+
+struct Assignment {
+    std::string_view key;
+    std::string_view value;
+};
+
+class LineParser {
+  public:
+    LineParser(std::string_view line, std::uint64_t number, std::uint64_t bare_unit)
+        : rest_(line), bare_unit_(bare_unit) {
+        found_.line = number;
+    }
+
+    Result<SwitchLine> run() {
+        while (status_.ok()) {
+            const std::optional<Assignment> assignment = next();
+            if (!assignment) {
+                break;
+            }
+            take(*assignment);
+        }
+        if (status_.ok() && found_.name.empty()) {
+            refuse("SwitchName is missing");
+        }
+        if (!status_.ok()) {
+            return status_;
+        }
+        return std::move(found_);
+    }
+
+  private:
+    void refuse(std::string_view reason) {
+        if (status_.ok()) {
+            status_ = failure(Code::invalid_argument, "line {}: {}", found_.line, reason);
+        }
+    }
+
+    void skip_blanks() {
+        rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
+    }
+
+    std::string_view take_until(std::string_view ends) {
+        const std::string_view taken = rest_.substr(0, rest_.find_first_of(ends));
+        rest_.remove_prefix(taken.size());
+        return taken;
+    }
+
+    std::optional<Assignment> next() {
+        skip_blanks();
+        if (rest_.empty()) {
+            return std::nullopt;
+        }
+        Assignment assignment;
+        assignment.key = take_until(" \t\r\f\v=");
+        skip_blanks();
+        if (rest_.empty() || rest_.front() != '=') {
+            refuse(fmt::format("'{}' is not of the form Key=value", assignment.key.substr(0, 60)));
+            return std::nullopt;
+        }
+        rest_.remove_prefix(1);
+        skip_blanks();
+        assignment.value = take_value();
+        if (status_.ok() && assignment.value.empty()) {
+            refuse(fmt::format("'{}' has no value", assignment.key.substr(0, 60)));
+        }
+        return assignment;
+    }
+
+    std::string_view take_value() {
+        if (rest_.empty() || rest_.front() != '"') {
+            return take_until(kBlanks);
+        }
+        rest_.remove_prefix(1);
+        const std::string_view value = take_until("\"");
+        if (rest_.empty()) {
+            refuse("a quotation mark has no partner");
+            return {};
+        }
+        rest_.remove_prefix(1);
+        if (!rest_.empty() && kBlanks.find(rest_.front()) == std::string_view::npos) {
+            refuse("a blank must follow a value in quotation marks");
+        }
+        return value;
+    }
+
+    void take(const Assignment& assignment) {
+        static constexpr std::array<std::string_view, 4> kKeys = {"switchname", "nodes", "switches",
+                                                                  "linkspeed"};
+        std::string key(assignment.key);
+        std::transform(key.begin(), key.end(), key.begin(), [](char c) {
+            return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        });
+        const auto known = std::find(kKeys.begin(), kKeys.end(), key);
+        if (known == kKeys.end()) {
+            refuse(fmt::format("unknown key '{}' (SwitchName, Nodes, Switches and LinkSpeed are "
+                               "known)",
+                               assignment.key.substr(0, 60)));
+            return;
+        }
+        const auto index = static_cast<std::size_t>(known - kKeys.begin());
+        if (seen_[index]) {
+            refuse(fmt::format("'{}' appears twice", assignment.key));
+            return;
+        }
+        seen_[index] = true;
+        switch (index) {
+        case 0: found_.name = assignment.value; break;
+        case 1: take_names(assignment.value, found_.machines); break;
+        case 2: take_names(assignment.value, found_.switches); break;
+        default: take_speed(assignment.value);
+        }
+    }
+
+    void take_names(std::string_view value, std::vector<std::string>& names) {
+        Result<std::vector<std::string>> expanded = expand_host_list(value);
+        if (!expanded.ok()) {
+            refuse(expanded.status().message());
+            return;
+        }
+        names = std::move(*expanded);
+    }
+
+    void take_speed(std::string_view value) {
+        std::uint64_t number = 0;
+        const char* const end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, number);
+        if (stop == end && error == std::errc()) {
+            if (number > 0 && bare_unit_ > kRateMax / number) {
+                refuse(fmt::format("LinkSpeed {}: more than 1000tbit is no limit; leave it out",
+                                   number));
+            }
+            found_.rate = number * bare_unit_;
+            return;
+        }
+        const Result<std::uint64_t> rate = parse_rate(value);
+        if (!rate.ok()) {
+            refuse(rate.status().message());
+            return;
+        }
+        found_.rate = *rate;
+    }
+
+    std::string_view rest_;
+    std::uint64_t bare_unit_;
+    std::array<bool, 4> seen_ = {};
+    SwitchLine found_;
+    Status status_;
+};
+
+/// Who hangs below whom, by the lines of switches: those above name those below.
+class Claims {
+  public:
+    explicit Claims(const std::vector<SwitchLine>& lines) : lines_(lines) {}
+
+    Result<std::vector<DraftNode>> drafts() {
+        for (std::size_t i = 0; i < lines_.size(); ++i) {
+            if (const auto [first, is_new] = defined_.try_emplace(lines_[i].name, i); !is_new) {
+                return refuse(lines_[i].line,
+                              fmt::format("'{}' is a switch of line {} already", lines_[i].name,
+                                          lines_[first->second].line));
+            }
+        }
+        for (const SwitchLine& line : lines_) {
+            for (const std::string& below : line.switches) {
+                if (Status status = claim(line, below); !status.ok()) {
+                    return status;
+                }
+            }
+        }
+        return all_drafts();
+    }
+
+  private:
+    static Status refuse(std::uint64_t line, std::string_view reason) {
+        return failure(Code::invalid_argument, "line {}: {}", line, reason);
+    }
+
+    Status claim(const SwitchLine& line, const std::string& below) {
+        if (defined_.find(below) == defined_.end()) {
+            return refuse(line.line,
+                          fmt::format("switch '{}' is not defined", below.substr(0, 60)));
+        }
+        const auto [first, is_new] = above_.try_emplace(below, &line);
+        if (!is_new) {
+            return refuse(line.line, fmt::format("'{}' hangs below '{}' (line {}) already", below,
+                                                 first->second->name, first->second->line));
+        }
+        return {};
+    }
+
+    /// Switches in the order in which those above name them.
+    std::vector<DraftNode> all_drafts() const {
+        std::vector<DraftNode> drafts;
+        for (const SwitchLine& line : lines_) {
+            if (above_.find(line.name) == above_.end()) {
+                drafts.push_back({line.name, Kind::network_switch, {}, 0, line.line});
+            }
+        }
+        for (const SwitchLine& line : lines_) {
+            for (const std::string& below : line.switches) {
+                drafts.push_back({below, Kind::network_switch, line.name, line.rate,
+                                  lines_[defined_.at(below)].line});
+            }
+            for (const std::string& machine : line.machines) {
+                drafts.push_back({machine, Kind::machine, line.name, line.rate, line.line});
+            }
+        }
+        return drafts;
+    }
+
+    const std::vector<SwitchLine>& lines_;
+    std::unordered_map<std::string_view, std::size_t> defined_;
+    std::unordered_map<std::string_view, const SwitchLine*> above_;
+};
+
+/// The rate that the links below `node` have in common; nothing if they differ.
+std::optional<std::uint64_t> common_rate(const Cluster& cluster,
+                                         const std::vector<std::uint32_t>& children) {
+    for (const std::uint32_t child : children) {
+        if (cluster.node(child).rate != cluster.node(children.front()).rate) {
+            return std::nullopt;
+        }
+    }
+    return children.empty() ? 0 : cluster.node(children.front()).rate;
+}
+
+} // namespace
+
+Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_unit) {
+    std::vector<SwitchLine> lines;
+    std::size_t nodes = 0;
+    for (LogicalLines source(text); source.next();) {
+        Result<SwitchLine> line = LineParser(source.line(), source.number(), bare_unit).run();
+        if (!line.ok()) {
+            return line.status();
+        }
+        nodes += 1 + line->machines.size();
+        if (nodes > kClusterNodesMax) {
+            return failure(Code::invalid_argument, "line {}: more than {} switches and machines",
+                           source.number(), kClusterNodesMax);
+        }
+        lines.push_back(std::move(*line));
+    }
+    if (lines.empty()) {
+        return Status(Code::invalid_argument, "line 1: there is no switch");
+    }
+    Result<std::vector<DraftNode>> drafts = Claims(lines).drafts();
+    return drafts.ok() ? build_cluster(std::move(*drafts)) : drafts.status();
+}
+
+Result<std::string> to_slurm_topology(const Cluster& cluster) {
+    std::string text;
+    for (std::uint32_t node = 0; node < cluster.node_count(); ++node) {
+        if (cluster.is_machine(node)) {
+            continue;
+        }
+        const std::vector<std::uint32_t> children = cluster.children(node);
+        const std::optional<std::uint64_t> rate = common_rate(cluster, children);
+        if (!rate) {
+            return failure(Code::unsupported,
+                           "the links below switch '{}' differ in their rates, for which "
+                           "topology.conf has no words; write JSON",
+                           cluster.node(node).name);
+        }
+        std::vector<std::string_view> machines;
+        std::vector<std::string_view> switches;
+        for (const std::uint32_t child : children) {
+            (cluster.is_machine(child) ? machines : switches).push_back(cluster.node(child).name);
+        }
+        text += fmt::format("SwitchName={}", cluster.node(node).name);
+        text += machines.empty() ? "" : " Nodes=" + host_list(machines);
+        text += switches.empty() ? "" : " Switches=" + host_list(switches);
+        text += *rate == 0 ? "\n" : " LinkSpeed=" + rate_text(*rate) + "\n";
+    }
+    return text;
+}
+
+} // namespace ucg::topo
