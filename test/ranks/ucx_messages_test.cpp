@@ -151,12 +151,12 @@ std::string late_group(const ForkedRank& rank, const Fabric& fabric) {
 
 /// Which of these messages, each short enough to be eager, the window lets go while the peer takes
 /// none of them.
-std::vector<bool> let_go(std::span<const Message> messages, std::uint32_t window) {
+std::vector<bool> let_go(std::span<const Message> messages, std::uint32_t window_bytes) {
     std::vector<bool> goes;
     std::uint32_t taken = 0;
     for (const Message& each : messages) {
         const std::uint32_t cost = transport::ucx::credit_cost(each.bytes);
-        goes.push_back(taken + cost <= window);
+        goes.push_back(taken + cost <= window_bytes);
         taken += goes.back() ? cost : 0;
     }
     return goes;
@@ -192,7 +192,7 @@ std::string full_window(const ForkedRank& rank, const Fabric& fabric) {
     constexpr std::uint32_t kSequences = 40;
     constexpr std::uint16_t kSteps = 50;
     UcxOptions options = options_for(fabric);
-    options.window = 64;
+    options.window_bytes = 32 << 10;
     const RankWorker own(rank, options);
     if (!own.worker) {
         return own.complaint;
@@ -214,7 +214,7 @@ std::string full_window(const ForkedRank& rank, const Fabric& fabric) {
     }
     const auto look = [&] { transport->progress(); };
     if (rank.rank() == 0) {
-        const std::vector<bool> goes = let_go(messages, options.window);
+        const std::vector<bool> goes = let_go(messages, options.window_bytes);
         transport->post(messages);
         complete_some(*transport, messages,
                       static_cast<std::size_t>(std::count(goes.begin(), goes.end(), true)));
@@ -244,7 +244,7 @@ std::string full_window(const ForkedRank& rank, const Fabric& fabric) {
 /// ends use the short lane.
 std::string stream_and_lane(const ForkedRank& rank, const Fabric& fabric) {
     UcxOptions options = options_for(fabric);
-    options.window = 16;
+    options.window_bytes = 4 << 10;
     const RankWorker own(rank, options);
     if (!own.worker) {
         return own.complaint;

@@ -2,6 +2,7 @@
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
+#include "ucg_coll/transport/ucx/ucx.hpp"
 
 using namespace ucg;
 using namespace ucg::transport;
@@ -88,8 +89,12 @@ TEST_CASE("ucx matching: early arrivals keep a copy of every size", "[ucx]") {
 }
 
 TEST_CASE("ucx matching: what an eager message costs", "[ucx]") {
-    CHECK(credit_cost(0) == 1);
-    CHECK(credit_cost(1023) == 1);
-    CHECK(credit_cost(1024) == 2);
-    CHECK(credit_cost(8192) == 9);
+    CHECK(credit_cost(0) == kEarlyBytes);
+    CHECK(credit_cost(kEarlyShortBytes) == kEarlyBytes);
+    CHECK(credit_cost(kEarlyShortBytes + 1) == kEarlyBytes + kEarlyShortBytes + 1);
+    CHECK(credit_cost(8192) == kEarlyBytes + 8192);
+    // Most ranks of a gather or a reduction only send.
+    const UcxOptions options;
+    CHECK(options.window_bytes / credit_cost(8) > 1000);
+    CHECK(options.window_bytes >= 2 * credit_cost(options.eager_bytes));
 }

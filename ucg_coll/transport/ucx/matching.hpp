@@ -105,12 +105,13 @@ struct Early {
     std::uint64_t bytes = 0;
     void* rendezvous = nullptr;         ///< UCP's handle of the data; null for eager data.
     std::unique_ptr<std::byte[]> large; ///< Eager data that does not fit into `small`.
-    std::array<std::byte, 128> small;
+    std::array<std::byte, kEarlyShortBytes> small;
 
     std::span<const std::byte> data() const {
         return {large ? large.get() : small.data(), static_cast<std::size_t>(bytes)};
     }
 };
+static_assert(sizeof(Early) <= kEarlyBytes);
 inline Key key_of(const Early& early) {
     return key_of(early.envelope);
 }
@@ -134,9 +135,9 @@ struct Group;
 
 /// One group's relation to one peer rank; made at its first use.
 ///
-/// Credits count eager messages (credit_cost) from the beginning, modulo 2^32: `sent` and
-/// `acknowledged` for ours to the peer, `consumed` and `reported` for the peer's to us. A count
-/// that comes late or twice changes nothing.
+/// Credits count the bytes that eager messages may occupy (credit_cost) from the beginning, modulo
+/// 2^32: `sent` and `acknowledged` for ours to the peer, `consumed` and `reported` for the peer's
+/// to us. A count that comes late or twice changes nothing.
 struct Link {
     Link(Group& owner, Rank peer_rank, Peer& the_peer)
         : group(owner), rank(peer_rank), peer(the_peer) {}

@@ -129,7 +129,7 @@ void Core::send(Group& group, Message& message) {
 bool Core::transmit(Link& to, Message& message) {
     const std::uint32_t cost = credit_cost(message.bytes);
     const bool credit =
-        message.bytes <= options_.eager_bytes && to.has_credit(cost, options_.window);
+        message.bytes <= options_.eager_bytes && to.has_credit(cost, options_.window_bytes);
     const Envelope envelope = envelope_of(to, message);
     const bool by_lane = credit && send_short(to, message, envelope);
     if (by_lane) {
@@ -222,7 +222,7 @@ void Core::receive(Group& group, Message& message) {
 /// Takes eager data, and counts what may be given back to the sender.
 Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
     from.consumed += credit_cost(bytes);
-    if (!from.credit_due && from.consumed - from.reported >= options_.window / 2) {
+    if (!from.credit_due && from.consumed - from.reported >= options_.window_bytes / 2) {
         from.credit_due = true;
         credits_due_.push_back(&from);
     }

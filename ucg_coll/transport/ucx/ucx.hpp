@@ -47,9 +47,11 @@ struct UcxOptions {
     /// Larger messages go by rendezvous.
     std::size_t eager_bytes = 8192;
 
-    /// How much a peer may hold of our eager messages before it has posted their receives: one for
-    /// each message and one more for each KiB of it. Beyond it messages go by rendezvous.
-    std::uint32_t window = 256;
+    /// How much a peer may hold of our eager messages before it has posted their receives, in bytes
+    /// of its memory: some 200 for each message beside those of a longer one. So a rank that only
+    /// sends, as most do in a gather, is well over a thousand short messages ahead before it waits.
+    /// Beyond it messages go by rendezvous. At least twice what one eager message takes.
+    std::uint32_t window_bytes = 320 << 10;
 
     /// Several threads use the worker and its transports.
     bool threads = false;

@@ -71,9 +71,14 @@ struct LaneNotice {
 };
 static_assert(sizeof(LaneNotice) == 24 && std::is_trivially_copyable_v<LaneNotice>);
 
-/// What an eager message takes from the window: 1, and 1 for each KiB.
+/// What a receiver keeps of an eager message that comes before its receive is posted: so much, in
+/// which a short one finds room, and a longer one's bytes beside it.
+inline constexpr std::uint32_t kEarlyBytes = 192;
+inline constexpr std::uint32_t kEarlyShortBytes = 128;
+
+/// What an eager message takes from the window: the bytes that it may occupy at its receiver.
 inline std::uint32_t credit_cost(std::uint64_t bytes) {
-    return 1 + static_cast<std::uint32_t>(bytes >> 10);
+    return kEarlyBytes + (bytes > kEarlyShortBytes ? static_cast<std::uint32_t>(bytes) : 0);
 }
 
 } // namespace ucg::transport::ucx
