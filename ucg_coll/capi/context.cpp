@@ -318,10 +318,12 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
         return 0;
     }
     unsigned events = 0;
+    bool at_network = ucx_ == nullptr;
     for (std::size_t i = 0; i < busy_.size();) {
-        bool over = false;
-        events += busy_[i]->progress_by_any(busy, due, over);
-        if (over) {
+        const Looked looked = busy_[i]->progress_by_any(busy, due);
+        events += looked.events;
+        at_network = at_network || looked.at_network;
+        if (looked.over) {
             busy_[i]->sleeping(0);
             busy_[i] = busy_.back();
             busy_.pop_back();
@@ -329,7 +331,7 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
             ++i;
         }
     }
-    return ucx_ == nullptr ? events : events + ucx_->progress();
+    return at_network ? events : events + ucx_->progress();
 }
 
 /// The group stays, although its lock is free: a collective of its is in progress.

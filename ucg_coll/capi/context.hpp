@@ -54,6 +54,13 @@ enum class Busy : std::uint8_t {
     await, ///< Look at them as well: who goes to sleep must have looked at everything.
 };
 
+/// What came of driving a group.
+struct Looked {
+    unsigned events = 0;     ///< How many things happened.
+    bool at_network = false; ///< The worker of UCX has been driven.
+    bool over = false;       ///< Nothing is in progress: the group leaves the list.
+};
+
 /// An operator of the program that any thread may call: a nonblocking collective's.
 struct DueOperator {
     Group* group = nullptr; ///< Null: there is none.

@@ -78,21 +78,20 @@ void Group::advance(engine::Execution& execution, Lock& lock) {
     } while (call_operator(execution, lock) > 0);
 }
 
-unsigned Group::progress_by_any(Busy busy, DueOperator& due, bool& over) {
+Looked Group::progress_by_any(Busy busy, DueOperator& due) {
     Lock lock(mutex_, std::defer_lock);
     if (busy == Busy::await) {
         lock.lock();
     } else if (!lock.try_lock()) {
-        return 0;
+        return {};
     }
     const unsigned events = engine_->progress();
     if (due.group == nullptr) {
         due.execution = engine_->take_operator();
         due.group = due.execution == nullptr ? nullptr : this;
     }
-    over = engine_->idle();
-    listed_ = !over;
-    return events;
+    listed_ = !engine_->idle();
+    return {.events = events, .at_network = ucx_ != nullptr, .over = !listed_};
 }
 
 plan::Facts Group::facts() const {

@@ -74,9 +74,8 @@ class Group {
     /// lock; once it has let go of it, it has the context list the group.
     bool to_be_listed() { return !listed_ && !engine_->idle() && (listed_ = true); }
     /// The caller does not hold the lock, but that of the context's list of groups: moves what can
-    /// be moved here, and looks for an operator that any thread may call, if none is `due` yet. The
-    /// group leaves the list if it is `over`: nothing is in progress.
-    unsigned progress_by_any(Busy busy, DueOperator& due, bool& over);
+    /// be moved here, and looks for an operator that any thread may call, if none is `due` yet.
+    Looked progress_by_any(Busy busy, DueOperator& due);
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
         engine_->start(collective.run->execution);

@@ -66,6 +66,12 @@ class Wait {
             return;
         }
         const bool yields = waiter_.rung() == shm::Waiter::Rung::yield;
+        if (serve_others(yields) > 0) {
+            // It may be followed by more, and others wait for it: the ladder begins anew.
+            waiter_.reset();
+            yielded_ = false;
+            return;
+        }
         if (yields && !yielded_) {
             stamp_ = now();
         }
@@ -76,11 +82,11 @@ class Wait {
             waiter_.gave_way(stamp_ - before);
             waiter_.tick(stamp_);
         }
-        serve_others(yields);
     }
 
-    /// Whatever else moved may be followed by more, and others wait for it: the ladder begins anew.
-    void serve_others(bool yields) {
+    /// Before the processor is given away, not after: what comes meanwhile is most often what this
+    /// wait is for, and is then looked at first.
+    unsigned serve_others(bool yields) {
         unsigned events = 0;
         if (yields || idle_polls_ % kPollsPerHostProgress == 0) {
             events += context_.host_progress();
@@ -92,10 +98,7 @@ class Wait {
                 waiter_.tick(now());
             }
         }
-        if (events > 0) {
-            waiter_.reset();
-            yielded_ = false;
-        }
+        return events;
     }
 
     /// One nap. The doorbell tells of every message through shared memory, to whatever group of
