@@ -139,7 +139,7 @@ Status check_each(const World& world) {
 Status prove(World world) {
     Status status;
     for (const auto step : {lay_out, check_ops, match_messages, order_events, check_order,
-                            check_lifetime, check_meaning}) {
+                            check_lifetime, check_contention, check_meaning}) {
         if (status.ok()) {
             status = step(world);
         }
@@ -177,9 +177,14 @@ Status prove_all(World world) {
 } // namespace proof
 
 Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,
-              SharesMemory shares_memory, const void* context) {
+              SharesMemory shares_memory, const void* context, const Network* network) {
     if (Status status = proof::check_requests(schedules, requests); !status.ok()) {
         return status;
+    }
+    if (network != nullptr) {
+        if (Status status = check(*network, static_cast<Rank>(schedules.size())); !status.ok()) {
+            return status;
+        }
     }
     proof::World world;
     world.subject = schedules;
@@ -187,6 +192,7 @@ Status verify(std::span<const Schedule> schedules, std::span<const Request> requ
     world.requests = requests;
     world.shares_memory = shares_memory;
     world.context = context;
+    world.network = network;
     return proof::prove_all(std::move(world));
 }
 

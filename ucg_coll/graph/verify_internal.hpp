@@ -54,6 +54,7 @@ struct World {
     std::span<const Request> requests;
     SharesMemory shares_memory = nullptr;
     const void* context = nullptr;
+    const Network* network = nullptr;
 
     std::vector<Schedule> unrolled;              ///< Storage for those that have repeats.
     std::vector<const Schedule*> programs;       ///< By rank, without repeats.
@@ -116,6 +117,7 @@ Status match_messages(World& world);
 Status order_events(World& world);
 Status check_order(World& world);
 Status check_lifetime(World& world);
+Status check_contention(World& world); ///< Nothing without a network.
 Status check_meaning(World& world);
 Status check_barrier(const World& world); ///< Part of check_meaning.
 
