@@ -5,6 +5,7 @@
 #include "topo/binding.hpp"
 #include "topo/cluster.hpp"
 #include "topo/cluster_load.hpp"
+#include "topo/cluster_map.hpp"
 #include "topo/cpus.hpp"
 #include "topo/draw.hpp"
 #include "topo/machine.hpp"

@@ -12,6 +12,7 @@
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/transport/shm/footprint.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
@@ -208,6 +209,49 @@ class UcxReport {
     std::vector<transport::ucx::InterfaceInfo> interfaces_;
 };
 
+/// What is known of the switches between hosts.
+class TopologyReport {
+  public:
+    explicit TopologyReport(const capi::Config& config)
+        : found_(capi::load_topology(config.topology())) {}
+
+    std::string text() const {
+        std::string text = "  switches       ";
+        if (!found_.complaint.empty()) {
+            return text + fmt::format("not known: {}\n", found_.complaint);
+        }
+        if (found_.path.empty()) {
+            return text + "not known: no topology file (UCG_TOPOLOGY)\n";
+        }
+        const std::uint32_t machines = found_.cluster.machine_count();
+        return text + fmt::format("{}: {} switch{}, {} machine{}; {}\n", found_.path, switches(),
+                                  switches() == 1 ? "" : "es", machines, machines == 1 ? "" : "s",
+                                  place());
+    }
+
+    Json json() const {
+        return {{"file", found_.path},
+                {"reason", found_.complaint},
+                {"switches", switches()},
+                {"machines", found_.cluster.machine_count()},
+                {"host", found_.host},
+                {"machine",
+                 found_.machine ? Json(found_.cluster.machine_name(*found_.machine)) : Json()}};
+    }
+
+  private:
+    std::string place() const {
+        return found_.machine ? "this host is " + found_.cluster.machine_name(*found_.machine)
+                              : fmt::format("this host, '{}', is not in it", found_.host);
+    }
+
+    std::uint32_t switches() const {
+        return found_.cluster.node_count() - found_.cluster.machine_count();
+    }
+
+    capi::LoadedTopology found_;
+};
+
 /// What of all this is wanted; nothing chosen: version, build, machine and transports.
 struct Selection {
     bool version = false;
@@ -237,7 +281,8 @@ class Report {
             text += machine_.text(selection_.tree);
         }
         if (all || selection_.transports) {
-            text += "Transports\n" + ShmReport(config_).text() + UcxReport(config_).text();
+            text += "Transports\n" + ShmReport(config_).text() + UcxReport(config_).text() +
+                    TopologyReport(config_).text();
         }
         if (selection_.config) {
             text += config_.to_text();
@@ -256,6 +301,7 @@ class Report {
         }
         if (all || selection_.transports) {
             json["transports"] = {ShmReport(config_).json(), UcxReport(config_).json()};
+            json["topology"] = TopologyReport(config_).json();
         }
         if (selection_.config) {
             json["config"] = config_json();
@@ -318,7 +364,8 @@ int main(int argc, char* argv[]) {
     app.add_flag("-b,--build", selection.build, "Compiler, options and UCX versions");
     app.add_flag("-t,--topology", selection.tree, "The machine as a tree");
     app.add_flag("-d,--transports", selection.transports,
-                 "The transports, what they can do here and why one is not used");
+                 "The transports, what they can do here and why one is not used; the switches "
+                 "between hosts");
     app.add_flag("-f,--config", selection.config, "Every variable UCG_* with value and meaning");
     add_format_option(app, format, {Format::text, Format::json});
     app.footer("Without one of the flags -v, -b, -t, -d, -f: all but the variables, and the "

@@ -1,7 +1,9 @@
-// ucg_topo: shows what the planner sees of a machine and of ranks placed on it.
+// ucg_topo: shows what the planner sees of a machine, of ranks placed on it, and of the network
+// between machines.
 #include <limits>
 
 #include "tools/cli.hpp"
+#include "tools/ucg_topo/cluster_command.hpp"
 #include "tools/ucg_topo/json.hpp"
 #include "topo/topo.hpp"
 
@@ -277,18 +279,24 @@ class PlacementCommand {
 
 int main(int argc, char* argv[]) {
     using namespace ucg::tools;
-    CLI::App app("Shows what UCG's planner sees of a machine and of the ranks placed on it.",
-                 "ucg_topo");
+    CLI::App app(
+        "Shows what UCG's planner sees of a machine, of the ranks placed on it, and of the "
+        "switches between machines.",
+        "ucg_topo");
     app.require_subcommand(1);
     app.footer("Exit status: 0 done, 1 failed, 2 wrong usage. \"ucg_topo COMMAND --help\" has "
                "examples.");
     ShowCommand show(app);
     ConvertCommand convert(app);
     PlacementCommand placement(app);
+    ClusterCommand cluster(app);
     return run(app, argc, argv, [&] {
         if (show.is_chosen()) {
             return show.run();
         }
-        return convert.is_chosen() ? convert.run() : placement.run();
+        if (convert.is_chosen()) {
+            return convert.run();
+        }
+        return cluster.is_chosen() ? cluster.run() : placement.run();
     });
 }

@@ -158,6 +158,11 @@ const std::vector<Variable>& variables() {
              "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
              "builtin: no file.",
              check_any},
+            {"TOPOLOGY", "",
+             "File with the tree of switches between the hosts, the same on all ranks: Slurm's "
+             "topology.conf, or JSON (ucg_topo cluster). Empty: topology.conf in the folder of "
+             "$SLURM_CONF or in /etc/slurm, if it is there. none: no file.",
+             check_any},
             {"WARN_UNUSED_ENV_VARS", "y",
              "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
              check_bool},

@@ -50,6 +50,8 @@ class Config {
     std::optional<std::chrono::nanoseconds> sleep_after() const;
     /// For load_profile().
     std::string_view profile() const { return value("PROFILE"); }
+    /// For load_topology().
+    std::string_view topology() const { return value("TOPOLOGY"); }
     /// The algorithm asked for, for requests of that many bytes (plan::uniform_bytes); empty: the
     /// planner chooses.
     std::string_view algorithm(graph::Collective collective, std::uint64_t bytes) const;

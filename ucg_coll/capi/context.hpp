@@ -28,6 +28,7 @@
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
+#include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/transport/transport.hpp"
@@ -69,7 +70,8 @@ struct DueOperator {
 
 class Context {
   public:
-    Context(const ucg_context_params_t* params, Config config, LoadedProfile profile);
+    Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
+            LoadedTopology topology);
     ~Context();
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
@@ -77,6 +79,8 @@ class Context {
     const Config& config() const { return config_; }
     /// This process's own; a group's is agreed when it is made.
     const LoadedProfile& profile() const { return profile_; }
+    /// The same: the switches between hosts.
+    const LoadedTopology& topology() const { return topology_; }
     /// What a group plans by: this process's profile, or the built-in one, with the built-in costs
     /// of its network where that has not been measured. The maker's; valid as long as the context.
     const cost::Profile& costs(bool builtin, cost::NetworkKind network);
@@ -208,6 +212,7 @@ class Context {
         step_down,
         profile_quarrel,
         bad_profile,
+        no_topology,
         unknown_host,
         no_group,
         variables,
@@ -243,6 +248,7 @@ class Context {
 
     Config config_;
     LoadedProfile profile_;
+    LoadedTopology topology_;
     std::string name_;
     bool threaded_;
     unsigned (*host_progress_)(void*, unsigned) = nullptr;

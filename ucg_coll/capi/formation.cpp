@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "ucg_coll/capi/cpu_mask.hpp"
+#include "ucg_coll/capi/topology_agreement.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -18,26 +19,6 @@ namespace {
 using transport::Network;
 using transport::ShmAddress;
 using transport::ShmTransport;
-
-/// A set of CPUs as it is exchanged. Numbers beyond its size share bits, which can only make the
-/// set look smaller: the wait ladder then yields sooner than it must.
-struct CpuMask {
-    std::array<std::uint64_t, 16> words = {};
-
-    void add(std::uint32_t cpu) { words[cpu / 64 % words.size()] |= std::uint64_t{1} << cpu % 64; }
-    void add(const CpuMask& other) {
-        for (std::size_t i = 0; i < words.size(); ++i) {
-            words[i] |= other.words[i];
-        }
-    }
-    unsigned count() const {
-        unsigned total = 0;
-        for (const std::uint64_t word : words) {
-            total += static_cast<unsigned>(std::popcount(word));
-        }
-        return total;
-    }
-};
 
 /// First exchange: who is there. Everything that must be equal on all ranks is compared.
 struct Hello {
@@ -54,6 +35,7 @@ struct Hello {
     std::uint32_t shm_enabled = 0;
     std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
     shm::HeapWish heap;              ///< Its node heap, or what it wishes of one.
+    TopologyEnd topology;
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
 };
@@ -146,6 +128,7 @@ class Former {
         mine.shm_enabled = context_.shm_usable() ? 1 : 0;
         mine.staging_bytes = context_.staging_for_group();
         mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
+        mine.topology = topology_end(context_.topology());
         mine.place = context_.place();
         Result<std::vector<Hello>> all = exchange(mine);
         if (!all.ok()) {
@@ -167,6 +150,7 @@ class Former {
             return status;
         }
         place_ranks(*all);
+        place_hosts(*all);
         for (const Hello& hello : *all) {
             formation_.group_id = std::max(formation_.group_id, hello.next_group_id);
             all_enable_shm_ = all_enable_shm_ && hello.shm_enabled != 0;
@@ -258,6 +242,22 @@ class Former {
         }
         formation_.placement = topo::Placement(std::move(places));
         weigh_machines(all);
+    }
+
+    /// Finds the hosts in the cluster, or one rank says why all do without.
+    void place_hosts(const std::vector<Hello>& all) {
+        std::vector<TopologyEnd> ends;
+        for (const Hello& hello : all) {
+            ends.push_back(hello.topology);
+        }
+        const LoadedTopology& own = context_.topology();
+        TopologyVerdict verdict = agree_on_topology(own.cluster, ends, formation_.placement);
+        formation_.cluster = std::move(verdict.map);
+        // Asked on all ranks: any of them may be the speaker of another group.
+        if (verdict.reason != TopologyVerdict::Reason::none &&
+            context_.first(Context::Once::no_topology) && verdict.speaker == rank_) {
+            log(LogLevel::warn, "{}: {}", context_.name(), explain(verdict, own));
+        }
     }
 
     /// Ranks of several hosts under one kernel (containers, pods, virtual hosts) share its

@@ -22,6 +22,7 @@ struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
     bool builtin_costs = false; ///< Ranks found profiles that differ: none of them counts.
+    topo::ClusterMap cluster;   ///< The switches between the hosts; empty: not known.
     cost::NetworkKind network = cost::NetworkKind::unknown; ///< Between the hosts.
     CpuLoad load;                                           ///< Of this host.
     double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.

@@ -50,9 +50,11 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
     engine_ = std::make_unique<engine::Engine>(std::move(transports));
     context_.add(*this);
     log(LogLevel::info,
-        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}{}",
+        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}, "
+        "switches {}{}",
         name_, rank_, rank_count_, placement_.host_count(), shm_ ? "on" : "off",
         shared_.staging_bytes, ucx_ ? "on" : "off", cost::name(formation.network),
+        formation.cluster.empty() ? "unknown" : "known",
         formation.load.oversubscribed() ? ", oversubscribed" : "");
 }
 

@@ -1,18 +1,16 @@
 #include "ucg_coll/capi/profile_file.hpp"
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <utility>
+
+#include "ucg_coll/capi/read_file.hpp"
 
 namespace ucg::capi {
 namespace {
 
-/// A profile has some 5 KiB. Whatever is longer by far is something else, perhaps without an end.
+/// A profile has some 5 KiB.
 constexpr std::size_t kProfileBytesMax = 1 << 20;
 
 std::optional<std::string> absolute_path(const char* variable) {
@@ -20,32 +18,8 @@ std::optional<std::string> absolute_path(const char* variable) {
     return value != nullptr && value[0] == '/' ? std::optional<std::string>(value) : std::nullopt;
 }
 
-/// Fails with what went wrong, errno's value behind it: ENOENT is no news to some.
-Result<std::string> read_file(const std::string& path, int& error) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
-                                                               std::fclose);
-    std::string text;
-    std::array<char, 1 << 13> chunk;
-    std::size_t count = 1;
-    while (file != nullptr && count > 0 && text.size() <= kProfileBytesMax) {
-        count = std::fread(chunk.data(), 1, chunk.size(), file.get());
-        text.append(chunk.data(), count);
-    }
-    error = errno;
-    if (file == nullptr || std::ferror(file.get()) != 0) {
-        return failure(Code::io_error, "{}: cannot read the cost profile: {}", path,
-                       std::strerror(error));
-    }
-    if (text.size() > kProfileBytesMax) {
-        return failure(Code::invalid_argument,
-                       "{}: expected a cost profile, found more than {} bytes", path,
-                       kProfileBytesMax);
-    }
-    return text;
-}
-
 Result<cost::Profile> read_profile(const std::string& path, int& error) {
-    const Result<std::string> text = read_file(path, error);
+    const Result<std::string> text = read_file(path, "the cost profile", kProfileBytesMax, error);
     if (!text.ok()) {
         return text.status();
     }

@@ -152,7 +152,9 @@ UCG_PUBLIC ucg_status_t ucg_context_create(const ucg_context_params_t* params, u
         if (!profile.ok()) {
             return report(profile.status());
         }
-        *context_p = new ucg_context(params, std::move(*settings), std::move(*profile));
+        ucg::capi::LoadedTopology topology = ucg::capi::load_topology(settings->topology());
+        *context_p =
+            new ucg_context(params, std::move(*settings), std::move(*profile), std::move(topology));
         return UCG_OK;
     });
 }

@@ -63,6 +63,7 @@ static const struct {
      "Memory of each rank of a host that its peers read, such as 1M; 0: none"},
     {"cma", "CMA", "Copy long messages on a host once, by the kernel: y or n"},
     {"profile", "PROFILE", "File with the costs of this machine; builtin: none"},
+    {"topology", "TOPOLOGY", "File with the switches between the hosts; none: no file"},
     {"sleep_after", "SLEEP_AFTER",
      "Microseconds that a call polls before it sleeps, auto or never"},
     {"warn_unused_env_vars", "WARN_UNUSED_ENV_VARS",

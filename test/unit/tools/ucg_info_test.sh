@@ -37,6 +37,22 @@ export UCG_WARN_UNUSED_ENV_VARS
 [ -z "$("$tool" -v 2>&1 >/dev/null)" ] || { echo "not silenced"; failures=$((failures + 1)); }
 unset UCG_ALREDUCE UCG_WARN_UNUSED_ENV_VARS
 
+topology=$(mktemp)
+trap 'rm -f "$topology"' EXIT
+UCG_TOPOLOGY=$topology
+export UCG_TOPOLOGY
+host=$(hostname)
+echo "SwitchName=s0 Nodes=nobody,$host" >"$topology"
+expect 0 "^  switches +$topology: 1 switch, 2 machines; this host is $host" -d
+expect 0 '"machines": 2' -d --format json
+echo 'SwitchName=s0 Nodes=nobody' >"$topology"
+expect 0 "^  switches .*1 switch, 1 machine; this host, '$host', is not in it" -d
+echo 'SwitchName=s0 Hosts=nobody' >"$topology"
+expect 0 "^  switches +not known: $topology: line 1: unknown key 'Hosts'" -d
+UCG_TOPOLOGY=none
+expect 0 '^  switches +not known: no topology file' -d
+unset UCG_TOPOLOGY
+
 expect 2 'expected one of text, json; found dot' --format dot
 
 [ "$failures" -eq 0 ]

@@ -6,6 +6,7 @@
 #include "test/unit/topo/clusters.hpp"
 #include "topo/cluster.hpp"
 #include "topo/cluster_load.hpp"
+#include "topo/cluster_map.hpp"
 
 using namespace ucg;
 using namespace ucg::topo;
@@ -175,6 +176,23 @@ TEST_CASE("cluster: pruning keeps the path and the rates between any two", "[top
             for (std::uint32_t b = 0; b < a; ++b) {
                 REQUIRE(path(pruned, a, b) == path(cluster, job[a], job[b]));
             }
+        }
+    }
+}
+
+TEST_CASE("cluster map: hosts in any order find their machines", "[topo][cluster]") {
+    std::mt19937_64 random(20);
+    for (int i = 0; i < 50; ++i) {
+        const Cluster cluster = random_cluster(random, 5, 10);
+        std::vector<std::uint32_t> machines = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+        std::shuffle(machines.begin(), machines.end(), random);
+        machines.resize(random() % 11);
+        const ClusterMap map = map_hosts(cluster, machines);
+        CHECK(map.empty() == machines.empty());
+        CHECK(map.cluster.machine_count() == machines.size());
+        for (std::size_t host = 0; host < machines.size(); ++host) {
+            REQUIRE(map.cluster.machine_name(map.machine_of_host[host]) ==
+                    cluster.machine_name(machines[host]));
         }
     }
 }

@@ -1,7 +1,9 @@
 #!/bin/sh
-# The command line of ucg_topo: what it prints and with which status it exits. Argument: the tool.
+# The command line of ucg_topo: what it prints and with which status it exits. Arguments: the tool,
+# and ucg_sim, which reads platforms.
 set -u
 tool=$1
+simulator=$2
 failures=0
 
 # expect STATUS PATTERN ARGUMENTS...: standard input goes to the tool; PATTERN (grep -E) must match
@@ -62,12 +64,54 @@ rank 0: host 0
 rank 2: host 0
 END
 
+# Clusters.
+cluster() { # FORM...: figure 1 of the paper, without rates.
+    printf 'SwitchName=s0 Nodes=n[0-2]\nSwitchName=s3 Nodes=n[3-4]\nSwitchName=s1 Nodes=n5 %s\n' \
+        'Switches=s0,s3' | expect "$@"
+}
+expect 0 'Examples:' cluster --help
+cluster 0 '^Cluster: 3 switches, 6 machines, rates of links not known$' cluster -
+cluster 0 'load 9, peak aggregate throughput 3.333 times the rate of a link$' cluster -
+cluster 0 '^Bottleneck: s0 to s1, load 9, 100 Mbit/s$' cluster - --rate 100mbit
+cluster 0 'peak aggregate throughput 333.3 Mbit/s$' cluster - --rate 100mbit
+cluster 0 '^  s3 +8 +unknown +n\[3-4\]$' cluster -
+cluster 0 '^Cluster: 2 switches, 3 machines' cluster - --machines 'n[0-1,5]'
+cluster 0 '"name": "s0", "kind": "switch", "parent": "s1", "bytes_per_second": 12500000' \
+    cluster - --format json --rate 100mbit
+cluster 0 '^  "s1" -- "s0" \[label="9", penwidth=5.0, color=red\];$' cluster - --format dot
+cluster 0 '^</svg>$' cluster - --format svg
+cluster 0 'bandwidth="12500000Bps" latency="5e-07s"' \
+    cluster - --format simgrid --rate 100mbit --latency 0.5
+cluster 0 '^SwitchName=s1 Nodes=n5 Switches=s\[0,3\] LinkSpeed=100mbit$' \
+    cluster - --format slurm --rate 100mbit
+cluster 1 "above 'n5' is not known, and SimGrid needs" cluster - --format simgrid
+cluster 1 "machines: - has no machine 'n6'" cluster - --machines 'n[0-9]'
+cluster 1 "machines: host list 'n\[': brackets do not match" cluster - --machines 'n['
+cluster 2 "rate: rate 'fast': expected a number and a unit" cluster - --rate fast
+expect 1 '^ucg_topo: standard input: line 2: unknown key .Host.' cluster - <<END
+# Nodes is meant.
+SwitchName=s0 Host=n0
+END
+expect 1 '^ucg_topo: /nonexistent/file: cannot open' cluster /nonexistent/file
+expect 2 'file is required' cluster
+
 # What one command writes, the other reads.
 "$tool" convert --synthetic "$machine" |
     "$tool" show --machine-file - --format json >/dev/null || failures=$((failures + 1))
 "$tool" placement --hosts 3 --ranks-per-host 2 --map host |
     "$tool" placement --file - --format outline | grep -q '^  Host 1: ranks 1,4$' ||
     failures=$((failures + 1))
+
+# Three senders below s0 to one machine: its link carries their messages one after the other.
+platform=$(mktemp)
+trap 'rm -f "$platform"' EXIT
+printf 'SwitchName=s1 Nodes=n3 Switches=s0\nSwitchName=s0 Nodes=n[0-2]\n' |
+    "$tool" cluster - --rate 8gbit --format simgrid -o "$platform"
+"$simulator" run --collective gather --hosts 4 --ranks-per-host 1 --bytes 1000 --algorithm linear \
+    --model pipelining-postal --alpha-p 1us --alpha-r 0ns --beta 1ns \
+    --pricing simgrid --platform "$platform" 2>&1 |
+    grep -Eq '^  completion   3000 ns$|this build has no SimGrid' ||
+    { echo "ucg_sim does not take the platform"; failures=$((failures + 1)); }
 
 if [ -w /dev/full ]; then
     "$tool" show >/dev/full 2>/dev/null

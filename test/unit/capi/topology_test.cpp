@@ -1,0 +1,179 @@
+// Where the switches between hosts come from, and when ranks agree on them. Files and environment
+// are of this test alone.
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/topology_agreement.hpp"
+#include "ucg_coll/capi/topology_file.hpp"
+
+namespace ucg::capi {
+namespace {
+
+using Reason = TopologyVerdict::Reason;
+
+std::string this_host() {
+    std::array<char, 256> name = {};
+    REQUIRE(::gethostname(name.data(), name.size() - 1) == 0);
+    return name.data();
+}
+
+/// A folder of its own which SLURM_CONF points into; all back at the end.
+class SlurmFolder {
+  public:
+    SlurmFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "ucg-slurm-XXXXXX").string();
+        REQUIRE(::mkdtemp(name.data()) != nullptr);
+        folder_ = name;
+        ::unsetenv("SLURMD_NODENAME");
+        ::setenv("SLURM_CONF", (folder_ / "slurm.conf").c_str(), 1);
+    }
+    ~SlurmFolder() {
+        ::unsetenv("SLURM_CONF");
+        ::unsetenv("SLURMD_NODENAME");
+        std::filesystem::remove_all(folder_);
+    }
+    SlurmFolder(const SlurmFolder&) = delete;
+    SlurmFolder& operator=(const SlurmFolder&) = delete;
+
+    std::string file(const std::string& name, const std::string& text) const {
+        std::ofstream(folder_ / name) << text;
+        return (folder_ / name).string();
+    }
+    std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  private:
+    std::filesystem::path folder_;
+};
+
+const topo::Cluster& two_switches() {
+    using Kind = topo::ClusterNode::Kind;
+    static const topo::Cluster cluster({{"top", Kind::network_switch, topo::kNoNode},
+                                        {"left", Kind::network_switch, 0},
+                                        {"right", Kind::network_switch, 0},
+                                        {"a", Kind::machine, 1},
+                                        {"b", Kind::machine, 1},
+                                        {"c", Kind::machine, 2}});
+    return cluster;
+}
+
+std::vector<TopologyEnd> ends_at(std::vector<std::uint32_t> machines) {
+    std::vector<TopologyEnd> ends;
+    for (const std::uint32_t machine : machines) {
+        ends.push_back({two_switches().hash(), machine, 0});
+    }
+    return ends;
+}
+
+} // namespace
+
+TEST_CASE("topology file: Slurm's own is found, a missing one is no news", "[topology]") {
+    const SlurmFolder slurm;
+    CHECK(default_topology_path() == slurm.path("topology.conf"));
+    CHECK(load_topology("").complaint.empty());
+    CHECK(load_topology("").path.empty());
+    slurm.file("topology.conf", "SwitchName=s0 Nodes=nobody," + this_host());
+    const LoadedTopology loaded = load_topology("");
+    CHECK(loaded.path == slurm.path("topology.conf"));
+    CHECK(loaded.complaint.empty());
+    CHECK(loaded.machine == 1);
+    CHECK(loaded.host == this_host());
+    CHECK(loaded.hash == loaded.cluster.hash());
+    CHECK(load_topology("none").cluster.empty());
+    CHECK(load_topology("none").path.empty());
+    ::unsetenv("SLURM_CONF");
+    CHECK(default_topology_path() == "/etc/slurm/topology.conf");
+    ::setenv("SLURM_CONF", "slurm.conf", 1); // Not absolute: does not count.
+    CHECK(default_topology_path() == "/etc/slurm/topology.conf");
+}
+
+TEST_CASE("topology file: what does not count says so, with file and line", "[topology]") {
+    const SlurmFolder slurm;
+    const LoadedTopology missing = load_topology(slurm.path("nowhere.json"));
+    CHECK(missing.complaint ==
+          slurm.path("nowhere.json") + ": cannot read the topology: No such file or directory");
+    CHECK(missing.hash == 0);
+    const std::string wrong = slurm.file("topology.conf", "# One.\nSwitchName=s0 Host=n0\n");
+    CHECK(load_topology("").complaint.rfind(wrong + ": line 2: unknown key 'Host'", 0) == 0);
+    CHECK(load_topology("").cluster.empty());
+}
+
+TEST_CASE("topology file: Slurm's name for this host counts where its own is not there",
+          "[topology]") {
+    const SlurmFolder slurm;
+    slurm.file("topology.conf", "SwitchName=s0 Nodes=nobody-[0-2]");
+    CHECK_FALSE(load_topology("").machine);
+    ::setenv("SLURMD_NODENAME", "nobody-2", 1);
+    CHECK(load_topology("").machine == 2);
+    slurm.file("topology.conf", "SwitchName=s0 Nodes=nobody-[0-2]," + this_host());
+    CHECK(load_topology("").machine == 3);
+}
+
+TEST_CASE("topology agreement: hosts are found, by host and pruned", "[topology]") {
+    // Ranks 0 and 2 on host 0, which is machine b; rank 1 on host 1, which is machine a.
+    const topo::Placement placement({{.host = 0}, {.host = 1}, {.host = 0}});
+    const TopologyVerdict verdict =
+        agree_on_topology(two_switches(), ends_at({1, 0, 1}), placement);
+    CHECK(verdict.reason == Reason::none);
+    REQUIRE_FALSE(verdict.map.empty());
+    CHECK(verdict.map.machine_of_host == std::vector<std::uint32_t>{1, 0});
+    CHECK(verdict.map.cluster.node(0).name == "left");
+    const topo::Placement three({{.host = 0}, {.host = 1}, {.host = 2}});
+    CHECK(agree_on_topology(two_switches(), ends_at({2, 0, 1}), three).map.cluster ==
+          two_switches());
+}
+
+TEST_CASE("topology agreement: all ranks do without for one reason that one rank tells",
+          "[topology]") {
+    const topo::Placement placement = topo::Placement::regular(3, 1);
+    const auto agree = [&](const std::vector<TopologyEnd>& ends) {
+        const TopologyVerdict verdict = agree_on_topology(two_switches(), ends, placement);
+        CHECK(verdict.map.empty());
+        return std::tuple(verdict.reason, verdict.speaker, verdict.other);
+    };
+    const auto is = [](Reason reason, Rank speaker, Rank other) {
+        return std::tuple(reason, speaker, other);
+    };
+    CHECK(agree({{}, {}, {}}) == is(Reason::none, kNoRank, kNoRank));
+    std::vector<TopologyEnd> ends = ends_at({0, 1, TopologyEnd::kMissing});
+    CHECK(agree(ends) == is(Reason::unknown_host, 2, kNoRank));
+    CHECK(agree(ends_at({0, 1, 0})) == is(Reason::shared_machine, 2, 0));
+    ends[1].hash = 7;
+    CHECK(agree(ends) == is(Reason::different, 0, 1));
+    ends[2].complains = 1;
+    CHECK(agree(ends) == is(Reason::bad_file, 2, kNoRank));
+    // One host has no network between its ranks: nobody needs to hear of it.
+    CHECK(agree_on_topology(two_switches(), ends, topo::Placement::one_host(3)).reason ==
+          Reason::none);
+}
+
+TEST_CASE("topology agreement: the line names file, host, reason and remedy", "[topology]") {
+    LoadedTopology loaded;
+    loaded.path = "/etc/cluster.json";
+    loaded.host = "n7";
+    TopologyVerdict verdict;
+    verdict.speaker = 3;
+    verdict.other = 4;
+    const auto text = [&](Reason reason) {
+        verdict.reason = reason;
+        const std::string line = explain(verdict, loaded);
+        CHECK(line.find("UCG_TOPOLOGY") != std::string::npos);
+        return line.substr(0, line.find(". All ranks"));
+    };
+    CHECK(text(Reason::unknown_host) == "/etc/cluster.json: host 'n7' of rank 3 is not in it");
+    CHECK(text(Reason::different) ==
+          "/etc/cluster.json: rank 4 has another topology than rank 3, or none");
+    CHECK(text(Reason::shared_machine) == "/etc/cluster.json: host 'n7' of rank 3 is the machine "
+                                          "of rank 4, which is another host");
+    loaded.complaint = "/etc/cluster.json: line 2: no";
+    CHECK(text(Reason::bad_file) == loaded.complaint);
+    loaded.path = "";
+    CHECK(text(Reason::different) == "rank 4 has a topology file, rank 3 has none");
+}
+
+} // namespace ucg::capi

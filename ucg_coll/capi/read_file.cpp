@@ -1,0 +1,33 @@
+#include "ucg_coll/capi/read_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace ucg::capi {
+
+Result<std::string> read_file(const std::string& path, std::string_view what, std::size_t bytes_max,
+                              int& error) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
+                                                               std::fclose);
+    std::string text;
+    std::array<char, 1 << 13> chunk;
+    std::size_t count = 1;
+    while (file != nullptr && count > 0 && text.size() <= bytes_max) {
+        count = std::fread(chunk.data(), 1, chunk.size(), file.get());
+        text.append(chunk.data(), count);
+    }
+    error = errno;
+    if (file == nullptr || std::ferror(file.get()) != 0) {
+        return failure(Code::io_error, "{}: cannot read {}: {}", path, what, std::strerror(error));
+    }
+    if (text.size() > bytes_max) {
+        return failure(Code::invalid_argument, "{}: expected {}, found more than {} bytes", path,
+                       what, bytes_max);
+    }
+    return text;
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,84 @@
+#include "ucg_coll/capi/topology_agreement.hpp"
+
+#include <algorithm>
+
+namespace ucg::capi {
+
+using Reason = TopologyVerdict::Reason;
+
+namespace {
+
+TopologyVerdict refusal(Reason reason, Rank speaker, Rank other = kNoRank) {
+    return {reason, speaker, other, {}};
+}
+
+} // namespace
+
+TopologyEnd topology_end(const LoadedTopology& loaded) {
+    return {loaded.hash, loaded.machine.value_or(TopologyEnd::kMissing),
+            loaded.complaint.empty() ? 0U : 1U};
+}
+
+TopologyVerdict agree_on_topology(const topo::Cluster& own, std::span<const TopologyEnd> ends,
+                                  const topo::Placement& placement) {
+    if (placement.host_count() < 2) {
+        return {};
+    }
+    const auto rank_of = [&](auto end) { return static_cast<Rank>(end - ends.begin()); };
+    const auto bad = std::find_if(ends.begin(), ends.end(),
+                                  [](const TopologyEnd& end) { return end.complains != 0; });
+    if (bad != ends.end()) {
+        return refusal(Reason::bad_file, rank_of(bad));
+    }
+    const auto other = std::find_if(
+        ends.begin(), ends.end(), [&](const TopologyEnd& end) { return end.hash != ends[0].hash; });
+    if (other != ends.end()) {
+        return refusal(Reason::different, 0, rank_of(other));
+    }
+    if (ends[0].hash == 0) {
+        return {};
+    }
+    std::vector<std::uint32_t> machines;
+    std::vector<Rank> holder(own.machine_count(), kNoRank);
+    for (const Rank leader : placement.leaders()) {
+        const std::uint32_t machine = ends[static_cast<std::size_t>(leader)].machine;
+        if (machine >= own.machine_count()) {
+            return refusal(Reason::unknown_host, leader);
+        }
+        if (holder[machine] != kNoRank) {
+            return refusal(Reason::shared_machine, leader, holder[machine]);
+        }
+        holder[machine] = leader;
+        machines.push_back(machine);
+    }
+    return {Reason::none, kNoRank, kNoRank, topo::map_hosts(own, machines)};
+}
+
+std::string explain(const TopologyVerdict& verdict, const LoadedTopology& loaded) {
+    std::string problem;
+    switch (verdict.reason) {
+    case Reason::none: break;
+    case Reason::bad_file: problem = loaded.complaint; break;
+    case Reason::different:
+        problem = loaded.path.empty()
+                      ? fmt::format("rank {} has a topology file, rank {} has none", verdict.other,
+                                    verdict.speaker)
+                      : fmt::format("{}: rank {} has another topology than rank {}, or none",
+                                    loaded.path, verdict.other, verdict.speaker);
+        break;
+    case Reason::unknown_host:
+        problem = fmt::format("{}: host '{}' of rank {} is not in it", loaded.path, loaded.host,
+                              verdict.speaker);
+        break;
+    case Reason::shared_machine:
+        problem = fmt::format("{}: host '{}' of rank {} is the machine of rank {}, which is "
+                              "another host",
+                              loaded.path, loaded.host, verdict.speaker, verdict.other);
+        break;
+    }
+    return fmt::format("{}. All ranks do without the topology of the network; UCG_TOPOLOGY names "
+                       "one file for all, or {} to silence this",
+                       problem, kNoTopology);
+}
+
+} // namespace ucg::capi

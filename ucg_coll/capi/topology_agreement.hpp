@@ -1,0 +1,50 @@
+// Do the ranks of a group know one cluster, and are all their hosts in it? A pure function of what
+// they told one another, so that all come to one end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/topology_file.hpp"
+
+namespace ucg::capi {
+
+/// What a rank tells of its LoadedTopology.
+struct TopologyEnd {
+    static constexpr std::uint32_t kMissing = UINT32_MAX;
+
+    std::uint64_t hash = 0;           ///< Of the cluster; 0: it has none.
+    std::uint32_t machine = kMissing; ///< This host's number in it.
+    std::uint32_t complains = 0;      ///< There is a file that does not count.
+};
+TopologyEnd topology_end(const LoadedTopology& loaded);
+
+/// What all ranks do. Where the cluster does not count although some rank has a file, `speaker`
+/// tells why.
+struct TopologyVerdict {
+    enum class Reason : std::uint8_t {
+        none,          ///< The cluster counts, or nobody has one, or one host needs none.
+        bad_file,      ///< The speaker has a complaint.
+        different,     ///< The speaker's cluster is not that of rank `other`.
+        unknown_host,  ///< The speaker's host is not in the cluster.
+        shared_machine ///< The speaker's host is the same machine as that of rank `other`.
+    };
+
+    Reason reason = Reason::none;
+    Rank speaker = kNoRank;
+    Rank other = kNoRank;
+    topo::ClusterMap map; ///< Empty: the group does without.
+};
+
+/// `ends[rank]`; `own`: the cluster of any rank, which counts only where all have the same.
+TopologyVerdict agree_on_topology(const topo::Cluster& own, std::span<const TopologyEnd> ends,
+                                  const topo::Placement& placement);
+
+/// What the speaker says, in a sentence: the file, the host, the reason, the remedy. REQUIRES:
+/// verdict.reason != none; `loaded` is the speaker's.
+std::string explain(const TopologyVerdict& verdict, const LoadedTopology& loaded);
+
+} // namespace ucg::capi

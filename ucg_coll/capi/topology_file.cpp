@@ -1,0 +1,78 @@
+#include "ucg_coll/capi/topology_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <unistd.h>
+
+#include <climits>
+
+#include "topo/cluster_file.hpp"
+#include "ucg_coll/capi/read_file.hpp"
+
+namespace ucg::capi {
+namespace {
+
+/// kClusterNodesMax of them have some 100 bytes each.
+constexpr std::size_t kTopologyBytesMax = std::size_t{256} << 20;
+
+std::string_view variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+std::string host_name() {
+    std::array<char, HOST_NAME_MAX + 1> name = {};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+Result<topo::Cluster> read_cluster(const std::string& path, int& error) {
+    const Result<std::string> text = read_file(path, "the topology", kTopologyBytesMax, error);
+    if (!text.ok()) {
+        return text.status();
+    }
+    error = 0;
+    Result<topo::Cluster> cluster = topo::parse_cluster(*text);
+    return cluster.ok()
+               ? cluster
+               : failure(cluster.status().code(), "{}: {}", path, cluster.status().message());
+}
+
+} // namespace
+
+std::string default_topology_path() {
+    const std::string_view configuration = variable("SLURM_CONF");
+    const std::size_t slash = configuration.rfind('/');
+    const bool is_absolute = !configuration.empty() && configuration.front() == '/';
+    return std::string(is_absolute ? configuration.substr(0, slash) : "/etc/slurm") +
+           "/topology.conf";
+}
+
+LoadedTopology load_topology(std::string_view setting) {
+    LoadedTopology loaded;
+    loaded.host = host_name();
+    const std::string path = setting.empty() ? default_topology_path() : std::string(setting);
+    if (path == kNoTopology) {
+        return loaded;
+    }
+    int error = 0;
+    Result<topo::Cluster> cluster = read_cluster(path, error);
+    if (!cluster.ok()) {
+        if (!setting.empty() || (error != ENOENT && error != ENOTDIR)) {
+            loaded.path = path;
+            loaded.complaint = cluster.status().message();
+        }
+        return loaded;
+    }
+    loaded.path = path;
+    loaded.cluster = std::move(*cluster);
+    loaded.hash = loaded.cluster.hash();
+    loaded.machine = loaded.cluster.find_machine(loaded.host);
+    if (const std::string_view node = variable("SLURMD_NODENAME");
+        !loaded.machine && !node.empty()) {
+        loaded.machine = loaded.cluster.find_machine(node);
+    }
+    return loaded;
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,37 @@
+// Where a process finds the switches between the hosts: UCG_TOPOLOGY, else Slurm's own file in its
+// usual place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::capi {
+
+/// A value of UCG_TOPOLOGY: no file.
+inline constexpr std::string_view kNoTopology = "none";
+
+/// The cluster that a process knows of.
+struct LoadedTopology {
+    topo::Cluster cluster;  ///< Empty: none.
+    std::uint64_t hash = 0; ///< Of the cluster; 0: none.
+    std::string path;       ///< Of the file, also where it does not count; empty: there is none.
+    std::string complaint;  ///< Why the file does not count, or empty. Names the file.
+    std::string host;       ///< What this host calls itself.
+    std::optional<std::uint32_t> machine; ///< This host's number among the cluster's machines.
+};
+
+/// topology.conf in the folder of $SLURM_CONF, else in /etc/slurm.
+std::string default_topology_path();
+
+/// Reads the file that `setting` names, the one at default_topology_path() if `setting` is empty,
+/// which may be missing. A file that cannot be read or is wrong is a complaint, not a failure:
+/// nothing but speed depends on it. The host is looked up by its name, and by Slurm's for it
+/// ($SLURMD_NODENAME).
+LoadedTopology load_topology(std::string_view setting);
+
+} // namespace ucg::capi
