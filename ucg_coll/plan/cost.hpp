@@ -54,14 +54,21 @@ class Link {
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between hosts, where messages cost their sender much and it need not wait for them: how long
-    /// so many messages keep the rank that sends most, or the way into the one that receives most.
-    /// With it, the price of a rooted collective or a scan is that of the second of two in a row:
-    /// it begins when the busiest rank is done with the first. On a host 0.
+    /// so many messages keep the rank that sends most. With it, the price of a collective from a
+    /// root or of a scan is that of the second of two in a row: it begins when the busiest rank is
+    /// done with the first. On a host 0.
     double sends_before_ns(double messages, std::uint64_t bytes) const {
         return across_hosts_ ? messages * busy_ns(bytes) : 0;
     }
+    /// The same of collectives to a root: of so many messages, how long they keep the way into the
+    /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the third
+    /// of three in a row.
     double receives_before_ns(double messages, std::uint64_t bytes) const {
-        return across_hosts_ ? messages * static_cast<double>(bytes) * byte_ns() : 0;
+        return across_hosts_ ? kBeforeRoot * messages * static_cast<double>(bytes) * byte_ns() : 0;
+    }
+    /// The same of ranks on the way to the root, which pass messages on.
+    double relays_before_ns(double messages, std::uint64_t bytes) const {
+        return kBeforeRoot * sends_before_ns(messages, bytes);
     }
     /// Between two messages that a rank receives and passes on.
     double relay_ns(std::uint64_t bytes) const;
@@ -82,6 +89,8 @@ class Link {
     double copy_ns(std::uint64_t bytes) const;
 
   private:
+    static constexpr double kBeforeRoot = 2;
+
     /// Is a message of that length copied once?
     bool single_copy(std::uint64_t bytes) const {
         return cma_.permitted && bytes >= cma_.bytes_min;

@@ -128,14 +128,22 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     const bool two_arms = root > 0 && root + 1 < count;
     return hops(count, root) * (link.message_ns(segment) + link.reduce_ns(2, segment)) +
            further * (link.relay_ns(segment) + link.reduce_ns(2, segment)) +
-           link.receives_before_ns(two_arms ? 2 : 1, bytes);
+           std::max(link.receives_before_ns(two_arms ? 2 : 1, bytes),
+                    link.relays_before_ns(further + 1, segment));
 }
 
 std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                    Operator op) {
     const double fixed_ns = link.relay_ns(0) + link.reduce_ns(2, 0);
     const double per_byte_ns = link.byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
-    return pipeline_segment(bytes, hops(count, root), fixed_ns, per_byte_ns, op.element_bytes);
+    const std::uint64_t segment =
+        pipeline_segment(bytes, hops(count, root), fixed_ns, per_byte_ns, op.element_bytes);
+    // That is best for one alone; in a row, each further message keeps the ranks of the chain.
+    const std::uint64_t whole = std::max(round_up(bytes, op.element_bytes), op.element_bytes);
+    return reduce_chain_ns(link, count, root, bytes, whole) <
+                   reduce_chain_ns(link, count, root, bytes, segment)
+               ? whole
+               : segment;
 }
 
 const Algorithm kReduceChain = {

@@ -128,6 +128,11 @@ TEST_CASE("plan: where messages cost processors much, few leave one rank", "[pla
     CHECK(choose(facts, request_of({Collective::scatter, 4, 0, 8, 1}, 0)).name == "binomial");
     CHECK(choose(facts, request_of({Collective::gather, 4, 0, 8, 1}, 0)).name == "linear");
     CHECK(choose(facts, request_of({Collective::scan, 4, 0, 8, 8}, 0)).name == "chain");
+    // Whole vectors, each over a link of its own: a second segment would cost the ranks between.
+    const graph::Request reduce = request_of({Collective::reduce, 4, 0, 4096, 8}, 0);
+    CHECK(choose(facts, reduce).name == "chain");
+    CHECK(plan(facts, reduce, 1)->repeats.empty());
+    CHECK(choose(facts, request_of({Collective::reduce, 4, 0, 8, 8}, 0)).name == "knomial");
 }
 
 TEST_CASE("plan: refusals name the reason", "[plan]") {
