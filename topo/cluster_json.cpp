@@ -72,9 +72,9 @@ class Reader : public nlohmann::json_sax<Json> {
         if (where_ != Where::node || key_ != "bytes_per_second") {
             return unexpected("a number");
         }
-        if (value == 0 || value > kRateMax) {
-            return refuse(
-                fmt::format("a rate of {} bytes per second: expected 1 to {}", value, kRateMax));
+        if (value < kRateMin || value > kRateMax) {
+            return refuse(fmt::format("a rate of {} bytes per second: expected {} to {}", value,
+                                      kRateMin, kRateMax));
         }
         drafts_.back().rate = value;
         return true;

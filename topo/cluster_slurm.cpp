@@ -203,6 +203,8 @@ class LineParser {
             if (number > 0 && bare_unit_ > kRateMax / number) {
                 refuse(fmt::format("LinkSpeed {}: more than 1000tbit is no limit; leave it out",
                                    number));
+            } else if (number * bare_unit_ > 0 && number * bare_unit_ < kRateMin) {
+                refuse(fmt::format("LinkSpeed {}: less than 8kbit moves nothing", number));
             }
             found_.rate = number * bare_unit_;
             return;

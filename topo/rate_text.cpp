@@ -9,7 +9,7 @@ namespace ucg::topo {
 namespace {
 
 constexpr std::string_view kPrefixes = "kmgt"; // Powers of 1000 from 1 on.
-constexpr double kBitsMin = 8e3;
+constexpr double kBitsMin = 8.0 * kRateMin;
 constexpr double kBitsMax = 8.0 * kRateMax;
 
 char lower(char c) {

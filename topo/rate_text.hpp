@@ -9,7 +9,9 @@
 
 namespace ucg::topo {
 
-/// The highest rate of a link that files may give, 1000 Tbit/s, in bytes per second.
+/// The lowest and the highest rate of a link that files may give, 8 kbit/s and 1000 Tbit/s, in
+/// bytes per second.
+inline constexpr std::uint64_t kRateMin = 1000;
 inline constexpr std::uint64_t kRateMax = 125'000'000'000'000;
 
 /// "100mbit" -> 12,500,000 bytes per second. A number, maybe with a fraction, and a unit as tc(8)

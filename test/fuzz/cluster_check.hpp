@@ -19,10 +19,14 @@ inline void require(bool holds) {
 /// What is taken is written and read back to an equal value in both formats, and drawn; what is not
 /// is an argument's fault, with its line.
 inline void check_cluster(const Result<Cluster>& cluster) {
-    static constexpr std::uint32_t kDrawnMax = 2000; // More is only slower.
+    static constexpr std::uint32_t kMost = 2000; // A list of hosts may have more, only slower.
     if (!cluster.ok()) {
         require(cluster.status().code() == Code::invalid_argument);
         require(cluster.status().message().substr(0, 5) == "line ");
+        return;
+    }
+    require(cluster->machine_count() > 0 && !cluster->is_machine(0));
+    if (cluster->node_count() > kMost) {
         return;
     }
     const Result<Cluster> from_json = parse_cluster_json(to_json_text(*cluster));
@@ -34,13 +38,10 @@ inline void check_cluster(const Result<Cluster>& cluster) {
     } else {
         require(slurm.status().code() == Code::unsupported);
     }
-    require(cluster->machine_count() > 0 && !cluster->is_machine(0));
-    if (cluster->node_count() <= kDrawnMax) {
-        static_cast<void>(to_outline(*cluster));
-        static_cast<void>(to_dot(*cluster));
-        static_cast<void>(to_svg(*cluster));
-        static_cast<void>(to_simgrid(*cluster, 0));
-    }
+    static_cast<void>(to_outline(*cluster));
+    static_cast<void>(to_dot(*cluster));
+    static_cast<void>(to_svg(*cluster));
+    static_cast<void>(to_simgrid(*cluster, 0));
 }
 
 } // namespace ucg::topo

@@ -47,6 +47,7 @@ RULES = [
     Rule(r"tools/packages apps", ((r"packages", "packages --list"),), prints="nwchem"),
     Rule(r"perf/model.*", unless="runs each algorithm in turn: minutes"),
     Rule(r"build/perf/micro/(limit|turn)_bench.*", (end("--smoke"),)),
+    Rule(r"perf/aapc/run.*", unless="minutes; suite cluster runs it with --smoke"),
     Rule(r"perf/recursive_multiplying/run.*", unless="minutes; suite cluster runs it with --smoke"),
     Rule(r"ucg_tune (memory|network)", unless="measures for seconds, and writes a profile"),
     Rule(r"python3 test/fault/.*", unless="suite fault runs it; all victims take minutes"),

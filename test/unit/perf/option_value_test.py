@@ -17,6 +17,7 @@ OPTIONS = {
     "perf/micro/limit_bench": ["--rounds"],
     "perf/micro/turn_bench": ["--rounds", "--ranks"],
     "perf/recursive_multiplying/allreduce_blocks": ["BYTES"],
+    "perf/aapc/alltoall_blocks": ["BYTES"],
 }
 
 

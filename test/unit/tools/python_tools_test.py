@@ -20,11 +20,12 @@ import command_line  # noqa: E402 (the lines above must come first)
 
 VCLUSTER, COMPARE, MODEL = "tools/vcluster", "perf/compare", "perf/model"
 APPS, MULTIPLYING = "perf/apps/run", "perf/recursive_multiplying/run"
-REAL = "perf/apps/programs"
-PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING]
+REAL, AAPC = "perf/apps/programs", "perf/aapc/run"
+PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC]
 COUNTS = {COMPARE: ["--np", "--pairs", "--retries"], MODEL: ["--np", "--pairs"],
           APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
-          MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"]}
+          MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"],
+          AAPC: ["--sizes", "--calls", "--turns", "--variable"]}
 REALS = {COMPARE: ["--time", "--far", "--timeout"], MODEL: ["--time", "--timeout"],
          APPS: ["--timeout"], REAL: ["--timeout"], MULTIPLYING: ["--tune-time"]}
 FILES = {COMPARE: ["--json", "--plot"], MODEL: ["--json", "--plot"], APPS: ["--json", "--plot"],

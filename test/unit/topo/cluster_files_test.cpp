@@ -136,6 +136,7 @@ TEST_CASE("cluster files: LinkSpeed without a unit counts by the one given", "[t
     const std::string_view text = "SwitchName=s0 Nodes=n0 LinkSpeed=40";
     CHECK(parse_slurm_topology(text)->node(1).rate == 0);
     CHECK(parse_slurm_topology(text, 125'000)->node(1).rate == 5'000'000);
+    CHECK(refusal(parse_slurm_topology(text, 20)).find("8kbit") != std::string::npos);
     CHECK(refusal(parse_slurm_topology(text, kRateMax)).find("1000tbit") != std::string::npos);
 }
 
