@@ -10,3 +10,4 @@
 #include "topo/draw.hpp"
 #include "topo/machine.hpp"
 #include "topo/placement.hpp"
+#include "topo/processor.hpp"
