@@ -4,8 +4,8 @@
 // Threads: exactly one sender and one receiver, in two processes or two threads.
 // Layout (RingShape): the lines, which are the receiver's credit, the sender's receipt for messages
 // of the other direction and its words for copying those jointly, and `depth` slots of one cache
-// line each; elsewhere `depth` short payload buffers and as many long ones, to which the sender
-// gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a
+// line each; elsewhere `depth` short payload buffers and at least as many long ones, to which the
+// sender gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a
 // cache line has one writer; a slot and its buffers belong to the sender from the receiver's
 // release of turn t - depth to the sender's publication of turn t, and to the receiver otherwise;
 // memory of zeros is an empty ring.
@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "shm/copy.hpp"
+#include "shm/copy_pace.hpp"
 #include "shm/joint_copy.hpp"
 #include "shm/peer_copy.hpp"
 #include "ucg_coll/base/base.hpp"
@@ -90,24 +91,44 @@ inline constexpr std::uint64_t kShortBytes = 1024;
 struct RingShape {
     std::uint32_t depth = 0;      ///< Slots; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
+    /// Buffers that fragments longer than kWholeBytes take in turn, a power of two; fewer than
+    /// slots: as many. With more of them than the receiver's own cache holds, the sender finds
+    /// each in a cache that both share, where it writes several times faster. New pages take long,
+    /// so the first fragments of a ring, which may be all, do with as many as slots.
+    std::uint32_t buffers = 0;
 
     std::uint64_t lines_bytes() const {
         return round_up(head_bytes() + depth * sizeof(RingSlot), 2 * kCacheLine);
     }
     std::uint64_t buffers_bytes() const {
-        return depth * (short_bytes() + std::uint64_t{slot_bytes});
+        return depth * short_bytes() + long_buffers() * std::uint64_t{slot_bytes};
+    }
+    std::uint32_t long_buffers() const {
+        return slot_bytes > kWholeBytes ? std::max(buffers, depth) : depth;
     }
     /// 0 where slots are so short that they need none.
     std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
-    /// From the start of the first buffer; `bytes` is the fragment's length.
-    std::uint64_t buffer_offset(std::uint64_t index, std::uint64_t bytes) const {
-        return bytes <= short_bytes() ? index * short_bytes()
-                                      : depth * short_bytes() + index * slot_bytes;
+    /// From the start of the first buffer, of the fragment number n of `bytes`.
+    std::uint64_t buffer_offset(std::uint64_t n, std::uint64_t bytes) const {
+        if (bytes <= short_bytes()) {
+            return (n & (depth - 1)) * short_bytes();
+        }
+        return long_offset(bytes <= kWholeBytes ? n & (depth - 1) : long_index(n));
+    }
+    std::uint64_t long_offset(std::uint64_t index) const {
+        return depth * short_bytes() + index * slot_bytes;
+    }
+    /// The long buffer of fragment number n: one that a slot's turn passes on with the slot.
+    std::uint64_t long_index(std::uint64_t n) const {
+        return n & ((n < kFirstTurns * depth ? depth : long_buffers()) - 1);
     }
     static constexpr std::uint64_t head_bytes() {
         return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(JointCopy);
     }
     bool operator==(const RingShape&) const = default;
+
+  private:
+    static constexpr std::uint64_t kFirstTurns = 64;
 };
 
 /// The length of the fragment that begins at byte `moved`, which both sides derive from the
@@ -133,7 +154,8 @@ class BackedBuffers {
   public:
     BackedBuffers() = default;
     explicit BackedBuffers(const RingShape& shape)
-        : shape_(shape), slots_per_bit_(std::max(1U, shape.depth / kBits)) {}
+        : shape_(shape), per_bit_{per_bit(shape.depth, kBits), per_bit(shape.depth, kBits),
+                                  per_bit(shape.long_buffers(), kLongBits)} {}
 
     /// Is nothing left to be backed for a message of that length, wherever in the ring it begins?
     bool suffice(std::uint64_t message_bytes) const {
@@ -141,15 +163,14 @@ class BackedBuffers {
                (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kWholeBytes);
     }
 
-    /// Those that the message needs, which begins in slot `index`: flags that say how it is to be
-    /// cut. `back(offset, bytes)` backs bytes of the buffers, and says whether it could.
+    /// Those that the message needs, which begins with fragment number n: flags that say how it is
+    /// to be cut. `back(offset, bytes)` backs bytes of the buffers, and says whether it could.
     template <typename Back>
-    std::uint64_t prepare(std::uint64_t index, std::uint64_t message_bytes, Back back) {
-        if (suffice(message_bytes) || fits(index, message_bytes, 0, back)) {
+    std::uint64_t prepare(std::uint64_t n, std::uint64_t message_bytes, Back back) {
+        if (suffice(message_bytes) || fits(n, message_bytes, 0, back)) {
             return 0;
         }
-        const bool cuts_short =
-            shape_.short_bytes() > 0 && fits(index, message_bytes, kCutShort, back);
+        const bool cuts_short = shape_.short_bytes() > 0 && fits(n, message_bytes, kCutShort, back);
         return cuts_short ? kCutShort : kCutToLines;
     }
 
@@ -158,16 +179,17 @@ class BackedBuffers {
 
   private:
     static constexpr std::uint32_t kBits = 64;
+    static constexpr std::uint32_t kLongBits = 32;
     enum Kind : std::uint8_t { brief, page, whole, kinds };
 
-    /// Backs the buffers of all fragments, or, where those go around the ring, all buffers.
+    /// Backs the buffers of all fragments, or, where those go around the ring, all of that kind.
     template <typename Back>
-    bool fits(std::uint64_t index, std::uint64_t bytes, std::uint64_t flags, Back back) {
+    bool fits(std::uint64_t n, std::uint64_t bytes, std::uint64_t flags, Back back) {
+        const std::uint64_t most = (flags & kCutShort) != 0 ? shape_.depth : ~std::uint64_t{0};
         std::uint64_t moved = 0;
-        for (std::uint32_t i = 0; i < shape_.depth && moved < bytes; ++i) {
+        for (std::uint64_t i = 0; i < most && moved < bytes && done_[whole] != all(whole); ++i) {
             const std::uint64_t length = fragment_bytes(shape_, bytes, moved, flags);
-            if (length > kInlineBytes &&
-                !fits((index + i) & (shape_.depth - 1), kind_of(length), back)) {
+            if (length > kInlineBytes && !fits(n + i, kind_of(length), back)) {
                 return false;
             }
             moved += length;
@@ -181,24 +203,55 @@ class BackedBuffers {
     }
 
     template <typename Back>
-    bool fits(std::uint64_t slot, Kind kind, Back back) {
-        const std::uint64_t bit = std::uint64_t{1} << slot / slots_per_bit_;
+    bool fits(std::uint64_t n, Kind kind, Back back) {
+        const std::uint64_t index = kind == whole ? shape_.long_index(n) : n & (shape_.depth - 1);
+        const std::uint64_t bit = std::uint64_t{1} << index / per_bit_[kind];
         if ((done_[kind] & bit) != 0) {
             return true;
         }
-        const std::uint64_t first = slot / slots_per_bit_ * slots_per_bit_;
-        for (std::uint64_t i = first; i < first + slots_per_bit_; ++i) {
-            const std::uint64_t length = bytes_of(kind);
-            if (!back(shape_.buffer_offset(i, length), length)) {
-                return false;
-            }
+        const std::uint64_t first = index / per_bit_[kind] * per_bit_[kind];
+        if (!fit_from(first, kind, back)) {
+            return false;
         }
         any_ = true;
         done_[kind] |= bit;
-        done_[page] |= kind == whole ? bit : 0;
-        done_[whole] |= bytes_of(kind) == shape_.slot_bytes ? bit : 0;
+        done_[whole] |= kind == page && bytes_of(page) == shape_.slot_bytes ? bit : 0;
         sum_up();
         return true;
+    }
+
+    /// The buffers of one bit; whole long ones lie side by side.
+    template <typename Back>
+    bool fit_from(std::uint64_t first, Kind kind, Back back) {
+        const std::uint64_t end = first + per_bit_[kind];
+        if (kind == whole) {
+            if (!back(shape_.long_offset(first),
+                      per_bit_[kind] * std::uint64_t{shape_.slot_bytes})) {
+                return false;
+            }
+            for (std::uint64_t i = first; i < std::min<std::uint64_t>(end, shape_.depth); ++i) {
+                done_[page] |= std::uint64_t{1} << i / per_bit_[page]; // No more to a bit of these.
+            }
+            return true;
+        }
+        for (std::uint64_t i = first; i < end; ++i) {
+            if (!back(shape_.buffer_offset(i, bytes_of(kind)), bytes_of(kind))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    static std::uint32_t per_bit(std::uint32_t count, std::uint32_t bits) {
+        return std::max(1U, count / bits);
+    }
+    std::uint32_t count_of(Kind kind) const {
+        return kind == whole ? shape_.long_buffers() : shape_.depth;
+    }
+    /// With all of that kind.
+    std::uint64_t all(Kind kind) const {
+        const std::uint32_t bits = count_of(kind) / per_bit_[kind];
+        return bits == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
     }
 
     Kind kind_of(std::uint64_t length) const {
@@ -210,19 +263,16 @@ class BackedBuffers {
                               : shape_.slot_bytes;
     }
     void sum_up() {
-        const std::uint32_t bits = shape_.depth / slots_per_bit_;
-        const std::uint64_t all =
-            bits == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
-        const bool briefs = shape_.short_bytes() == 0 || done_[brief] == all;
-        pages_ = done_[page] == all;
-        up_to_ = !briefs               ? kInlineBytes
-                 : done_[whole] == all ? ~std::uint64_t{0}
-                 : pages_              ? 2 * kWholeBytes // Cut into pages.
-                                       : std::max(kInlineBytes, shape_.short_bytes());
+        const bool briefs = shape_.short_bytes() == 0 || done_[brief] == all(brief);
+        pages_ = done_[page] == all(page);
+        up_to_ = !briefs                      ? kInlineBytes
+                 : done_[whole] == all(whole) ? ~std::uint64_t{0}
+                 : pages_                     ? 2 * kWholeBytes // Cut into pages.
+                                              : std::max(kInlineBytes, shape_.short_bytes());
     }
 
     RingShape shape_;
-    std::uint32_t slots_per_bit_ = 1;
+    std::array<std::uint32_t, kinds> per_bit_ = {1, 1, 1};
     std::uint64_t up_to_ = kInlineBytes; ///< Messages of that length need nothing more,
     bool pages_ = false;                 ///< nor do those of one long fragment, of a page.
     bool any_ = false;
@@ -269,26 +319,28 @@ class RingSender {
         if (backed_.suffice(message_bytes)) [[likely]] {
             return;
         }
-        cut_ = backed_.prepare(sent_ & (shape_.depth - 1), message_bytes,
-                               [&](std::uint64_t offset, std::uint64_t bytes) {
-                                   return back(buffers_ + offset, bytes);
-                               });
+        cut_ =
+            backed_.prepare(sent_, message_bytes, [&](std::uint64_t offset, std::uint64_t bytes) {
+                return back(buffers_ + offset, bytes);
+            });
     }
 
     /// Sends the fragment of the begun message that begins at byte `moved`, and returns its length.
     /// `data` is the message's start. REQUIRES: !full().
     std::uint64_t send(std::uint64_t tag, const std::byte* data, std::uint64_t message_bytes,
                        std::uint64_t moved) {
-        const std::uint64_t index = sent_ & (shape_.depth - 1);
-        RingSlot& slot = slots_[index];
+        RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
         if (sent_ < shape_.depth) {
             map_around(&slot);
         }
         const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved, cut_);
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
+        } else if (length <= kWholeBytes) {
+            std::memcpy(buffers_ + shape_.buffer_offset(sent_, length), data + moved, length);
         } else {
-            std::memcpy(buffers_ + shape_.buffer_offset(index, length), data + moved, length);
+            copy_at_pace(pace_, buffers_ + shape_.buffer_offset(sent_, length), data + moved,
+                         length);
         }
         publish(slot, tag, message_bytes | cut_);
         return length;
@@ -362,6 +414,7 @@ class RingSender {
     std::uint64_t released_ = 0; ///< The last credit that was read.
     std::uint64_t cut_ = 0;      ///< Flags of the message that is being sent.
     BackedBuffers backed_;
+    CopyPace pace_;
     bool receiver_reads_ = false;
 };
 
@@ -456,14 +509,13 @@ class RingReceiver {
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().
     std::uint64_t receive(std::byte* data, std::uint64_t moved) {
-        const std::uint64_t index = received_ & (shape_.depth - 1);
-        const RingSlot& slot = slots_[index];
+        const RingSlot& slot = head();
         const std::uint64_t length =
             fragment_bytes(shape_, slot.bytes & ~kMessageFlags, moved, slot.bytes & kCut);
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {
-            std::memcpy(data + moved, buffers_ + shape_.buffer_offset(index, length), length);
+            std::memcpy(data + moved, buffers_ + shape_.buffer_offset(received_, length), length);
         }
         release();
         return length;

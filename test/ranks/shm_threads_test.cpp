@@ -340,7 +340,9 @@ TEST_CASE("transport/shm: a heap that is too small is a status, and nothing stay
 
 TEST_CASE("transport/shm: rings shrink with the ranks so that a host's share is bounded",
           "[ranks][shm]") {
-    const ShmOptions options;
+    ShmOptions options;
+    options.ring_bytes =
+        GENERATE(std::uint64_t{256} << 10, std::uint64_t{2} << 20, ~std::uint64_t{0});
     for (const std::uint32_t count : {1U, 2U, 4U, 16U, 48U, 96U, 128U, 192U}) {
         CAPTURE(count);
         const auto shape = transport::ring_shape(count, options);
@@ -352,5 +354,8 @@ TEST_CASE("transport/shm: rings shrink with the ranks so that a host's share is 
             (shape.lines_bytes() + shape.buffers_bytes() - sizeof(shm::RingCredit));
         CHECK((all <= options.host_bytes_max || shape.slot_bytes == options.slot_bytes_min));
     }
-    CHECK(transport::ring_shape(2, options) == shm::RingShape{16, 16 << 10});
+    CHECK(transport::ring_shape(2, {}) == shm::RingShape{16, 16 << 10, 16});
+    options.ring_bytes = 2 << 20;
+    CHECK(transport::ring_shape(4, options) == shm::RingShape{16, 16 << 10, 128});
+    CHECK(transport::ring_shape(16, options).long_buffers() == 16);
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -134,6 +135,60 @@ TEST_CASE("shm/ring: where pages are short, messages go in shorter pieces", "[sh
     }
 }
 
+TEST_CASE("shm/ring: more long buffers than slots, once the ring has gone around", "[shm]") {
+    const RingShape shape = {4, 8192, GENERATE(16U, 256U)};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+    std::vector<bool> backed(shape.buffers_bytes() / kShortBytes, false);
+    const auto back = [&](const std::byte* data, std::uint64_t bytes) {
+        const auto first = static_cast<std::uint64_t>(data - memory.buffers()) / kShortBytes;
+        std::fill_n(backed.begin() + static_cast<std::ptrdiff_t>(first), bytes / kShortBytes, true);
+        return true;
+    };
+    std::set<std::uint64_t> used;
+    std::uint64_t n = 0;
+    const auto send = [&](std::uint64_t bytes) {
+        const auto sent = numbered(bytes);
+        std::vector<std::byte> got(bytes);
+        sender.begin(bytes, back);
+        std::uint64_t taken = 0;
+        for (std::uint64_t moved = 0; moved < bytes; ++n) {
+            const std::uint64_t offset =
+                shape.buffer_offset(n, fragment_bytes(shape, bytes, moved));
+            CHECK(backed[offset / kShortBytes]);
+            used.insert(offset);
+            if (sender.full()) { // With as much on its way as there may be.
+                taken += receiver.receive(got.data(), taken);
+            }
+            REQUIRE_FALSE(sender.full());
+            moved += sender.send(1, sent.data(), bytes, moved);
+        }
+        while (taken < bytes) {
+            taken += receiver.receive(got.data(), taken);
+        }
+        CHECK(got == sent);
+    };
+    send(10 * 8192);
+    CHECK(used.size() == shape.depth);
+    for (const std::uint64_t bytes : {5U << 20, 20000U, 700U, 5000U, 100000U, 4096U, 1U << 20}) {
+        send(bytes);
+    }
+    CHECK(used.size() > shape.buffers);
+}
+
+TEST_CASE("shm/ring: fragments on their way have a buffer each", "[shm]") {
+    const RingShape shape = {4, 8192, 16};
+    for (std::uint64_t n = 0; n < 400; ++n) {
+        for (std::uint64_t later = n + 1; later < n + shape.depth; ++later) {
+            for (const std::uint64_t bytes : {4096U, 8192U}) {
+                CHECK(shape.buffer_offset(n, 8192) != shape.buffer_offset(later, bytes));
+                CHECK(shape.buffer_offset(n, bytes) != shape.buffer_offset(later, 8192));
+            }
+        }
+    }
+}
+
 TEST_CASE("shm/ring: a full ring refuses until the receiver releases", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);
@@ -182,14 +237,14 @@ TEST_CASE("shm/ring: two threads pass long messages in fragments", "[shm]") {
 }
 
 TEST_CASE("shm/ring: buffers of a ring lie apart from one another, and within it", "[shm]") {
-    const RingShape shape = {8, GENERATE(64U, 1024U, 1088U, 16384U)};
+    const RingShape shape = {8, GENERATE(64U, 1024U, 1088U, 16384U), GENERATE(0U, 32U)};
     std::vector<std::pair<std::uint64_t, std::uint64_t>> buffers;
-    for (std::uint64_t index = 0; index < shape.depth; ++index) {
-        if (shape.short_bytes() > 0) {
+    for (std::uint64_t index = 0; index < shape.long_buffers(); ++index) {
+        if (index < shape.depth && shape.short_bytes() > 0) {
             buffers.emplace_back(shape.buffer_offset(index, 1), shape.short_bytes());
             CHECK(shape.buffer_offset(index, shape.short_bytes()) == buffers.back().first);
         }
-        buffers.emplace_back(shape.buffer_offset(index, shape.slot_bytes), shape.slot_bytes);
+        buffers.emplace_back(shape.long_offset(index), shape.slot_bytes);
     }
     std::sort(buffers.begin(), buffers.end());
     std::uint64_t end = 0;

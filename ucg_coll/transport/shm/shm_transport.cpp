@@ -10,6 +10,7 @@ namespace ucg::transport {
 namespace {
 
 constexpr std::uint32_t kDepthMin = 4;
+constexpr std::uint64_t kBuffersMax = 1 << 16;
 
 RegionLayout layout_of(std::uint32_t rank_count, const ShmOptions& options) {
     return {ring_shape(rank_count, options), board_shape(rank_count, options),
@@ -62,7 +63,13 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
         room = room_per_slot(depth);
     }
     const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, least, most);
-    return {depth, static_cast<std::uint32_t>(slot_bytes)};
+    shm::RingShape shape = {depth, static_cast<std::uint32_t>(slot_bytes)};
+    const std::uint64_t others = shape.lines_bytes() + depth * shape.short_bytes();
+    const std::uint64_t ring = options.host_bytes_max / std::max<std::uint64_t>(rings, 1);
+    const std::uint64_t all = std::min(options.ring_bytes, ring - std::min(ring, others));
+    shape.buffers = static_cast<std::uint32_t>(
+        std::bit_floor(std::clamp<std::uint64_t>(all / slot_bytes, depth, kBuffersMax)));
+    return shape;
 }
 
 shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {

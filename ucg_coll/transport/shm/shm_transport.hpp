@@ -31,6 +31,9 @@ struct ShmOptions {
     std::uint32_t depth = 16;                ///< Slots of a ring; a power of two, at least 2.
     std::uint32_t slot_bytes_max = 16 << 10; ///< The longest fragment, where there is room.
     std::uint32_t slot_bytes_min = 512;
+    /// What the buffers of one ring have in all, where there is room: long messages take them in
+    /// turn (RingShape::buffers).
+    std::uint64_t ring_bytes = 256 << 10;
     /// What the rings of one group may take of one host. With many ranks the slots become shorter,
     /// then fewer; below the least of both the bound is exceeded and the lease may fail.
     std::uint64_t host_bytes_max = std::uint64_t{64} << 20;
