@@ -18,7 +18,9 @@ class ProfileOption {
   public:
     void add_option(CLI::App& app) {
         app.add_option("--profile", path_,
-                       "Costs of the machine, TOML; \"-\": standard input (default: built in)")
+                       "Costs of the machine, TOML; \"-\": standard input; \"builtin\": what the "
+                       "library has built in for this processor (default: the same on all "
+                       "machines)")
             ->type_name("FILE");
         app.add_option("--network", network_,
                        "What carries messages between hosts, where the profile has not measured "
@@ -51,6 +53,9 @@ class ProfileOption {
     Result<cost::Profile> load() const {
         if (path_.empty()) {
             return cost::with_network(cost::default_profile(), network());
+        }
+        if (path_ == "builtin") {
+            return cost::builtin_costs(topo::this_processor()).profile;
         }
         const Result<std::string> text = read_input(path_);
         if (!text) {

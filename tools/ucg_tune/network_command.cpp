@@ -5,6 +5,7 @@
 
 #include "tools/ucg_tune/network_report.hpp"
 #include "tools/ucg_tune/output.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
 
 namespace ucg::tools {
 
@@ -130,7 +131,7 @@ Status NetworkCommand::measure() {
     }
     const bool writes = meeting.place().rank == 0;
     std::string path;
-    cost::Profile base = cost::default_profile();
+    cost::Profile base = capi::builtin_costs_here().profile;
     if (writes && (processes_ == 0 || !output_.empty())) {
         const Result<std::string> named = profile_path(output_);
         const Result<cost::Profile> existing =

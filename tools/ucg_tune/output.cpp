@@ -45,13 +45,13 @@ Result<cost::Profile> existing_profile(const std::string& path) {
     std::error_code error;
     if (path == "-" || !std::filesystem::exists(path, error) ||
         !std::filesystem::is_regular_file(path, error)) {
-        return cost::default_profile();
+        return capi::builtin_costs_here().profile;
     }
     const Result<std::string> text = read_input(path);
     if (!text.ok()) {
         return text.status();
     }
-    Result<cost::Profile> profile = cost::parse_toml(*text);
+    Result<cost::Profile> profile = cost::parse_toml(*text, capi::builtin_costs_here().profile);
     return profile.ok() ? profile : in_file(path, profile.status());
 }
 

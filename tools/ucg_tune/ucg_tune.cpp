@@ -95,9 +95,10 @@ class MemoryCommand {
                 std::fprintf(stderr, "ucg_tune: measuring %s\n", what.c_str());
             };
         }
-        // Whatever an earlier profile of perhaps another machine said is no better than the
-        // default.
-        return probe_memory(machine, topo::usable_cpus(), cost::default_memory_model(), options_);
+        // Whatever an earlier profile of perhaps another machine said is no better than
+        // what is built in.
+        return probe_memory(machine, topo::usable_cpus(),
+                            cost::builtin_costs(topo::this_processor()).profile.memory, options_);
     }
 
     Status write(const ProbeResult& result, const cost::Profile& base, const topo::Machine& machine,

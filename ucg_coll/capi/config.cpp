@@ -40,6 +40,12 @@ Status check_size(std::string_view value) {
     return parse_size(value).status();
 }
 
+Status check_cma(std::string_view value) {
+    return value == "y" || value == "n" || (parse_size(value).ok() && *parse_size(value) > 0)
+               ? Status()
+               : expected("y, n or a length in bytes", value);
+}
+
 Result<std::uint32_t> parse_seconds(std::string_view value) {
     std::uint32_t seconds = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
@@ -142,9 +148,9 @@ const std::vector<Variable>& variables() {
              check_size},
             {"CMA", "y",
              "Copy long messages on a host once, by the kernel (process_vm_readv), where it "
-             "permits "
-             "that.",
-             check_bool},
+             "permits that: y (from the length on that pays on this processor, as the costs have "
+             "it), n, or the length.",
+             check_cma},
             {"VERIFY", "n",
              "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
              check_bool},
@@ -346,6 +352,12 @@ std::uint64_t Config::heap_bytes() const {
 std::uint64_t Config::staging_bytes() const {
     return parse_size(value("STAGING")).value();
 }
+
+std::uint64_t Config::cma_bytes_min() const {
+    const std::string_view setting = value("CMA");
+    return setting == "y" ? 0 : setting == "n" ? ~std::uint64_t{0} : parse_size(setting).value();
+}
+
 std::uint32_t Config::timeout_seconds() const {
     return parse_seconds(value("TIMEOUT")).value();
 }

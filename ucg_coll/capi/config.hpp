@@ -38,7 +38,9 @@ class Config {
     bool shm_enabled() const { return lists("TLS", "shm"); }
     bool ucx_enabled() const { return lists("TLS", "ucx"); }
     bool short_lane() const { return value("SHORT_LANE") == "y"; }
-    bool cma_enabled() const { return value("CMA") == "y"; }
+    /// Messages on a host are copied by the kernel from this length on: 0: as the profile has it,
+    /// all ones: none.
+    std::uint64_t cma_bytes_min() const;
     bool verify_plans() const { return value("VERIFY") == "y"; }
     /// Do reductions give the same bits wherever their ranks are?
     bool reproducible() const { return value("REPRODUCIBLE") == "placement"; }

@@ -61,15 +61,6 @@ Context::~Context() {
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
 }
 
-const cost::Profile& Context::costs(bool builtin, cost::NetworkKind network) {
-    const auto [place, fresh] = costs_.try_emplace({builtin, network});
-    if (fresh) {
-        place->second =
-            cost::with_network(builtin ? cost::default_profile() : profile_.profile, network);
-    }
-    return place->second;
-}
-
 Result<shm::Heap*> Context::heap() {
     const std::lock_guard lock(memory_mutex_);
     return heap_locked();
@@ -254,6 +245,22 @@ std::uint64_t Context::staging_for_group() {
     constexpr std::size_t kGroupsMax = 16;
     const std::lock_guard lock(groups_mutex_);
     return staging_groups_ < kGroupsMax ? config_.staging_bytes() : 0;
+}
+
+/// Many groups, and small heaps, must do with little.
+std::uint64_t Context::ring_bytes_for_group() {
+    constexpr std::size_t kGroupsMax = 16;
+    constexpr std::uint64_t kPartOfHeap = 64;
+    const std::uint64_t few = transport::ShmOptions().ring_bytes;
+    {
+        const std::lock_guard lock(groups_mutex_);
+        if (group_count_ >= kGroupsMax) {
+            return few;
+        }
+    }
+    const std::lock_guard lock(memory_mutex_);
+    const std::uint64_t heap = heap_ == nullptr ? config_.heap_bytes() : heap_->free_bytes();
+    return std::max(few, heap / kPartOfHeap);
 }
 
 void Context::add(const Group& group) {

@@ -81,9 +81,6 @@ class Context {
     const LoadedProfile& profile() const { return profile_; }
     /// The same: the switches between hosts.
     const LoadedTopology& topology() const { return topology_; }
-    /// What a group plans by: this process's profile, or the built-in one, with the built-in costs
-    /// of its network where that has not been measured. The maker's; valid as long as the context.
-    const cost::Profile& costs(bool builtin, cost::NetworkKind network);
     const std::string& name() const { return name_; }
     /// Do several threads use it?
     bool threaded() const { return threaded_; }
@@ -151,6 +148,8 @@ class Context {
     }
     /// What the next group may lease for its peers to read: nothing once many groups have.
     std::uint64_t staging_for_group();
+    /// What the buffers of one ring of a new group may have in all.
+    std::uint64_t ring_bytes_for_group();
 
     /// Of all busy groups and UCX; calls one operator that any thread may call, if one is due.
     /// Returns how many things happened. The caller holds no lock.
@@ -263,7 +262,6 @@ class Context {
 
     OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
-    std::map<std::pair<bool, cost::NetworkKind>, cost::Profile> costs_; ///< By what is asked for.
     std::optional<topo::Place> place_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 

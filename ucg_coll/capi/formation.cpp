@@ -8,8 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "ucg_coll/capi/cpu_mask.hpp"
-#include "ucg_coll/capi/topology_agreement.hpp"
+#include "ucg_coll/capi/formation_exchange.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -17,43 +16,7 @@ namespace ucg::capi {
 namespace {
 
 using transport::Network;
-using transport::ShmAddress;
 using transport::ShmTransport;
-
-/// First exchange: who is there. Everything that must be equal on all ranks is compared.
-struct Hello {
-    std::uint32_t api_version = UCG_API_VERSION;
-    std::uint32_t declines = 0;
-    std::uint32_t next_group_id = 0;
-    std::uint64_t host = 0;    ///< 0: not known.
-    std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
-    std::uint64_t plan_hash = 0;
-    std::uint64_t profile_hash = 0;
-    std::uint32_t profile_named = 0;
-    std::uint32_t profile_bad = 0;
-    std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
-    std::uint32_t shm_enabled = 0;
-    std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
-    shm::HeapWish heap;              ///< Its node heap, or what it wishes of one.
-    TopologyEnd topology;
-    topo::Place place;
-    CpuMask cpus; ///< That its affinity mask allows.
-};
-
-/// How far a rank came with shared memory.
-enum class ShmEnd : std::uint32_t {
-    failed,       ///< For a reason of its own, which it can tell.
-    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
-    made,
-};
-
-/// Second exchange: the ends of shared memory.
-struct ShmOffer {
-    ShmAddress address;
-    ShmEnd end = ShmEnd::failed;
-    std::uint16_t serves_malloc = 0;
-    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
-};
 
 Status declined(std::size_t rank) {
     return failure(Code::unreachable, "rank {} cannot be in a group", rank);
@@ -120,6 +83,7 @@ class Former {
         mine.plan_hash = context_.config().plan_hash();
         mine.profile_hash = context_.profile().hash;
         mine.profile_named = context_.profile().named ? 1 : 0;
+        mine.profile_found = context_.profile().path.empty() ? 0 : 1;
         mine.profile_bad = context_.profile().complaint.empty() ? 0 : 1;
         mine.cpu_quota = facts.cpu_count;
         for (const std::uint32_t cpu : facts.cpus) {
@@ -127,6 +91,8 @@ class Former {
         }
         mine.shm_enabled = context_.shm_usable() ? 1 : 0;
         mine.staging_bytes = context_.staging_for_group();
+        mine.ring_bytes = context_.ring_bytes_for_group();
+        mine.cma_bytes_min = context_.config().cma_bytes_min();
         mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
         mine.topology = topology_end(context_.topology());
         mine.place = context_.place();
@@ -156,6 +122,7 @@ class Former {
             all_enable_shm_ = all_enable_shm_ && hello.shm_enabled != 0;
             staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
         }
+        agree_on_copies(*all);
         for (const Rank local : local_ranks()) {
             heaps_.push_back((*all)[static_cast<std::size_t>(local)].heap);
         }
@@ -201,6 +168,7 @@ class Former {
     /// Costs that differ would choose different algorithms. Where the user named a file, that is
     /// an error; files that were merely found, on hosts that were measured one by one, give way.
     Status agree_on_profile(const std::vector<Hello>& all) {
+        formation_.profile = context_.profile().profile;
         const auto other = std::find_if(all.begin(), all.end(), [&](const Hello& hello) {
             return hello.profile_hash != all[0].profile_hash;
         });
@@ -208,6 +176,11 @@ class Former {
             return {};
         }
         const auto rank = other - all.begin();
+        if (std::none_of(all.begin(), all.end(),
+                         [](const Hello& hello) { return hello.profile_found != 0; })) {
+            formation_.profile = cost::default_profile(); // Processors of several kinds.
+            return {};
+        }
         if (std::any_of(all.begin(), all.end(),
                         [](const Hello& hello) { return hello.profile_named != 0; })) {
             speaker_ = 0;
@@ -216,7 +189,7 @@ class Former {
                            "same file by UCG_PROFILE",
                            rank);
         }
-        formation_.builtin_costs = true;
+        formation_.profile = cost::default_profile();
         // Asked on all ranks: any of them may be rank 0 of another group.
         if (const bool untold = context_.first(Context::Once::profile_quarrel);
             untold && rank_ == 0) {
@@ -226,6 +199,22 @@ class Former {
                 context_.name(), rank, params_.size, kBuiltinProfile);
         }
         return {};
+    }
+
+    /// By what lengths the group copies, which a setting decides before the profile.
+    void agree_on_copies(const std::vector<Hello>& all) {
+        cost::MemoryModel& memory = formation_.profile.memory;
+        std::uint64_t cma_bytes_min = 0;
+        ring_bytes_ = memory.ring_bytes(formation_.ranks_per_cpu);
+        for (const Hello& hello : all) {
+            cma_bytes_min = std::max(cma_bytes_min, hello.cma_bytes_min);
+            ring_bytes_ = std::min(ring_bytes_, hello.ring_bytes);
+        }
+        memory.cma.permitted = memory.cma.permitted && cma_bytes_min != ~std::uint64_t{0};
+        if (cma_bytes_min > 0) {
+            memory.cma.bytes_min = cma_bytes_min;
+            memory.copies.crowded_cma_bytes_min = cma_bytes_min;
+        }
     }
 
     void place_ranks(const std::vector<Hello>& all) {
@@ -381,7 +370,7 @@ class Former {
         if (mine == nullptr) {
             return ShmEnd::made;
         }
-        std::vector<ShmAddress> addresses;
+        std::vector<transport::ShmAddress> addresses;
         for (const Rank local : local_ranks()) {
             addresses.push_back(offers[static_cast<std::size_t>(local)].address);
         }
@@ -410,11 +399,13 @@ class Former {
         }
         transport::ShmOptions options;
         options.outstanding_max = engine::kOutstandingMax;
-        options.single_copy_bytes_min = context_.config().cma_enabled()
-                                            ? context_.profile().profile.memory.cma.bytes_min
+        const cost::MemoryModel& memory = formation_.profile.memory;
+        options.single_copy_bytes_min = memory.cma.permitted
+                                            ? memory.single_copy_bytes_min(formation_.ranks_per_cpu)
                                             : ~std::uint64_t{0};
         static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
-        options.mapped_copy_bytes_min = cost::kMappedBytesMin;
+        options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
+        options.ring_bytes = ring_bytes_;
         options.own_processors = formation_.ranks_per_cpu <= 1;
         options.staging_bytes = formation_.placement.host_count() == 1 ? staging_bytes_ : 0;
         options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
@@ -563,6 +554,7 @@ class Former {
     bool all_enable_shm_ = true;
     bool one_kernel_ = false;                         ///< All ranks are on hosts of one.
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
+    std::uint64_t ring_bytes_ = 0;                    ///< That the buffers of a ring have.
     std::vector<shm::HeapWish> heaps_; ///< Of the ranks on this host, when they said hello.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };

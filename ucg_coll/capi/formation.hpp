@@ -21,8 +21,8 @@ namespace ucg::capi {
 struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
-    bool builtin_costs = false; ///< Ranks found profiles that differ: none of them counts.
-    topo::ClusterMap cluster;   ///< The switches between the hosts; empty: not known.
+    topo::ClusterMap cluster; ///< The switches between the hosts; empty: not known.
+    cost::Profile profile;    ///< That all ranks plan and copy by.
     cost::NetworkKind network = cost::NetworkKind::unknown; ///< Between the hosts.
     CpuLoad load;                                           ///< Of this host.
     double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.

@@ -128,7 +128,7 @@ class Group {
 
     Context& context_;
     OptionalMutex mutex_;
-    const cost::Profile& profile_; ///< Alike on all ranks.
+    const cost::Profile profile_; ///< Alike on all ranks.
     std::string name_;
     Rank rank_;
     Rank rank_count_;

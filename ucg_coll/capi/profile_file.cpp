@@ -24,13 +24,17 @@ Result<cost::Profile> read_profile(const std::string& path, int& error) {
         return text.status();
     }
     error = 0;
-    Result<cost::Profile> profile = cost::parse_toml(*text);
+    Result<cost::Profile> profile = cost::parse_toml(*text, builtin_costs_here().profile);
     return profile.ok()
                ? profile
                : failure(profile.status().code(), "{}: {}", path, profile.status().message());
 }
 
 } // namespace
+
+cost::BuiltinCosts builtin_costs_here() {
+    return cost::builtin_costs(topo::this_processor());
+}
 
 std::string default_profile_path() {
     std::optional<std::string> folder = absolute_path("XDG_CONFIG_HOME");

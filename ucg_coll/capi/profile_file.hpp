@@ -13,9 +13,12 @@ namespace ucg::capi {
 /// A value of UCG_PROFILE: no file, the built-in default.
 inline constexpr std::string_view kBuiltinProfile = "builtin";
 
+/// What is built in for the processor at hand.
+cost::BuiltinCosts builtin_costs_here();
+
 /// The costs of a process and how it came to them.
 struct LoadedProfile {
-    cost::Profile profile = cost::default_profile();
+    cost::Profile profile = builtin_costs_here().profile;
     std::uint64_t hash = cost::hash_of(profile);
     std::string path;      ///< Of the file; empty: built in.
     bool named = false;    ///< The user named it, or asked for what is built in.
@@ -29,7 +32,7 @@ std::string default_profile_path();
 /// Reads the file that `setting` names, the one at default_profile_path() if `setting` is empty.
 /// Fails with "PATH: ..." if a file that was named cannot be read or is malformed. A file that
 /// nobody named may be missing; if it is malformed, that is a complaint, which a group's first such
-/// rank tells, and the built-in default holds.
+/// rank tells, and what is built in holds.
 Result<LoadedProfile> load_profile(std::string_view setting);
 
 } // namespace ucg::capi

@@ -5,4 +5,5 @@
 #include "ucg_coll/cost/memory_collectives.hpp"
 #include "ucg_coll/cost/memory_model.hpp"
 #include "ucg_coll/cost/network_model.hpp"
+#include "ucg_coll/cost/processors.hpp"
 #include "ucg_coll/cost/profile.hpp"

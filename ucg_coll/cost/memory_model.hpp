@@ -59,16 +59,30 @@ struct CmaModel {
     double fixed_ns = 0;
     double per_byte_ns = 0; ///< Of memory that its owner has not written since it was last read.
     double written_per_byte_ns = 0; ///< Of what its owner has just written.
-    /// Messages on a host are copied that way from this length on.
+    /// Messages on a host are copied that way from this length on, where each rank has a processor:
+    /// two that copy in and out work at the same time.
     std::uint64_t bytes_min = 16 << 10;
     bool measured = false; ///< All but bytes_min.
 
     bool operator==(const CmaModel&) const = default;
 };
 
-/// The same of bytes that lie where the peer has them mapped: no system call, which is what makes
-/// short ones cheaper to copy twice.
-inline constexpr std::uint64_t kMappedBytesMin = 8 << 10;
+/// How messages between ranks of a host are copied.
+struct CopyModel {
+    /// Those that lie where the peer has them mapped are copied once from this length on: no system
+    /// call, which is what makes short ones cheaper to copy twice.
+    std::uint64_t mapped_bytes_min = 8 << 10;
+    /// Longer ones that are copied in and out go through buffers that have so many bytes in all: as
+    /// few as possible, or more than fit the cache that a core has for itself.
+    std::uint64_t ring_bytes = 256 << 10;
+    /// Of CmaModel::bytes_min and `ring_bytes`, where ranks take turns on processors, which then
+    /// have to do both copies one after the other.
+    std::uint64_t crowded_cma_bytes_min = 16 << 10;
+    std::uint64_t crowded_ring_bytes = 256 << 10;
+
+    bool operator==(const CopyModel&) const = default;
+};
+
 /// Longer messages that are copied once are copied by both ends together.
 inline constexpr std::uint64_t kJointCopyBytesMin = 32 << 10;
 
@@ -91,8 +105,17 @@ struct MemoryModel {
     std::array<CacheRates, kCacheCount> caches;        ///< Index: Cache.
     double reduce_fixed_ns = 0;                        ///< Per reduction, whatever its length.
     CmaModel cma;
+    CopyModel copies;
     WakeModel wake;
 
+    /// Single copies by the kernel are made from this length on.
+    std::uint64_t single_copy_bytes_min(double ranks_per_cpu) const {
+        return ranks_per_cpu > 1 ? copies.crowded_cma_bytes_min : cma.bytes_min;
+    }
+    /// What the buffers of a ring have in all.
+    std::uint64_t ring_bytes(double ranks_per_cpu) const {
+        return ranks_per_cpu > 1 ? copies.crowded_ring_bytes : copies.ring_bytes;
+    }
     /// REQUIRES: distance != Distance::network.
     const MemoryLevel& level(topo::Distance distance) const {
         UCG_ASSERT(distance != topo::Distance::network);

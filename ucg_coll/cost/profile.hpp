@@ -60,7 +60,8 @@ struct Profile {
     bool operator==(const Profile&) const = default;
 };
 
-/// Typical of current x86 servers with Ethernet: used until the machine has been measured.
+/// Typical of current x86 servers with Ethernet: used until the machine has been measured, where
+/// processors.hpp has nothing nearer.
 const Profile& default_profile();
 
 /// What carries messages between hosts, as far as a library sees it without measuring.
@@ -84,12 +85,13 @@ std::uint64_t hash_of(const Profile& profile);
 inline constexpr std::uint64_t kProfileVersion = 1;
 
 /// TOML: the version, [compute], a table for each level ([levels.cache]), the memory model
-/// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.wake]), and
+/// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.copies],
+/// [memory.wake]), and
 /// the network ([network.minimum], [network.median]). Parsing what was printed gives an equal
 /// value. REQUIRES: finite numbers.
 std::string to_toml(const Profile& profile);
-/// A table that is missing has the built-in default's values. In one that is there every key must
+/// A table that is missing has the values of `base`. In one that is there every key must
 /// be, and no other may. Fails with invalid_argument and "line L: key: expected ..., found ...".
-Result<Profile> parse_toml(std::string_view text);
+Result<Profile> parse_toml(std::string_view text, const Profile& base = default_profile());
 
 } // namespace ucg::cost

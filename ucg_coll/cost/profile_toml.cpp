@@ -66,6 +66,11 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
     visitor.field("bytes_min", memory.cma.bytes_min);
     visitor.field("measured", memory.cma.measured);
+    visitor.table("memory.copies");
+    visitor.field("mapped_bytes_min", memory.copies.mapped_bytes_min);
+    visitor.field("ring_bytes", memory.copies.ring_bytes);
+    visitor.field("crowded_cma_bytes_min", memory.copies.crowded_cma_bytes_min);
+    visitor.field("crowded_ring_bytes", memory.copies.crowded_ring_bytes);
     visitor.table("memory.wake");
     visitor.field("yield_switch_ns", memory.wake.yield_switch_ns);
     visitor.field("futex_core_ns", memory.wake.futex_core_ns);
@@ -264,14 +269,14 @@ std::string to_toml(const Profile& profile) {
     return printer.text();
 }
 
-Result<Profile> parse_toml(std::string_view text) {
+Result<Profile> parse_toml(std::string_view text, const Profile& base) {
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
         const toml::parse_error& error = parsed.error();
         return failure(Code::invalid_argument, "line {}, column {}: {}", error.source().begin.line,
                        error.source().begin.column, error.description());
     }
-    Profile profile = default_profile();
+    Profile profile = base;
     Reader reader(parsed.table());
     visit(reader, profile);
     reader.reject_others();

@@ -10,12 +10,13 @@ namespace {
 /// Buffers that peers have mapped are copied once without the kernel.
 cost::CmaModel single_copies(const Facts& facts, topo::Distance distance) {
     cost::CmaModel model = facts.profile.memory.cma;
+    model.bytes_min = facts.profile.memory.single_copy_bytes_min(facts.ranks_per_cpu);
     if (distance == topo::Distance::network) {
         model.permitted = false;
     } else if (facts.shared.in_place) {
         model.permitted = true;
         model.fixed_ns = 0;
-        model.bytes_min = std::min(model.bytes_min, cost::kMappedBytesMin);
+        model.bytes_min = std::min(model.bytes_min, facts.profile.memory.copies.mapped_bytes_min);
     }
     return model;
 }

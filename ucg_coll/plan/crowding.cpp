@@ -11,7 +11,9 @@ Work::Work(const Facts& facts, const Link& link, std::uint64_t touched_bytes)
     const cost::CacheRates& window = facts.profile.memory.cache(cost::Cache::l2);
     read_per_byte_ns_ = std::max(widest_level(facts).per_byte_ns, caller_per_byte_ns);
     publish_per_byte_ns_ =
-        facts.shared.in_place ? 0 : std::max(window.overwrite_per_byte_ns, caller_per_byte_ns);
+        facts.shared.in_place
+            ? 0
+            : std::max(window_overwrite_per_byte_ns(facts, window), caller_per_byte_ns);
     combine_per_byte_ns_ = crowded_rates(facts, touched_bytes).reduce_operand_per_byte_ns +
                            window.reduce_target_per_byte_ns;
 }

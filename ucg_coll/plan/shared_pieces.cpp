@@ -57,15 +57,20 @@ double meet_ns(const Facts& facts) {
     return std::min(meeting.tree_ns, meeting.dissemination_ns);
 }
 
+double window_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& window) {
+    const double beyond_ns = facts.profile.memory.cache(cost::Cache::l3).overwrite_per_byte_ns;
+    return facts.ranks_per_cpu > 1 ? std::min(window.overwrite_per_byte_ns, beyond_ns)
+                                   : window.overwrite_per_byte_ns;
+}
+
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
     if (facts.shared.in_place) {
         return 0;
     }
     // Strip by strip to windows that stay in cache.
-    const std::uint64_t strip = std::min(bytes, kStripBytesMax);
-    return strip == 0 ? 0
-                      : static_cast<double>(bytes) / static_cast<double>(strip) *
-                            cost::overwrite_ns(facts.profile.memory, strip);
+    const cost::CacheRates& window =
+        facts.profile.memory.cache_for(std::min(bytes, kStripBytesMax));
+    return static_cast<double>(bytes) * window_overwrite_per_byte_ns(facts, window);
 }
 
 double publish_vectors_ns(const Facts& facts, const Strips& strips) {

@@ -29,6 +29,10 @@ inline const cost::MemoryLevel& widest_level(const Facts& facts) {
     return node.sockets > 1 ? node.between : node.within;
 }
 
+/// By ordinary stores into `window`. Where ranks take turns on processors, the others' turns may
+/// have driven it out of the cache of the rank that read it, to one that all share, into which some
+/// processors write faster.
+double window_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& window);
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
 /// The same of whole vectors of strips that are combined into others of that length: all these and

@@ -66,8 +66,8 @@ TEST_CASE("profile file: without one, the built-in costs hold", "[profile]") {
     const Home home;
     const Result<LoadedProfile> loaded = load_profile("");
     REQUIRE(loaded.ok());
-    CHECK(loaded->profile == cost::default_profile());
-    CHECK(loaded->hash == cost::hash_of(cost::default_profile()));
+    CHECK(loaded->profile == builtin_costs_here().profile);
+    CHECK(loaded->hash == cost::hash_of(builtin_costs_here().profile));
     CHECK(loaded->path.empty());
     CHECK_FALSE(loaded->named);
 }
@@ -100,7 +100,7 @@ TEST_CASE("profile file: named by the user", "[profile]") {
 
     const Result<LoadedProfile> builtin = load_profile("builtin");
     REQUIRE(builtin.ok());
-    CHECK(builtin->profile == cost::default_profile());
+    CHECK(builtin->profile == builtin_costs_here().profile);
     CHECK(builtin->named);
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("profile file: one that was merely found may be wrong", "[profile]") {
     const Result<LoadedProfile> loaded = load_profile("");
     set_log_level(level);
     REQUIRE(loaded.ok());
-    CHECK(loaded->profile == cost::default_profile());
+    CHECK(loaded->profile == builtin_costs_here().profile);
     CHECK(loaded->path.empty());
 }
 

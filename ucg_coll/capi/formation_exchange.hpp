@@ -1,0 +1,54 @@
+// What ranks tell one another when they make a group. Trivially copyable: it travels as bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "shm/shm.hpp"
+#include "topo/topo.hpp"
+#include "ucg/ucg.h"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/cpu_mask.hpp"
+#include "ucg_coll/capi/topology_agreement.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
+
+namespace ucg::capi {
+
+/// First exchange: who is there. Everything that must be equal on all ranks is compared.
+struct Hello {
+    std::uint32_t api_version = UCG_API_VERSION;
+    std::uint32_t declines = 0;
+    std::uint32_t next_group_id = 0;
+    std::uint64_t host = 0;    ///< 0: not known.
+    std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
+    std::uint64_t plan_hash = 0;
+    std::uint64_t profile_hash = 0;
+    std::uint32_t profile_named = 0;
+    std::uint32_t profile_found = 0; ///< In a file.
+    std::uint32_t profile_bad = 0;
+    std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
+    std::uint32_t shm_enabled = 0;
+    std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
+    std::uint64_t ring_bytes = 0;    ///< That the buffers of a ring may have.
+    std::uint64_t cma_bytes_min = 0; ///< Single copies by the kernel from there on; all ones: none.
+    shm::HeapWish heap;              ///< Its node heap, or what it wishes of one.
+    TopologyEnd topology;
+    topo::Place place;
+    CpuMask cpus; ///< That its affinity mask allows.
+};
+
+/// How far a rank came with shared memory.
+enum class ShmEnd : std::uint32_t {
+    failed,       ///< For a reason of its own, which it can tell.
+    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
+    made,
+};
+
+/// Second exchange: the ends of shared memory.
+struct ShmOffer {
+    transport::ShmAddress address;
+    ShmEnd end = ShmEnd::failed;
+    std::uint16_t serves_malloc = 0;
+    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
+};
+
+} // namespace ucg::capi
