@@ -40,18 +40,19 @@ class Data:
                 raise Wrong(f"{self.path}: {error.strerror}") from error
 
     def _pictures(self):
-        """{(topology, is variable): rows on links with a rate}, in the order measured."""
+        """{(topology, rate, is variable): rows on links with a rate}, in the order measured."""
         groups = {}
         for row in self.rows.values():
             if row["rate"]:
-                groups.setdefault((row["topology"], row["variable"] is not None), []).append(row)
+                group = (row["topology"], row["rate"], row["variable"] is not None)
+                groups.setdefault(group, []).append(row)
         return groups
 
     def table(self):
         text = ""
-        for (name, variable), rows in self._pictures().items():
+        for (name, rate, variable), rows in self._pictures().items():
             call = "alltoallv, lengths 0 to 2 x bytes" if variable else "alltoall"
-            text += f"\n({name}) {call}, links of {rows[0]['rate']}: ms, and part of the peak\n\n"
+            text += f"\n({name}) {call}, links of {rate}: ms, and part of the peak\n\n"
             text += _markdown(rows)
             unlimited = [row for row in self.rows.values()
                          if not row["rate"] and row["topology"] == name
@@ -62,7 +63,7 @@ class Data:
         return text
 
     def draw(self, prefix):
-        for (name, variable), rows in self._pictures().items():
+        for (name, rate, variable), rows in self._pictures().items():
             lines = {"peak": [f"{row['bytes']} {_megabits(row, row['least_us'])}"
                               for row in sorted(rows, key=lambda row: row["bytes"])]}
             for row in sorted(rows, key=lambda row: row["bytes"]):
@@ -72,10 +73,11 @@ class Data:
             plots += [f"$d{i} using 1:2 with linespoints pt 7 ps 0.5 title {quoted(line)}"
                       for i, line in enumerate(lines) if line != "peak"]
             base = os.path.splitext(os.path.basename(name))[0]
-            draw(f"{prefix}-{base}{'-variable' if variable else ''}.svg",
-                 f"{'Alltoallv' if variable else 'Alltoall'} on topology {name}, links of "
-                 f"{rows[0]['rate']}", blocks(lines) + "set logscale x 2\nset yrange [0:*]\n"
-                 "set format x '%.0b%B'\nset xlabel 'bytes for each rank'\n"
+            kind, call = ("-variable", "Alltoallv") if variable else ("", "Alltoall")
+            draw(f"{prefix}-{base}-{rate}{kind}.svg",
+                 f"{call} on topology {name}, links of {rate}",
+                 blocks(lines) + "set logscale x 2\nset yrange [0:*]\nset format x '%.0b%B'\n"
+                 "set xlabel 'bytes for each rank'\n"
                  "set ylabel 'aggregate throughput, Mbit/s'\nplot " + ", ".join(plots) + "\n")
 
 

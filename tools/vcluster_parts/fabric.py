@@ -185,14 +185,27 @@ def _tool(argv, lines):
         raise VclusterError(f"{argv[0]}: {done.stderr.strip() or done.stdout.strip()}")
 
 
+def _burst(rate):
+    """Bytes that a link passes at once: a bucket of one millisecond keeps long-term and short-term
+    rates close to each other, and holds at least ten full frames so that slow links still pass what
+    they are given."""
+    return max(rate // 8000, 16384)
+
+
 def _shape(device, rate):
     """tc line that limits what leaves `device`; no line when it is unlimited."""
     if rate is None:
         return []
-    # A bucket of one millisecond keeps long-term and short-term rates close to each other, and
-    # holds at least ten full frames so that slow links still pass what they are given.
-    burst = max(rate // 8000, 16384)
-    return [f"qdisc add dev {device} root tbf rate {rate}bit burst {burst} latency 50ms"]
+    return [f"qdisc add dev {device} root tbf rate {rate}bit burst {_burst(rate)} latency 50ms"]
+
+
+def _pieces(device, rates):
+    """ip line that has TCP hand over no more at a time than the slowest of `rates` passes at once:
+    else each queue takes it apart into frames, and two processors are busy with them at a few
+    gigabits per second in all."""
+    slowest = min((rate for rate in rates if rate is not None), default=None)
+    return [] if slowest is None else [
+        f"link set {device} gso_max_size {min(_burst(slowest), 65536)}"]
 
 
 def _cluster_main(spec, channel):
@@ -303,6 +316,7 @@ def _host_main(spec, name, channel, outer_proc):
     addresses = spec.addresses()
     _tool(["ip"], ["link set lo up", f"addr add {order['address']} dev {HOST_DEVICE}",
                    f"link set {HOST_DEVICE} address {_mac(addresses[name])} up",
+                   *_pieces(HOST_DEVICE, [link.rate for link in spec.links.values()]),
                    *_neighbours(addresses, name, HOST_DEVICE)])
     _tool(["tc"], _shape(HOST_DEVICE, spec.links[name].rate))
     _send(channel, {"ready": True})
