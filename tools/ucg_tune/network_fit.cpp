@@ -101,6 +101,14 @@ Box box_of(std::vector<double> samples) {
     return {*least, summary.low, summary.median, summary.high, *most};
 }
 
+double stream_gap_ns(const Stream& stream) {
+    if (stream.batch_ns.size() < 2) {
+        return 0;
+    }
+    const std::vector<double> later(stream.batch_ns.begin() + 1, stream.batch_ns.end());
+    return box_of(later).median / static_cast<double>(stream.batch_bytes);
+}
+
 double one_way_ns(const Multicast& multicast, double round_trip_ns, double answer_ns) {
     return multicast.sending == Sending::blocking ? round_trip_ns / 2 : round_trip_ns - answer_ns;
 }

@@ -28,6 +28,18 @@ struct Multicast {
     std::vector<double> issue_ns; ///< Starting the sends, or 0 where that is not apart.
 };
 
+/// Long messages to one peer, many under way, in batches that follow one another.
+struct Stream {
+    std::uint64_t message_bytes = 0;
+    std::uint64_t batch_bytes = 0;
+    std::vector<double> batch_ns; ///< From the first send to the last answer.
+};
+
+/// The gap per byte of a stream, the median of its batches; 0 of fewer than two. The first does not
+/// count: links whose rate a bucket of tokens bounds let a bucketful pass at once, which is as much
+/// as a multicast sends, and then no more than their rate.
+double stream_gap_ns(const Stream& stream);
+
 struct Box {
     double minimum = 0;
     double low = 0; ///< First quartile.

@@ -20,6 +20,13 @@ using transport::ucx::UcxTransport;
 using transport::ucx::UcxWorker;
 using Clock = std::chrono::steady_clock;
 
+/// What rank 0 has its peers do next.
+enum class Order : std::uint64_t {
+    part,
+    round,  ///< A multicast of each kind.
+    stream, ///< A batch from rank 0 to rank 1.
+};
+
 constexpr std::uint64_t kAnswerBytes = 8;
 constexpr std::uint64_t kOrderBytes = 8;
 constexpr std::uint32_t kGroup = 1;
@@ -27,6 +34,15 @@ constexpr std::uint32_t kGroup = 1;
 constexpr std::size_t kRoundsMin = 5;
 /// More would not move a median that is used with two digits.
 constexpr std::size_t kRoundsMax = 2000;
+/// A batch is longer than what buckets of links hold, milliseconds of their rate, and so many
+/// messages are under way that none waits for an answer.
+constexpr std::uint64_t kStreamBytes = 64 << 10;
+constexpr std::uint32_t kStreamMessages = 64;
+constexpr std::uint32_t kStreamWindow = 8;
+constexpr std::size_t kBatchesMin = 4;
+constexpr std::size_t kBatchesMax = 200;
+/// The part of the time that is the stream's.
+constexpr double kStreamShare = 0.2;
 /// Longer than any round: a peer that is silent for so long is gone, or its host.
 constexpr std::chrono::seconds kSilence(600);
 
@@ -54,7 +70,8 @@ class Player {
   public:
     Player(UcxTransport& transport, const Place& place, const NetworkOptions& options)
         : transport_(transport), place_(place), kinds_(plan_round(options)),
-          data_(*std::max_element(options.bytes.begin(), options.bytes.end())) {}
+          data_(std::max(*std::max_element(options.bytes.begin(), options.bytes.end()),
+                         kStreamWindow * kStreamBytes)) {}
 
   protected:
     Rank peers() const { return place_.count - 1; }
@@ -75,6 +92,12 @@ class Player {
         made.step = step;
         made.direction = direction;
         return made;
+    }
+
+    /// Message `i` of a batch of the stream.
+    Message of_stream(Direction direction, Rank peer, std::uint32_t i) {
+        return message(direction, peer, data_.data() + i % kStreamWindow * kStreamBytes,
+                       kStreamBytes, static_cast<std::uint16_t>(i));
     }
 
     /// Until the message is there, or nothing has happened for too long.
@@ -110,31 +133,45 @@ class Root : Player {
         : Player(transport, place, options), answers_(options.messages_max),
           received_(options.messages_max), sends_(options.messages_max) {}
 
-    Result<std::vector<Multicast>> run(double seconds) {
+    Status run(double seconds, NetworkResult& result) {
         // The first round connects, and does not count.
         if (Status status = round(false); !status.ok()) {
             return status;
         }
-        const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                         std::chrono::duration<double>(seconds));
-        for (std::size_t i = 0; i < kRoundsMin || (i < kRoundsMax && Clock::now() < end); ++i) {
+        const Clock::time_point rounds_end = after((1 - kStreamShare) * seconds);
+        for (std::size_t i = 0; goes_on(i, kRoundsMin, kRoundsMax, rounds_end); ++i) {
             if (Status status = round(true); !status.ok()) {
                 return status;
             }
         }
-        if (Status status = order(0); !status.ok()) {
-            return status;
+        Stream stream{kStreamBytes, kStreamMessages * kStreamBytes, {}};
+        const Clock::time_point stream_end = after(kStreamShare * seconds);
+        for (std::size_t i = 0; goes_on(i, kBatchesMin, kBatchesMax, stream_end); ++i) {
+            if (Status status = batch(stream); !status.ok()) {
+                return status;
+            }
         }
-        return std::move(kinds_);
+        result.multicasts = std::move(kinds_);
+        result.stream = std::move(stream);
+        return order(Order::part);
     }
 
   private:
-    /// Tells all peers whether a round follows.
-    Status order(std::uint64_t go) {
+    static Clock::time_point after(double seconds) {
+        return Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
+    static bool goes_on(std::size_t done, std::size_t least, std::size_t most,
+                        Clock::time_point end) {
+        return done < least || (done < most && Clock::now() < end);
+    }
+
+    /// Tells all peers what follows.
+    Status order(Order what) {
         ++sequence_;
         for (Rank peer = 1; peer < place_.count; ++peer) {
             Message told =
-                message(Direction::send, peer, reinterpret_cast<std::byte*>(&go), kOrderBytes, 0);
+                message(Direction::send, peer, reinterpret_cast<std::byte*>(&what), kOrderBytes, 0);
             transport_.post({&told, 1});
             if (Status status = await(told); !status.ok()) {
                 return status;
@@ -144,7 +181,7 @@ class Root : Player {
     }
 
     Status round(bool counts) {
-        if (Status status = order(1); !status.ok()) {
+        if (Status status = order(Order::round); !status.ok()) {
             return status;
         }
         for (Multicast& kind : kinds_) {
@@ -174,6 +211,37 @@ class Root : Player {
             sends_[i] = message(Direction::send, peer_of(i), data_.data(), kind.bytes, step_of(i));
         }
         transport_.post({answers_.data(), kind.messages});
+    }
+
+    /// Each message is answered when it has come; as many more may be under way as the window has.
+    Status batch(Stream& stream) {
+        if (Status status = order(Order::stream); !status.ok()) {
+            return status;
+        }
+        ++sequence_;
+        std::array<Message, kStreamWindow> sent;
+        std::array<Message, kStreamWindow> answers;
+        std::array<std::array<std::byte, kAnswerBytes>, kStreamWindow> received;
+        const Clock::time_point start = Clock::now();
+        for (std::uint32_t i = 0; i < kStreamMessages + kStreamWindow; ++i) {
+            const std::uint32_t place = i % kStreamWindow;
+            if (i >= kStreamWindow) {
+                for (const Message* message : {&answers[place], &sent[place]}) {
+                    if (Status status = await(*message); !status.ok()) {
+                        return status;
+                    }
+                }
+            }
+            if (i < kStreamMessages) {
+                answers[place] = message(Direction::recv, 1, received[place].data(), kAnswerBytes,
+                                         static_cast<std::uint16_t>(i));
+                sent[place] = of_stream(Direction::send, 1, i);
+                transport_.post({&answers[place], 1});
+                transport_.post({&sent[place], 1});
+            }
+        }
+        stream.batch_ns.push_back(ns_between(start, Clock::now()));
+        return {};
     }
 
     Status send_all(const Multicast& kind, double& issue_ns) {
@@ -218,24 +286,61 @@ class Peer : Player {
 
     Status run() {
         for (;;) {
-            std::uint64_t go = 0;
+            Order what = Order::part;
             ++sequence_;
             Message told =
-                message(Direction::recv, 0, reinterpret_cast<std::byte*>(&go), kOrderBytes, 0);
+                message(Direction::recv, 0, reinterpret_cast<std::byte*>(&what), kOrderBytes, 0);
             transport_.post({&told, 1});
             Status status = await(told);
-            if (!status.ok() || go == 0) {
+            if (!status.ok() || what == Order::part) {
                 return status;
             }
-            for (const Multicast& kind : kinds_) {
-                if (status = answer(kind); !status.ok()) {
-                    return status;
-                }
+            if (status = what == Order::round ? answer_round() : answer_batch(); !status.ok()) {
+                return status;
             }
         }
     }
 
   private:
+    Status answer_round() {
+        for (const Multicast& kind : kinds_) {
+            if (Status status = answer(kind); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+
+    Status answer_batch() {
+        ++sequence_;
+        if (place_.rank != 1) {
+            return {};
+        }
+        std::array<Message, kStreamWindow> got;
+        for (std::uint32_t i = 0; i < kStreamWindow; ++i) {
+            got[i] = of_stream(Direction::recv, 0, i);
+        }
+        transport_.post(got);
+        std::array<std::byte, kAnswerBytes> answer = {};
+        for (std::uint32_t i = 0; i < kStreamMessages; ++i) {
+            Message& next = got[i % kStreamWindow];
+            if (Status status = await(next); !status.ok()) {
+                return status;
+            }
+            if (i + kStreamWindow < kStreamMessages) {
+                next = of_stream(Direction::recv, 0, i + kStreamWindow);
+                transport_.post({&next, 1});
+            }
+            Message given = message(Direction::send, 0, answer.data(), kAnswerBytes,
+                                    static_cast<std::uint16_t>(i));
+            transport_.post({&given, 1});
+            if (Status status = await(given); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
+    }
+
     Status answer(const Multicast& kind) {
         ++sequence_;
         for (std::uint32_t i = 0; i < kind.messages; ++i) {
@@ -315,12 +420,10 @@ Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& opti
         if (place.rank > 0) {
             status = Peer(**transport, place, options).run();
         } else {
-            options.progress(fmt::format("multicasts to {} peers", place.count - 1));
-            Result<std::vector<Multicast>> measured =
-                Root(**transport, place, options).run(options.seconds);
-            status = measured.ok() ? Status() : measured.status();
-            if (measured.ok()) {
-                result.multicasts = std::move(*measured);
+            options.progress(
+                fmt::format("multicasts to {} peers, and a stream to one", place.count - 1));
+            status = Root(**transport, place, options).run(options.seconds, result);
+            if (status.ok()) {
                 result.fit = fit_network(result.multicasts);
                 result.notes = result.fit.notes;
                 note_places(result, options.messages_max);

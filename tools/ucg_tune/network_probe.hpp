@@ -19,13 +19,15 @@ struct NetworkOptions {
 
 struct NetworkResult {
     std::vector<Multicast> multicasts;
+    Stream stream;
     NetworkFit fit;
     std::vector<std::string> hosts; ///< By rank.
     std::vector<std::string> notes;
 };
 
 /// Rank 0 sends, all others answer; messages go to them in turn. Multicasts of all kinds are
-/// repeated in rounds until time is out, so that a disturbance meets all alike. Called by all ranks
+/// repeated in rounds until time is out, so that a disturbance meets all alike; then rank 0 streams
+/// to rank 1. Called by all ranks
 /// with equal options; the result of others than rank 0 has hosts only. Fails when UCX does.
 Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& options);
 

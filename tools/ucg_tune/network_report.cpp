@@ -65,8 +65,9 @@ std::string to_text(const NetworkResult& result) {
            "beta ns/B", "ratio", "best b");
     append_costs(text, "minimum", result.fit.costs.minimum);
     append_costs(text, "median", result.fit.costs.median);
-    append(text, "Starting a message   {:.3f} us of the processor\n\n",
+    append(text, "Starting a message   {:.3f} us of the processor\n",
            result.fit.overhead_ns / 1000);
+    append(text, "A stream             {:.4f} ns/B, G of LogGP\n\n", stream_gap_ns(result.stream));
     append(text, "{:<12} {:>8} {:>8} {:>11} {:>11} {:>11} {:>11} {:>11} {:>7}\n", "One way, us",
            "messages", "bytes", "minimum", "1st quart.", "median", "3rd quart.", "maximum",
            "rounds");
@@ -88,6 +89,10 @@ std::string to_json(const NetworkResult& result) {
     json["minimum"] = to_json(result.fit.costs.minimum);
     json["median"] = to_json(result.fit.costs.median);
     json["overhead_ns"] = result.fit.overhead_ns;
+    json["stream"] = {{"gap_ns_per_byte", stream_gap_ns(result.stream)},
+                      {"message_bytes", result.stream.message_bytes},
+                      {"batch_bytes", result.stream.batch_bytes},
+                      {"batch_ns", result.stream.batch_ns}};
     json["multicasts"] = Json::array();
     for (const Multicast& each : result.multicasts) {
         const std::vector<double> samples = one_way(result, each);
@@ -111,8 +116,9 @@ std::string to_profile_toml(const NetworkResult& result, cost::Profile profile,
                             const std::string& command) {
     profile.network = {.minimum = known(result.fit.costs.minimum, profile.network.minimum),
                        .median = known(result.fit.costs.median, profile.network.median)};
-    profile.levels[static_cast<std::size_t>(topo::Distance::network)] =
-        cost::loggp_of(profile.network.median, result.fit.overhead_ns);
+    cost::LogGp& level = profile.levels[static_cast<std::size_t>(topo::Distance::network)];
+    level = cost::loggp_of(profile.network.median, result.fit.overhead_ns);
+    level.gap_per_byte_ns = std::max(level.gap_per_byte_ns, stream_gap_ns(result.stream));
     std::string text =
         fmt::format("# Written by: {}\n# Hosts: {}\n", command, fmt::join(result.hosts, ", "));
     for (const std::string& note : result.notes) {

@@ -12,7 +12,8 @@ std::string to_text(const NetworkResult& result);
 /// The same with every sample.
 std::string to_json(const NetworkResult& result);
 
-/// The profile with the network as measured: its postal form, and LogGP from the median. `command`:
+/// The profile with the network as measured: its postal form, and LogGP from the median, with the
+/// gap per byte of the stream where that is larger: messages in a row come no faster. `command`:
 /// one line.
 std::string to_profile_toml(const NetworkResult& result, cost::Profile profile,
                             const std::string& command);

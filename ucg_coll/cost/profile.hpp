@@ -52,7 +52,9 @@ struct Profile {
     double reduce_per_byte_ns = 0; ///< Per byte of one operand.
     double reduce_fixed_ns = 0;    ///< Per reduction.
     MemoryModel memory;            ///< Ranks of a node that read one another's memory.
-    NetworkCosts network; ///< `levels[network]` follows from its median once that is measured.
+    /// Once it is measured, `levels[network]` follows from its median, and the gap per byte from a
+    /// stream where that is larger.
+    NetworkCosts network;
 
     const LogGp& level(topo::Distance distance) const {
         return levels[static_cast<std::size_t>(distance)];

@@ -1,6 +1,7 @@
 // How ucg_tune gets from times of multicasts to a network's parameters, on times that are known.
 #include "test/support/catch.hpp"
 #include "tools/ucg_tune/network_fit.hpp"
+#include "tools/ucg_tune/network_report.hpp"
 
 using namespace ucg;
 using namespace ucg::tools;
@@ -88,4 +89,27 @@ TEST_CASE("tune: the box of a distribution", "[tune]") {
     CHECK(box.high == 4);
     CHECK(box.maximum == 5);
     CHECK(box_of({}).maximum == 0);
+}
+
+TEST_CASE("tune: the gap of a stream is what passes after a bucketful", "[tune]") {
+    // A bucket of 125 kB empties in the first batch; one batch in the middle was disturbed.
+    const Stream shaped{64 << 10, 4 << 20, {32.6e6, 33.6e6, 33.6e6, 90e6, 33.6e6}};
+    CHECK(stream_gap_ns(shaped) == Approx(33.6e6 / (4 << 20)));
+    CHECK(stream_gap_ns({64 << 10, 4 << 20, {32.6e6}}) == 0);
+    CHECK(stream_gap_ns({}) == 0);
+}
+
+TEST_CASE("tune: the profile's gap per byte is the stream's where that is larger", "[tune]") {
+    constexpr auto kNetwork = static_cast<std::size_t>(topo::Distance::network);
+    NetworkResult result;
+    result.hosts = {"a", "b"};
+    result.fit = fit_network(measured({8, 1024, 8192}));
+    result.stream = {64 << 10, 4 << 20, {1, 8.0 * (4 << 20), 8.0 * (4 << 20)}};
+    const auto written = [&] {
+        return cost::parse_toml(to_profile_toml(result, cost::default_profile(), "test")).value();
+    };
+    CHECK(written().levels[kNetwork].gap_per_byte_ns == Approx(8));
+    CHECK(written().network.median.beta_ns_per_byte == Approx(2 * kBeta));
+    result.stream.batch_ns = {1, 1, 1};
+    CHECK(written().levels[kNetwork].gap_per_byte_ns == Approx(2 * kBeta));
 }

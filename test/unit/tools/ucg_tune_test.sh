@@ -111,6 +111,8 @@ report = json.load(open(sys.argv[1]))
 for fit in (report["minimum"], report["median"]):
     assert fit["alpha_p_ns"] >= 0 and fit["alpha_r_ns"] >= 0 and fit["beta_ns_per_byte"] >= 0, fit
 assert report["overhead_ns"] > 0
+stream = report["stream"]
+assert stream["gap_ns_per_byte"] > 0 and len(stream["batch_ns"]) >= 4, stream
 kinds = [(cast["sending"], cast["messages"], cast["bytes"]) for cast in report["multicasts"]]
 assert sorted(kinds) == sorted([(sending, b, 8) for sending in ("blocking", "nonblocking")
                                 for b in (1, 2, 3, 4)] +
