@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ucg_coll/aapc/layout.hpp"
+#include "ucg_coll/aapc/listed.hpp"
 #include "ucg_coll/aapc/order.hpp"
 #include "ucg_coll/aapc/phases.hpp"
 #include "ucg_coll/aapc/users.hpp"

@@ -55,9 +55,10 @@ enum class Signaller : std::uint8_t {
 };
 
 /// One member's part: a message that it sends or receives, in the order of phases; in a phase that
-/// has both, what it receives comes first.
+/// has both, what it sends comes first.
 struct Step {
     Use message;
+    bool within_node = false;         ///< It passes no link, and nobody waits for it.
     std::vector<Position> awaits;     ///< Who must have sent word before a message of its own.
     std::vector<std::uint32_t> after; ///< Steps of this member that must have ended before it.
     std::vector<Position> signals;    ///< Whom it sends word once the message has ended.

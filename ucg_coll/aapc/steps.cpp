@@ -1,8 +1,9 @@
 // One member's part of the schedule.
 #include <algorithm>
+#include <map>
 #include <tuple>
 
-#include "ucg_coll/aapc/order.hpp"
+#include "ucg_coll/aapc/listed.hpp"
 
 namespace ucg::aapc {
 namespace {
@@ -31,22 +32,12 @@ void drop_implied(std::vector<Word>& words) {
     words = std::move(kept);
 }
 
-std::vector<Step> own_messages(const Phases& phases, Position member) {
-    std::vector<Step> steps;
-    steps.reserve(2 * std::size_t{phases.layout().member_count()});
-    for (Position other = 0; other < phases.layout().member_count(); ++other) {
-        if (other != member) {
-            for (const Message message : {Message{other, member}, Message{member, other}}) {
-                steps.push_back({{phases.of(message), message}, {}, {}, {}});
-            }
-        }
-    }
+void sort_steps(std::vector<Step>& steps, Position member) {
     std::sort(steps.begin(), steps.end(), [&](const Step& a, const Step& b) {
-        const bool a_sends = a.message.message.source == member;
-        const bool b_sends = b.message.message.source == member;
-        return std::tuple(a.message.phase, a_sends) < std::tuple(b.message.phase, b_sends);
+        const bool a_receives = a.message.message.target == member;
+        const bool b_receives = b.message.message.target == member;
+        return std::tuple(a.message.phase, a_receives) < std::tuple(b.message.phase, b_receives);
     });
-    return steps;
 }
 
 Position signaller_of(Message message, Signaller signaller) {
@@ -54,16 +45,48 @@ Position signaller_of(Message message, Signaller signaller) {
 }
 
 /// The step in which the member receives in a phase.
-std::uint32_t received_in(const std::vector<Step>& steps, std::uint64_t phase) {
-    const auto place = std::partition_point(
-        steps.begin(), steps.end(), [&](const Step& step) { return step.message.phase < phase; });
+std::uint32_t received_in(const std::vector<Step>& steps, Position member, std::uint64_t phase) {
+    const auto place = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
+        return std::tuple(step.message.phase, step.message.message.target == member) <
+               std::tuple(phase, true);
+    });
     return static_cast<std::uint32_t>(place - steps.begin());
+}
+
+/// Both lists are of one member.
+void add_words(std::vector<Step>& steps, Position member, Signaller signaller,
+               std::vector<Word> awaited, std::vector<Word> sent) {
+    drop_implied(awaited);
+    drop_implied(sent);
+    for (const Word& word : awaited) {
+        if (word.other != member) {
+            steps[word.step].awaits.push_back(word.other);
+        } else if (signaller == Signaller::destination) {
+            steps[word.step].after.push_back(received_in(steps, member, word.earlier));
+        }
+    }
+    for (const Word& word : sent) {
+        if (word.other != member) {
+            steps[word.step].signals.push_back(word.other);
+        }
+    }
 }
 
 } // namespace
 
 std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller) {
-    std::vector<Step> steps = own_messages(phases, member);
+    const Layout& layout = phases.layout();
+    std::vector<Step> steps;
+    steps.reserve(2 * std::size_t{layout.member_count()});
+    for (Position other = 0; other < layout.member_count(); ++other) {
+        if (other != member) {
+            const bool within = layout.on_one_node(member, other);
+            for (const Message message : {Message{other, member}, Message{member, other}}) {
+                steps.push_back({{phases.of(message), message}, within, {}, {}, {}});
+            }
+        }
+    }
+    sort_steps(steps, member);
     std::vector<Word> awaited;
     std::vector<Word> sent;
     Order order(phases);
@@ -81,20 +104,35 @@ std::vector<Step> steps_of(const Phases& phases, Position member, Signaller sign
             }
         }
     }
-    drop_implied(awaited);
-    drop_implied(sent);
-    for (const Word& word : awaited) {
-        if (word.other != member) {
-            steps[word.step].awaits.push_back(word.other);
-        } else if (signaller == Signaller::destination) {
-            steps[word.step].after.push_back(received_in(steps, word.earlier));
+    add_words(steps, member, signaller, std::move(awaited), std::move(sent));
+    return steps;
+}
+
+std::vector<Step> steps_of(const Listed& listed, Position machine) {
+    std::vector<Step> steps;
+    for (const Use& use : listed.messages) {
+        if (use.message.source == machine || use.message.target == machine) {
+            steps.push_back({use, false, {}, {}, {}});
         }
     }
-    for (const Word& word : sent) {
-        if (word.other != member) {
-            steps[word.step].signals.push_back(word.other);
+    sort_steps(steps, machine);
+    std::map<std::pair<Position, Position>, std::size_t> step_of;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        step_of[{steps[i].message.message.source, steps[i].message.message.target}] = i;
+    }
+    std::vector<Word> awaited;
+    std::vector<Word> sent;
+    for (const auto& [earlier, later] : listed.syncs) {
+        if (later.message.source == machine) {
+            awaited.push_back({earlier.message.source, earlier.phase, later.phase,
+                               step_of.at({later.message.source, later.message.target})});
+        }
+        if (earlier.message.source == machine) {
+            sent.push_back({later.message.source, earlier.phase, later.phase,
+                            step_of.at({earlier.message.source, earlier.message.target})});
         }
     }
+    add_words(steps, machine, Signaller::source, std::move(awaited), std::move(sent));
     return steps;
 }
 
