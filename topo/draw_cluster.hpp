@@ -14,6 +14,7 @@ namespace ucg::topo {
 ///
 ///   Cluster: 3 switches, 6 machines, links of 100 Mbit/s
 ///   Alltoall, one rank on each machine: load 9, peak aggregate throughput 333.3 Mbit/s
+///     of 64 KiB for each: at least 47.19 ms
 ///   Bottleneck: s0 to s1, load 9, 100 Mbit/s
 ///
 ///   switch   load  rate        machines

@@ -115,8 +115,10 @@ std::vector<std::string> summary(const Cluster& cluster, const AapcLoad& load) {
         fmt::format("Alltoall, one rank on each machine: load {}, peak aggregate throughput {}",
                     load.max, peak(load)));
     if (load.seconds_per_byte > 0) {
-        lines.push_back(fmt::format("  of 64 KiB for each: at least {:.4g} ms",
-                                    1e3 * kExample * load.seconds_per_byte));
+        const double seconds = kExample * load.seconds_per_byte;
+        lines.push_back(fmt::format("  of 64 KiB for each: at least {:.4g} {}",
+                                    seconds < 1 ? 1e3 * seconds : seconds,
+                                    seconds < 1 ? "ms" : "s"));
     }
     const std::uint32_t first = load.bottlenecks.front();
     lines.push_back(
