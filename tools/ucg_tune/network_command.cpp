@@ -6,6 +6,7 @@
 #include "tools/ucg_tune/network_report.hpp"
 #include "tools/ucg_tune/output.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
+#include "ucg_coll/cost/profile_origin.hpp"
 
 namespace ucg::tools {
 
@@ -133,11 +134,11 @@ Status NetworkCommand::measure() {
     }
     const bool writes = meeting.place().rank == 0;
     std::string path;
-    cost::Profile base = capi::builtin_costs_here().profile;
+    ExistingProfile base = {capi::builtin_costs_here().profile, ""};
     if (writes && (processes_ == 0 || !output_.empty())) {
         const Result<std::string> named = profile_path(output_);
-        const Result<cost::Profile> existing =
-            named.ok() ? existing_profile(*named) : Result<cost::Profile>(named.status());
+        const Result<ExistingProfile> existing =
+            named.ok() ? existing_profile(*named) : Result<ExistingProfile>(named.status());
         if (!existing.ok()) {
             return existing.status();
         }
@@ -164,9 +165,10 @@ std::string NetworkCommand::command() const {
                        fmt::join(options_.bytes, ","), options_.seconds);
 }
 
-Status NetworkCommand::write(const NetworkResult& result, const cost::Profile& base,
+Status NetworkCommand::write(const NetworkResult& result, const ExistingProfile& base,
                              const std::string& path) const {
-    const std::string toml = to_profile_toml(result, base, command());
+    const std::string toml =
+        to_profile_toml(result, base.profile, command()) + cost::origin_toml(base.measured_on);
     if (!path.empty()) {
         if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
             return status;

@@ -5,6 +5,7 @@
 
 #include "tools/cli.hpp"
 #include "tools/ucg_tune/network_probe.hpp"
+#include "tools/ucg_tune/output.hpp"
 
 namespace ucg::tools {
 
@@ -18,7 +19,7 @@ class NetworkCommand {
     Status check() const;
     Status meet(Meeting& meeting) const;
     Status measure();
-    Status write(const NetworkResult& result, const cost::Profile& base,
+    Status write(const NetworkResult& result, const ExistingProfile& base,
                  const std::string& path) const;
     std::string command() const;
 

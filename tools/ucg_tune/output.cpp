@@ -13,6 +13,7 @@
 
 #include "tools/cli.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
+#include "ucg_coll/cost/profile_origin.hpp"
 
 extern char** environ;
 
@@ -41,18 +42,22 @@ Status make_folder(const std::string& path) {
                : Status();
 }
 
-Result<cost::Profile> existing_profile(const std::string& path) {
+Result<ExistingProfile> existing_profile(const std::string& path) {
     std::error_code error;
     if (path == "-" || !std::filesystem::exists(path, error) ||
         !std::filesystem::is_regular_file(path, error)) {
-        return capi::builtin_costs_here().profile;
+        return ExistingProfile{capi::builtin_costs_here().profile, ""};
     }
     const Result<std::string> text = read_input(path);
     if (!text.ok()) {
         return text.status();
     }
-    Result<cost::Profile> profile = cost::parse_toml(*text, capi::builtin_costs_here().profile);
-    return profile.ok() ? profile : in_file(path, profile.status());
+    const Result<cost::Profile> profile =
+        cost::parse_toml(*text, capi::builtin_costs_here().profile);
+    if (!profile.ok()) {
+        return in_file(path, profile.status());
+    }
+    return ExistingProfile{*profile, cost::measured_on(*text)};
 }
 
 Status check_plot(const std::string& path) {

@@ -17,8 +17,13 @@ Result<std::string> profile_path(const std::string& output);
 /// The folder of a file, and those above it.
 Status make_folder(const std::string& path);
 
-/// What the file says already; the built-in default if there is none, or for "-".
-Result<cost::Profile> existing_profile(const std::string& path);
+struct ExistingProfile {
+    cost::Profile profile;
+    std::string measured_on; ///< The processor (cost::measured_on); empty: the file does not say.
+};
+
+/// What the file says already; what is built in if there is none, or for "-".
+Result<ExistingProfile> existing_profile(const std::string& path);
 
 /// Is this a name that a gnuplot program can hold between quotes?
 Status check_plot(const std::string& path);

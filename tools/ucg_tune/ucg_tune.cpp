@@ -6,6 +6,7 @@
 #include "tools/ucg_tune/network_command.hpp"
 #include "tools/ucg_tune/output.hpp"
 #include "topo/topo.hpp"
+#include "ucg_coll/cost/profile_origin.hpp"
 
 namespace ucg::tools {
 
@@ -44,13 +45,13 @@ class MemoryCommand {
             return named.ok() ? status : named.status();
         }
         const std::string& path = *named;
-        const Result<cost::Profile> base = existing_profile(path);
+        const Result<ExistingProfile> base = existing_profile(path);
         const Result<topo::Machine> machine = topo::discover_machine();
         if (!base.ok() || !machine.ok()) {
             return base.ok() ? machine.status() : base.status();
         }
         const Result<ProbeResult> result = probe(*machine);
-        return result.ok() ? write(*result, *base, *machine, path) : result.status();
+        return result.ok() ? write(*result, base->profile, *machine, path) : result.status();
     }
 
   private:
@@ -108,7 +109,8 @@ class MemoryCommand {
             to_profile_toml(result, base,
                             fmt::format("ucg_tune memory --time {}{}", options_.seconds,
                                         options_.quick ? " --quick" : ""),
-                            outline.substr(0, outline.find('\n')));
+                            outline.substr(0, outline.find('\n'))) +
+            cost::origin_toml(cost::processor_text(topo::this_processor()));
         if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
             return status;
         }

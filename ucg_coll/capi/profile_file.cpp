@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ucg_coll/capi/read_file.hpp"
+#include "ucg_coll/cost/profile_origin.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -18,16 +19,31 @@ std::optional<std::string> absolute_path(const char* variable) {
     return value != nullptr && value[0] == '/' ? std::optional<std::string>(value) : std::nullopt;
 }
 
-Result<cost::Profile> read_profile(const std::string& path, int& error) {
+struct FoundProfile {
+    cost::Profile profile;
+    std::string measured_on; ///< Empty: it does not say.
+};
+
+Result<FoundProfile> read_profile(const std::string& path, int& error) {
     const Result<std::string> text = read_file(path, "the cost profile", kProfileBytesMax, error);
     if (!text.ok()) {
         return text.status();
     }
     error = 0;
-    Result<cost::Profile> profile = cost::parse_toml(*text, builtin_costs_here().profile);
-    return profile.ok()
-               ? profile
-               : failure(profile.status().code(), "{}: {}", path, profile.status().message());
+    const Result<cost::Profile> profile = cost::parse_toml(*text, builtin_costs_here().profile);
+    if (!profile.ok()) {
+        return failure(profile.status().code(), "{}: {}", path, profile.status().message());
+    }
+    return FoundProfile{*profile, cost::measured_on(*text)};
+}
+
+/// Of a file that was measured on another kind of processor; empty for another one.
+std::string foreign(const std::string& path, const std::string& measured_on) {
+    const std::string here = cost::processor_text(topo::this_processor());
+    return measured_on.empty() || here.empty() || measured_on == here
+               ? ""
+               : fmt::format("{} was measured on another processor ({}) than this one ({})", path,
+                             measured_on, here);
 }
 
 } // namespace
@@ -56,9 +72,17 @@ Result<LoadedProfile> load_profile(std::string_view setting) {
         return loaded;
     }
     int error = 0;
-    Result<cost::Profile> profile = read_profile(path, error);
+    const Result<FoundProfile> profile = read_profile(path, error);
     if (profile.ok()) {
-        loaded.profile = *profile;
+        if (const std::string other = foreign(path, profile->measured_on); !other.empty()) {
+            loaded.complaint = fmt::format("{}. {}; `ucg_tune memory` measures this machine", other,
+                                           loaded.named ? "It is used as UCG_PROFILE asks"
+                                                        : "The built-in costs are used");
+            if (!loaded.named) {
+                return loaded;
+            }
+        }
+        loaded.profile = profile->profile;
         loaded.hash = cost::hash_of(loaded.profile);
         loaded.path = path;
         return loaded;

@@ -20,9 +20,10 @@ cost::BuiltinCosts builtin_costs_here();
 struct LoadedProfile {
     cost::Profile profile = builtin_costs_here().profile;
     std::uint64_t hash = cost::hash_of(profile);
-    std::string path;      ///< Of the file; empty: built in.
-    bool named = false;    ///< The user named it, or asked for what is built in.
-    std::string complaint; ///< Why a file that was found does not count, and the remedy; or empty.
+    std::string path;   ///< Of the file; empty: built in.
+    bool named = false; ///< The user named it, or asked for what is built in.
+    /// What is wrong with the file, though the program runs, and the remedy; or empty.
+    std::string complaint;
 };
 
 /// $XDG_CONFIG_HOME/ucg/profile.toml, or $HOME/.config/ucg/profile.toml where the former is not set
@@ -31,8 +32,9 @@ std::string default_profile_path();
 
 /// Reads the file that `setting` names, the one at default_profile_path() if `setting` is empty.
 /// Fails with "PATH: ..." if a file that was named cannot be read or is malformed. A file that
-/// nobody named may be missing; if it is malformed, that is a complaint, which a group's first such
-/// rank tells, and what is built in holds.
+/// nobody named may be missing; if it is malformed, or was measured on another kind of processor,
+/// that is a complaint, which a group's first such rank tells, and what is built in holds. A file
+/// of another processor that was named is used, and told of in the same way.
 Result<LoadedProfile> load_profile(std::string_view setting);
 
 } // namespace ucg::capi

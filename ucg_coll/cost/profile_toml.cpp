@@ -16,12 +16,15 @@
 #pragma pop_macro("NDEBUG")
 
 #include "ucg_coll/cost/profile.hpp"
+#include "ucg_coll/cost/profile_origin.hpp"
 
 namespace ucg::cost {
 
 namespace {
 
 constexpr std::string_view kVersionKey = "version";
+constexpr std::string_view kOriginTable = "measured";
+constexpr std::string_view kOriginKey = "processor";
 
 // What a profile consists of, said once for writing and reading. `Visitor` has table(path), which
 // begins a table, and field(key, value) for numbers of nanoseconds, numbers of bytes and truth
@@ -218,6 +221,18 @@ class Reader {
         }
     }
 
+    void field(std::string_view key, std::string& value) {
+        if (const toml::node* node = find(key); table_ != nullptr) {
+            const auto text =
+                node != nullptr ? node->value_exact<std::string>() : std::optional<std::string>();
+            if (!text) {
+                fail(*table_, node, path_of(key), "text");
+                return;
+            }
+            value = *text;
+        }
+    }
+
     // A key that nobody has asked for is a misspelt one.
     void reject_others() { reject_others(root_, ""); }
 
@@ -261,7 +276,35 @@ class Reader {
     Status status_;
 };
 
+std::string read_origin(Reader& reader) {
+    std::string processor;
+    reader.table(std::string(kOriginTable));
+    reader.field(kOriginKey, processor);
+    return processor;
+}
+
 } // namespace
+
+std::string processor_text(const topo::Processor& processor) {
+    return processor.vendor.empty() ? ""
+                                    : fmt::format("{} family {} model {}", processor.vendor,
+                                                  processor.family, processor.model);
+}
+
+std::string origin_toml(std::string_view processor) {
+    return processor.empty()
+               ? ""
+               : fmt::format("\n[{}]\n{} = \"{}\"\n", kOriginTable, kOriginKey, processor);
+}
+
+std::string measured_on(std::string_view text) {
+    const toml::parse_result parsed = toml::parse(text);
+    if (!parsed) {
+        return "";
+    }
+    Reader reader(parsed.table());
+    return read_origin(reader);
+}
 
 std::string to_toml(const Profile& profile) {
     Printer printer;
@@ -279,6 +322,7 @@ Result<Profile> parse_toml(std::string_view text, const Profile& base) {
     Profile profile = base;
     Reader reader(parsed.table());
     visit(reader, profile);
+    read_origin(reader);
     reader.reject_others();
     if (!reader.status().ok()) {
         return reader.status();

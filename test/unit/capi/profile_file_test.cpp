@@ -9,6 +9,7 @@
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
+#include "ucg_coll/cost/profile_origin.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -70,6 +71,38 @@ TEST_CASE("profile file: without one, the built-in costs hold", "[profile]") {
     CHECK(loaded->hash == cost::hash_of(builtin_costs_here().profile));
     CHECK(loaded->path.empty());
     CHECK_FALSE(loaded->named);
+}
+
+TEST_CASE("profile file: of another processor it is told of, and used if it was named",
+          "[profile]") {
+    const Home home;
+    const std::string path = home.file("config/ucg/profile.toml",
+                                       measured() + cost::origin_toml("Somebody family 1 model 2"));
+    const Result<LoadedProfile> found = load_profile("");
+    REQUIRE(found.ok());
+    const Result<LoadedProfile> named = load_profile(path);
+    REQUIRE(named.ok());
+    if (topo::this_processor().vendor.empty()) {
+        return; // Nothing is known of this one.
+    }
+    CHECK(found->profile == builtin_costs_here().profile);
+    CHECK(found->path.empty());
+    CHECK(found->complaint.find("measured on another processor (Somebody family 1 model 2)") !=
+          std::string::npos);
+    CHECK(found->complaint.find("The built-in costs are used") != std::string::npos);
+    CHECK(named->profile.memory.cma.fixed_ns == 1234);
+    CHECK(named->path == path);
+    CHECK(named->complaint.find("It is used as UCG_PROFILE asks") != std::string::npos);
+}
+
+TEST_CASE("profile file: of this processor there is nothing to tell", "[profile]") {
+    const Home home;
+    home.file("config/ucg/profile.toml",
+              measured() + cost::origin_toml(cost::processor_text(topo::this_processor())));
+    const Result<LoadedProfile> found = load_profile("");
+    REQUIRE(found.ok());
+    CHECK(found->profile.memory.cma.fixed_ns == 1234);
+    CHECK(found->complaint.empty());
 }
 
 TEST_CASE("profile file: found by the rules of XDG", "[profile]") {
