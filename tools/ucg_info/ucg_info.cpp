@@ -9,6 +9,7 @@
 #include "shm/budget.hpp"
 #include "shm/shm.hpp"
 #include "tools/cli.hpp"
+#include "tools/ucg_info/costs_report.hpp"
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/capi/config.hpp"
@@ -252,15 +253,18 @@ class TopologyReport {
     capi::LoadedTopology found_;
 };
 
-/// What of all this is wanted; nothing chosen: version, build, machine and transports.
+/// What of all this is wanted; nothing chosen: all but the variables.
 struct Selection {
     bool version = false;
     bool build = false;
     bool tree = false;
     bool transports = false;
+    bool costs = false;
     bool config = false;
 
-    bool everything() const { return !version && !build && !tree && !transports && !config; }
+    bool everything() const {
+        return !version && !build && !tree && !transports && !costs && !config;
+    }
 };
 
 class Report {
@@ -284,6 +288,9 @@ class Report {
             text += "Transports\n" + ShmReport(config_).text() + UcxReport(config_).text() +
                     TopologyReport(config_).text();
         }
+        if (all || selection_.costs) {
+            text += CostsReport(config_).text();
+        }
         if (selection_.config) {
             text += config_.to_text();
         }
@@ -302,6 +309,9 @@ class Report {
         if (all || selection_.transports) {
             json["transports"] = {ShmReport(config_).json(), UcxReport(config_).json()};
             json["topology"] = TopologyReport(config_).json();
+        }
+        if (all || selection_.costs) {
+            json["costs"] = CostsReport(config_).json();
         }
         if (selection_.config) {
             json["config"] = config_json();
@@ -366,9 +376,11 @@ int main(int argc, char* argv[]) {
     app.add_flag("-d,--transports", selection.transports,
                  "The transports, what they can do here and why one is not used; the switches "
                  "between hosts");
+    app.add_flag("-c,--costs", selection.costs,
+                 "What algorithms are chosen by, and where the figures come from");
     app.add_flag("-f,--config", selection.config, "Every variable UCG_* with value and meaning");
     add_format_option(app, format, {Format::text, Format::json});
-    app.footer("Without one of the flags -v, -b, -t, -d, -f: all but the variables, and the "
+    app.footer("Without one of the flags -v, -b, -t, -d, -c, -f: all but the variables, and the "
                "machine on one line.\n"
                "Exit status: 0 done, 1 failed (a variable with a wrong value too), 2 wrong "
                "usage.\n"

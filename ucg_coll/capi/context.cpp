@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/single_copies.hpp"
 #include "ucg_coll/capi/ucx_library.hpp"
 
 namespace ucg::capi {
@@ -239,6 +240,16 @@ const topo::Place& Context::place() {
         place_ = place.ok() ? *place : topo::Place{.known = topo::Distance::host};
     }
     return *place_;
+}
+
+std::uint64_t Context::single_copy_bytes_min() {
+    if (single_copy_bytes_min_ == 0) {
+        const SingleCopies found = single_copies(profile_);
+        single_copy_bytes_min_ = found.bytes_min;
+        log(LogLevel::info, "{}: the kernel copies messages from {} bytes on: {}", name_,
+            found.bytes_min, found.origin);
+    }
+    return single_copy_bytes_min_;
 }
 
 std::uint64_t Context::staging_for_group() {

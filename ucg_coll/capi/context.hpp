@@ -129,6 +129,10 @@ class Context {
     /// Where this process runs, host unset. Looked up once: processes do not move between cores
     /// that they are bound to. The maker's.
     const topo::Place& place();
+    /// From which length on this process would have the kernel copy messages: as its costs have it,
+    /// or, where nothing was measured, as a look at the kernel's copies says, which is made once.
+    /// The maker's.
+    std::uint64_t single_copy_bytes_min();
     /// The processes of the job on this host, in whatever groups, as far as the caller told.
     const CpuLoad& host_load() const { return host_load_; }
 
@@ -263,6 +267,7 @@ class Context {
     OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
     std::optional<topo::Place> place_;
+    std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
     OptionalMutex groups_mutex_;              ///< Groups' own locks are taken under it.

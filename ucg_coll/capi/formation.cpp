@@ -93,6 +93,9 @@ class Former {
         mine.staging_bytes = context_.staging_for_group();
         mine.ring_bytes = context_.ring_bytes_for_group();
         mine.cma_bytes_min = context_.config().cma_bytes_min();
+        if (mine.cma_bytes_min == 0 && mine.shm_enabled != 0 && params_.size > 1) {
+            mine.seen_cma_bytes_min = context_.single_copy_bytes_min();
+        }
         mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
         mine.topology = topology_end(context_.topology());
         mine.place = context_.place();
@@ -205,12 +208,17 @@ class Former {
     void agree_on_copies(const std::vector<Hello>& all) {
         cost::MemoryModel& memory = formation_.profile.memory;
         std::uint64_t cma_bytes_min = 0;
+        std::uint64_t seen_bytes_min = 0;
         ring_bytes_ = memory.ring_bytes(formation_.ranks_per_cpu);
         for (const Hello& hello : all) {
             cma_bytes_min = std::max(cma_bytes_min, hello.cma_bytes_min);
+            seen_bytes_min = std::max(seen_bytes_min, hello.seen_cma_bytes_min);
             ring_bytes_ = std::min(ring_bytes_, hello.ring_bytes);
         }
         memory.cma.permitted = memory.cma.permitted && cma_bytes_min != ~std::uint64_t{0};
+        if (seen_bytes_min > 0) {
+            memory.cma.bytes_min = seen_bytes_min;
+        }
         if (cma_bytes_min > 0) {
             memory.cma.bytes_min = cma_bytes_min;
             memory.copies.crowded_cma_bytes_min = cma_bytes_min;

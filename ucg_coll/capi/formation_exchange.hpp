@@ -29,8 +29,11 @@ struct Hello {
     std::uint32_t shm_enabled = 0;
     std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
     std::uint64_t ring_bytes = 0;    ///< That the buffers of a ring may have.
-    std::uint64_t cma_bytes_min = 0; ///< Single copies by the kernel from there on; all ones: none.
-    shm::HeapWish heap;              ///< Its node heap, or what it wishes of one.
+    /// Single copies by the kernel from there on, by a setting; 0: none says; all ones: none.
+    std::uint64_t cma_bytes_min = 0;
+    /// The same where each rank has a processor, by the costs or a look at the kernel's copies.
+    std::uint64_t seen_cma_bytes_min = 0;
+    shm::HeapWish heap; ///< Its node heap, or what it wishes of one.
     TopologyEnd topology;
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.

@@ -1,0 +1,54 @@
+#include "shm/copy_probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <vector>
+
+#include "shm/peer_copy.hpp"
+
+namespace ucg::shm {
+namespace {
+
+constexpr std::size_t kShort = std::size_t{4} << 10;
+constexpr std::size_t kLong = std::size_t{32} << 10;
+
+Result<double> least_ns(const PeerReach& self, const std::byte* from, std::byte* to,
+                        std::size_t bytes) {
+    using Clock = std::chrono::steady_clock;
+    constexpr int kRounds = 3;
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kRounds; ++i) {
+        const Clock::time_point start = Clock::now();
+        const RemoteBytes there = {reinterpret_cast<std::uintptr_t>(from), 0};
+        if (Status status = pull(self, there, to, bytes); !status.ok()) {
+            return status;
+        }
+        const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
+        least = std::min(least, taken.count());
+    }
+    return least;
+}
+
+} // namespace
+
+Result<KernelCopies> probe_kernel_copies() {
+    PeerReach self;
+    self.process = own_access_ticket();
+    const std::vector<std::byte> from(kLong);
+    std::vector<std::byte> to(kLong);
+    const Result<double> brief_ns = least_ns(self, from.data(), to.data(), kShort);
+    if (!brief_ns.ok()) {
+        return brief_ns.status();
+    }
+    const Result<double> long_ns = least_ns(self, from.data(), to.data(), kLong);
+    if (!long_ns.ok()) {
+        return long_ns.status();
+    }
+    KernelCopies copies;
+    copies.per_byte_ns = std::max(0.0, *long_ns - *brief_ns) / static_cast<double>(kLong - kShort);
+    copies.fixed_ns = std::max(0.0, *brief_ns - copies.per_byte_ns * static_cast<double>(kShort));
+    return copies;
+}
+
+} // namespace ucg::shm

@@ -1,0 +1,32 @@
+// What ucg_info tells of the costs that algorithms are chosen by.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/single_copies.hpp"
+
+namespace ucg::tools {
+
+/// What plans are chosen by here, and where each figure comes from.
+class CostsReport {
+  public:
+    explicit CostsReport(const capi::Config& config);
+
+    std::string text() const;
+    nlohmann::ordered_json json() const;
+
+  private:
+    bool tuned() const;
+    const char* origin(bool measured) const;
+
+    std::string reason_; ///< Why there are none; empty if there are.
+    capi::LoadedProfile profile_;
+    capi::SingleCopies copies_;
+    std::string processor_;
+    std::string built_in_; ///< What is built in, and for which processors.
+};
+
+} // namespace ucg::tools

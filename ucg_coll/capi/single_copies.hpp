@@ -1,0 +1,19 @@
+// From which length on a process would have the kernel copy messages on its host, and how it knows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ucg_coll/capi/profile_file.hpp"
+
+namespace ucg::capi {
+
+struct SingleCopies {
+    std::uint64_t bytes_min = 0; ///< Where each rank has a processor.
+    std::string origin;          ///< For people.
+};
+
+/// As the costs have it, if they were measured; else by a look at the kernel's copies, some 20 us.
+SingleCopies single_copies(const LoadedProfile& profile);
+
+} // namespace ucg::capi

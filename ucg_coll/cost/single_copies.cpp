@@ -1,0 +1,27 @@
+#include "ucg_coll/cost/single_copies.hpp"
+
+#include <algorithm>
+
+namespace ucg::cost {
+
+std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, double per_byte_ns) {
+    constexpr double kClearly = 1.5;
+    // How much faster than a ring the kernel copies so many bytes.
+    const auto advantage = [&](std::uint64_t bytes) {
+        return message_ns(profile.level(topo::Distance::cache), bytes) /
+               (fixed_ns + per_byte_ns * static_cast<double>(bytes));
+    };
+    const std::uint64_t built_in = profile.memory.cma.bytes_min;
+    std::uint64_t best = built_in;
+    for (const std::uint64_t length : kSingleCopyLengths) {
+        if (length < built_in && advantage(length) > kClearly) {
+            return length; // The shortest such.
+        }
+        if (length > best && advantage(best) < 1 / kClearly) {
+            best = length;
+        }
+    }
+    return best;
+}
+
+} // namespace ucg::cost
