@@ -13,7 +13,7 @@
 namespace ucg::tools {
 
 struct ProbeOptions {
-    double seconds = 20; ///< About, all together.
+    double seconds = 10; ///< About, all together.
     bool quick = false;  ///< Short vectors only: outer caches and memory are left as they were.
     std::function<void(const std::string&)> progress = [](const std::string&) {};
 };

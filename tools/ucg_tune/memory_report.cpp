@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "topo/topo.hpp"
+#include "ucg_coll/cost/single_copies.hpp"
 
 namespace ucg::tools {
 
@@ -145,6 +146,9 @@ std::string to_profile_toml(const ProbeResult& result, cost::Profile profile,
         profile.reduce_per_byte_ns =
             l2.reduce_operand_per_byte_ns + l2.reduce_target_per_byte_ns / 2; // Of two operands.
         profile.reduce_fixed_ns = result.model.reduce_fixed_ns;
+    }
+    if (cost::CmaModel& cma = profile.memory.cma; cma.measured && cma.permitted) {
+        cma.bytes_min = cost::single_copy_bytes_min(profile, cma.fixed_ns, cma.per_byte_ns);
     }
     return fmt::format("# Written by: {}\n# Machine: {}\n", command, machine) +
            notes_text(result, "# Note: ") + cost::to_toml(profile);

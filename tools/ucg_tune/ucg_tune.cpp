@@ -25,7 +25,7 @@ class MemoryCommand {
             ->type_name("FILE");
         add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
         app_.add_option("--time", options_.seconds,
-                        "About how long to measure, 0.1 to 3600 (default: 20)")
+                        "About how long to measure, 0.1 to 3600 (default: 10)")
             ->type_name("SECONDS")
             ->transform(real_number(0.1, 3600));
         app_.add_flag("--quick", options_.quick,

@@ -5,6 +5,7 @@
 
 #include "test/support/catch.hpp"
 #include "tools/ucg_tune/memory_probe.hpp"
+#include "tools/ucg_tune/memory_report.hpp"
 #include "tools/ucg_tune/rounds.hpp"
 
 using namespace ucg;
@@ -70,6 +71,21 @@ TEST_CASE("tune: at each distance, the CPU with most others there", "[tune]") {
     REQUIRE(lopsided.size() == 2);
     CHECK(lopsided[0].cpus == std::vector<std::uint32_t>{12, 14});
     CHECK(lopsided[1].cpus == std::vector<std::uint32_t>{0, 12, 14});
+}
+
+TEST_CASE("tune: what the kernel's copies cost decides from which length on they are made",
+          "[tune]") {
+    const cost::Profile base = cost::default_profile();
+    const auto bytes_min = [&](double fixed_ns, bool measured) {
+        ProbeResult result;
+        result.model = base.memory;
+        result.model.cma.fixed_ns = fixed_ns;
+        result.model.cma.measured = measured;
+        return cost::parse_toml(to_profile_toml(result, base, "", "")).value().memory.cma.bytes_min;
+    };
+    CHECK(bytes_min(base.memory.cma.fixed_ns, true) == base.memory.cma.bytes_min);
+    CHECK(bytes_min(20000, true) == 4 << 20);
+    CHECK(bytes_min(20000, false) == base.memory.cma.bytes_min);
 }
 
 TEST_CASE("tune: a crew of four on one CPU", "[tune]") {
