@@ -42,17 +42,21 @@ static int parse(struct options* o, int argc, char** argv, int say) {
     if (argc != 4 && argc != 5) {
         return -1;
     }
-    for (word = strtok(argv[1], ","); word != NULL; word = strtok(NULL, ",")) {
-        const long size = option_size("BYTES", word, 1, 1L << 24, say);
-        if (size < 0 || o->size_count == SIZES_MAX) {
+    for (word = argv[1]; word != NULL && o->size_count < SIZES_MAX;) {
+        char* comma = strchr(word, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        o->sizes[o->size_count] = option_size("BYTES", word, 1, 1L << 24, say);
+        if (o->sizes[o->size_count++] < 0) {
             return -1;
         }
-        o->sizes[o->size_count++] = size;
+        word = comma == NULL ? NULL : comma + 1;
     }
     o->calls = (int)option_count("CALLS", argv[2], 1, 1L << 20, say);
     o->blocks = (int)option_count("BLOCKS", argv[3], 1, 1L << 20, say);
     o->seed = argc == 5 ? option_count("SEED", argv[4], 1, 1L << 30, say) : 0;
-    return o->size_count > 0 && o->calls > 0 && o->blocks > 0 && o->seed >= 0 ? 0 : -1;
+    return word == NULL && o->calls > 0 && o->blocks > 0 && o->seed >= 0 ? 0 : -1;
 }
 
 /* The last step of splitmix64: evenly spread, and the same for the sender and the receiver. */
