@@ -244,6 +244,7 @@ class Former {
     /// Finds the hosts in the cluster, or one rank says why all do without.
     void place_hosts(const std::vector<Hello>& all) {
         std::vector<TopologyEnd> ends;
+        ends.reserve(all.size());
         for (const Hello& hello : all) {
             ends.push_back(hello.topology);
         }
