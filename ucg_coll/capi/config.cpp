@@ -366,6 +366,28 @@ std::optional<std::chrono::nanoseconds> Config::sleep_after() const {
     return parse_sleep_after(value("SLEEP_AFTER")).value();
 }
 
+std::vector<std::string> Config::phases_files() const {
+    constexpr std::string_view kFile = "file:";
+    std::vector<std::string> paths;
+    const auto add = [&](std::string_view algorithm) {
+        if (algorithm.starts_with(kFile)) {
+            std::string path(algorithm.substr(kFile.size()));
+            if (std::find(paths.begin(), paths.end(), path) == paths.end()) {
+                paths.push_back(std::move(path));
+            }
+        }
+    };
+    for (const auto collective : {graph::Collective::alltoall, graph::Collective::alltoallv}) {
+        if (const auto found = algorithms_.find(collective); found != algorithms_.end()) {
+            for (const plan::AlgorithmsBySize::Range& range : found->second.ranges()) {
+                add(range.algorithm);
+            }
+            add(found->second.otherwise());
+        }
+    }
+    return paths;
+}
+
 std::string_view Config::algorithm(graph::Collective collective, std::uint64_t bytes) const {
     const auto found = algorithms_.find(collective);
     return found == algorithms_.end() ? std::string_view() : found->second.algorithm(bytes);

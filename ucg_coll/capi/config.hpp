@@ -52,6 +52,8 @@ class Config {
     std::optional<std::chrono::nanoseconds> sleep_after() const;
     /// For load_profile().
     std::string_view profile() const { return value("PROFILE"); }
+    /// What follows "file:" among the algorithms of alltoall and alltoallv, each once.
+    std::vector<std::string> phases_files() const;
     /// For load_topology().
     std::string_view topology() const { return value("TOPOLOGY"); }
     /// The algorithm asked for, for requests of that many bytes (plan::uniform_bytes); empty: the

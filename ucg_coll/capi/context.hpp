@@ -27,6 +27,7 @@
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/phases_file.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/engine/engine.hpp"
@@ -71,7 +72,7 @@ struct DueOperator {
 class Context {
   public:
     Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
-            LoadedTopology topology);
+            LoadedTopology topology, LoadedPhases phases);
     ~Context();
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
@@ -81,6 +82,8 @@ class Context {
     const LoadedProfile& profile() const { return profile_; }
     /// The same: the switches between hosts.
     const LoadedTopology& topology() const { return topology_; }
+    /// The same: a schedule of an alltoall.
+    const LoadedPhases& phases() const { return phases_; }
     const std::string& name() const { return name_; }
     /// Do several threads use it?
     bool threaded() const { return threaded_; }
@@ -216,6 +219,7 @@ class Context {
         profile_quarrel,
         bad_profile,
         no_topology,
+        no_phases,
         unknown_host,
         no_group,
         variables,
@@ -252,6 +256,7 @@ class Context {
     Config config_;
     LoadedProfile profile_;
     LoadedTopology topology_;
+    LoadedPhases phases_;
     std::string name_;
     bool threaded_;
     unsigned (*host_progress_)(void*, unsigned) = nullptr;

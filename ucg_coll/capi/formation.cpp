@@ -98,6 +98,7 @@ class Former {
         }
         mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
         mine.topology = topology_end(context_.topology());
+        mine.phases = phases_end(context_.phases());
         mine.place = context_.place();
         Result<std::vector<Hello>> all = exchange(mine);
         if (!all.ok()) {
@@ -120,6 +121,7 @@ class Former {
         }
         place_ranks(*all);
         place_hosts(*all);
+        place_machines(*all);
         for (const Hello& hello : *all) {
             formation_.group_id = std::max(formation_.group_id, hello.next_group_id);
             all_enable_shm_ = all_enable_shm_ && hello.shm_enabled != 0;
@@ -243,11 +245,7 @@ class Former {
 
     /// Finds the hosts in the cluster, or one rank says why all do without.
     void place_hosts(const std::vector<Hello>& all) {
-        std::vector<TopologyEnd> ends;
-        ends.reserve(all.size());
-        for (const Hello& hello : all) {
-            ends.push_back(hello.topology);
-        }
+        const std::vector<TopologyEnd> ends = ends_of(all, &Hello::topology);
         const LoadedTopology& own = context_.topology();
         TopologyVerdict verdict = agree_on_topology(own.cluster, ends, formation_.placement);
         formation_.cluster = std::move(verdict.map);
@@ -255,6 +253,19 @@ class Former {
         if (verdict.reason != TopologyVerdict::Reason::none &&
             context_.first(Context::Once::no_topology) && verdict.speaker == rank_) {
             log(LogLevel::warn, "{}: {}", context_.name(), explain(verdict, own));
+        }
+    }
+
+    /// Finds the ranks' machines in a schedule that was loaded, or one rank says why not.
+    void place_machines(const std::vector<Hello>& all) {
+        const std::vector<TopologyEnd> ends = ends_of(all, &Hello::phases);
+        PhasesVerdict verdict = agree_on_phases(context_.phases(), ends);
+        formation_.ranks_of_phases = std::move(verdict.ranks);
+        // Asked on all ranks: any of them may be the speaker of another group.
+        if (verdict.speaker != kNoRank && context_.first(Context::Once::no_phases) &&
+            verdict.speaker == rank_) {
+            log(LogLevel::warn, "{}: {}. All ranks do without this schedule", context_.name(),
+                verdict.reason);
         }
     }
 

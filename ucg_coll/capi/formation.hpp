@@ -21,8 +21,9 @@ namespace ucg::capi {
 struct Formation {
     std::uint32_t group_id = 0;
     topo::Placement placement;
-    topo::ClusterMap cluster; ///< The switches between the hosts; empty: not known.
-    cost::Profile profile;    ///< That all ranks plan and copy by.
+    topo::ClusterMap cluster;          ///< The switches between the hosts; empty: not known.
+    std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.
+    cost::Profile profile;             ///< That all ranks plan and copy by.
     cost::NetworkKind network = cost::NetworkKind::unknown; ///< Between the hosts.
     CpuLoad load;                                           ///< Of this host.
     double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.

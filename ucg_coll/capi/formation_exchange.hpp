@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "shm/shm.hpp"
 #include "topo/topo.hpp"
@@ -35,9 +36,20 @@ struct Hello {
     std::uint64_t seen_cma_bytes_min = 0;
     shm::HeapWish heap; ///< Its node heap, or what it wishes of one.
     TopologyEnd topology;
+    TopologyEnd phases; ///< Of a schedule that was loaded.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
 };
+
+/// By rank, one of what each tells.
+inline std::vector<TopologyEnd> ends_of(const std::vector<Hello>& all, TopologyEnd Hello::*end) {
+    std::vector<TopologyEnd> ends;
+    ends.reserve(all.size());
+    for (const Hello& hello : all) {
+        ends.push_back(hello.*end);
+    }
+    return ends;
+}
 
 /// How far a rank came with shared memory.
 enum class ShmEnd : std::uint32_t {

@@ -4,9 +4,35 @@
 #include <utility>
 
 #include "ucg_coll/capi/proof.hpp"
+#include "ucg_coll/plan/network.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {
+namespace {
+
+std::unique_ptr<const plan::Network> network_between(const topo::Placement& placement,
+                                                     const topo::ClusterMap& map) {
+    if (map.empty()) {
+        return nullptr;
+    }
+    std::vector<std::uint32_t> machines;
+    machines.reserve(static_cast<std::size_t>(placement.rank_count()));
+    for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
+        machines.push_back(map.machine_of_host[placement.place(rank).host]);
+    }
+    return std::make_unique<const plan::Network>(map.cluster, machines);
+}
+
+std::unique_ptr<const plan::LoadedSchedule> loaded_for(const LoadedPhases& phases,
+                                                       std::vector<Rank> ranks) {
+    if (ranks.empty()) {
+        return nullptr;
+    }
+    return std::make_unique<const plan::LoadedSchedule>(
+        plan::LoadedSchedule{phases.path, phases.listed, std::move(ranks)});
+}
+
+} // namespace
 
 Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
     const std::lock_guard maker(context.maker());
@@ -29,6 +55,8 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
       placement_(std::move(formation.placement)),
       shared_(plan::shared_memory(placement_, profile_, formation.staging_bytes,
                                   formation.buffers_in_heap, formation.board_bytes)),
+      network_(network_between(placement_, formation.cluster)),
+      loaded_(loaded_for(context.phases(), std::move(formation.ranks_of_phases))),
       ranks_per_cpu_(formation.ranks_per_cpu),
       plans_(std::make_unique<PlanCache>(
           [this](const graph::Request& request) { return make_plan(request); })),
@@ -97,8 +125,13 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
 }
 
 plan::Facts Group::facts() const {
-    return {placement_, profile_, shared_, ranks_per_cpu_,
-            reproducible_ ? &*reproducible_ : nullptr};
+    return {placement_,
+            profile_,
+            shared_,
+            ranks_per_cpu_,
+            reproducible_ ? &*reproducible_ : nullptr,
+            network_.get(),
+            loaded_.get()};
 }
 
 namespace {

@@ -135,6 +135,8 @@ class Group {
     shm::Waiter waiter_;
     topo::Placement placement_;
     plan::SharedMemory shared_;
+    std::unique_ptr<const plan::Network> network_; ///< Null: links between hosts are not known.
+    std::unique_ptr<const plan::LoadedSchedule> loaded_; ///< Null: there is none for these ranks.
     double ranks_per_cpu_;
     std::optional<topo::Placement> reproducible_; ///< What reductions are planned by, if asked.
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.

@@ -40,7 +40,8 @@ Facts facts_for(const Facts& facts, const graph::Request& request) {
     if (facts.reproducible == nullptr || !graph::reduces(request.collective)) {
         return facts;
     }
-    return {*facts.reproducible, cost::default_profile(), {}, 1, facts.reproducible};
+    return {
+        *facts.reproducible, cost::default_profile(), {}, 1, facts.reproducible, nullptr, nullptr};
 }
 
 std::uint64_t uniform_bytes(const graph::Request& request) {

@@ -10,6 +10,9 @@
 
 namespace ucg::plan {
 
+class Network;         // network.hpp
+struct LoadedSchedule; // network.hpp
+
 /// What ranks that read one another's memory have agreed on: the same on all ranks of a group.
 struct SharedMemory {
     /// That each rank has for scratch and windows which its peers reach; 0: no rank is reached.
@@ -30,8 +33,8 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
                            std::uint64_t staging_bytes, bool in_place,
                            std::uint64_t board_bytes = 0);
 
-/// The uniform facts that a plan is a pure function of, beside the request. Placements and profile
-/// are borrowed.
+/// The uniform facts that a plan is a pure function of, beside the request. All of it
+/// is borrowed.
 struct Facts {
     const topo::Placement& placement;
     const cost::Profile& profile;
@@ -42,6 +45,10 @@ struct Facts {
     /// were placed so, without shared memory, at the built-in costs. What is combined in which
     /// order then follows from the request alone. See reproducible_placement().
     const topo::Placement* reproducible = nullptr;
+    /// If not null, the links between the hosts, of these very ranks.
+    const Network* network = nullptr;
+    /// If not null, an alltoall's phases that somebody has written down for these hosts.
+    const LoadedSchedule* loaded = nullptr;
 };
 
 /// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;

@@ -12,6 +12,7 @@
 
 #include "ucg_coll/plan/block_pieces.hpp"
 #include "ucg_coll/plan/crowding.hpp"
+#include "ucg_coll/plan/network.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -20,12 +21,31 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+/// How many of the distances 0 .. limit - 1 have bit `bit` set. Also the position of `limit` among
+/// those that have it, if it has.
+std::uint64_t count_with_bit(std::uint64_t limit, unsigned bit) {
+    const std::uint64_t half = std::uint64_t{1} << bit;
+    const std::uint64_t rest = limit & (2 * half - 1);
+    return ((limit >> (bit + 1)) << bit) + (rest > half ? rest - half : 0);
+}
+
+/// How often a block travels, on average.
+double hops_ratio(Rank count) {
+    const auto ranks = static_cast<std::uint64_t>(count);
+    std::uint64_t hops = 0;
+    for (unsigned bit = 0; bit < ceil_log2(ranks); ++bit) {
+        hops += count_with_bit(ranks, bit);
+    }
+    return ranks > 1 ? static_cast<double>(hops) / static_cast<double>(ranks - 1) : 0;
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * request.bytes;
-    return crowded_exchange_ns(
+    const double alone_ns = crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 4 * all_bytes, [&](const Link& link) {
             return alltoall_bruck_ns(link, request.rank_count, request.bytes);
         });
+    return contended_ns(facts, alone_ns, hops_ratio(request.rank_count), request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -37,14 +57,6 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
         request.in_place ? set_aside(builder, team, target) : input_blocks(builder, request);
     alltoall_bruck(builder, team, source, target, request.bytes);
     return builder.finish();
-}
-
-/// How many of the distances 0 .. limit - 1 have bit `bit` set. Also the position of `limit` among
-/// those that have it, if it has.
-std::uint64_t count_with_bit(std::uint64_t limit, unsigned bit) {
-    const std::uint64_t half = std::uint64_t{1} << bit;
-    const std::uint64_t rest = limit & (2 * half - 1);
-    return ((limit >> (bit + 1)) << bit) + (rest > half ? rest - half : 0);
 }
 
 class Rounds {

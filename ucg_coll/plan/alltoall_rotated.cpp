@@ -7,6 +7,7 @@
 
 #include "ucg_coll/plan/block_pieces.hpp"
 #include "ucg_coll/plan/crowding.hpp"
+#include "ucg_coll/plan/network.hpp"
 #include "ucg_coll/plan/rows.hpp"
 
 namespace ucg::plan {
@@ -20,10 +21,11 @@ template <Rank window>
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
-    return crowded_exchange_ns(
+    const double alone_ns = crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 3 * all_bytes, [&](const Link& link) {
             return alltoall_rotated_ns(link, request.rank_count, block, window);
         });
+    return contended_ns(facts, alone_ns, 1, block);
 }
 
 template <Rank window>

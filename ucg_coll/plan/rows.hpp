@@ -62,8 +62,12 @@ extern const Algorithm kAlltoallPairwise;
 extern const Algorithm kAlltoallLinear;
 extern const Algorithm kAlltoallPeerRead;
 extern const Algorithm kAlltoallBoards;
+extern const Algorithm kAlltoallAapc;
+extern const Algorithm kAlltoallFile;
 
 extern const Algorithm kAlltoallvPairwise;
+extern const Algorithm kAlltoallvAapc;
+extern const Algorithm kAlltoallvFile;
 extern const Algorithm kAlltoallvLinear;
 
 extern const Algorithm kGatherBinomial;

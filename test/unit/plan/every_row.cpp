@@ -55,11 +55,17 @@ unsigned try_row(const Trials& trials, const Algorithm& row,
             profile_for(kPrices[static_cast<std::size_t>(count) % std::size(kPrices)]);
         for (const Layout layout : kLayouts) {
             const topo::Placement placement = place(layout, count);
+            const auto network = network_for(placement);
+            const auto loaded = loaded_for(placement, network.get());
             for (const std::uint64_t staging : trials.stagings) {
-                const Facts facts{placement, profile,
+                const Facts facts{placement,
+                                  profile,
                                   shared_memory(placement, profile, staging, false,
                                                 staging > 0 ? kBoardBytes : 0),
-                                  trials.ranks_per_cpu};
+                                  trials.ranks_per_cpu,
+                                  nullptr,
+                                  network.get(),
+                                  loaded.get()};
                 if (staging == 0 || facts.shared.staging_bytes > 0) { // Hosts share nothing.
                     served += try_requests(trials, row, facts, visit);
                 }

@@ -105,7 +105,9 @@ Status prove(const Facts& facts, std::string_view algorithm, const Case& sample)
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    Status status = graph::verify(schedules, requests, same_host, &facts.placement);
+    const bool aapc = algorithm.starts_with("aapc") || algorithm.starts_with("file");
+    Status status = graph::verify(schedules, requests, same_host, &facts.placement,
+                                  aapc ? &facts.network->links() : nullptr);
     if (status.ok()) {
         return status;
     }
@@ -136,6 +138,11 @@ topo::Placement place(Layout layout, Rank count) {
     case Layout::sockets: return on_sockets(count, [](Rank rank) { return rank / 4; });
     case Layout::dealt_sockets: return on_sockets(count, [](Rank rank) { return rank % 3; });
     case Layout::one_host: hosts.assign(total, 0); break;
+    case Layout::single:
+        for (std::uint32_t rank = 0; rank < total; ++rank) {
+            hosts.push_back(rank);
+        }
+        break;
     case Layout::pairs:
         for (std::uint32_t rank = 0; rank < total; ++rank) {
             hosts.push_back(rank / 2);
@@ -154,6 +161,44 @@ topo::Placement place(Layout layout, Rank count) {
         break;
     }
     return topo::Placement(on_hosts(hosts));
+}
+
+std::unique_ptr<const Network> network_for(const topo::Placement& placement) {
+    constexpr std::uint64_t kRate = 12'500'000;
+    if (placement.host_count() <= 1) {
+        return nullptr;
+    }
+    using Kind = topo::ClusterNode::Kind;
+    std::vector<topo::ClusterNode> nodes = {{"s0", Kind::network_switch, topo::kNoNode, 0},
+                                            {"s1", Kind::network_switch, 0, kRate / 2},
+                                            {"s2", Kind::network_switch, 1, kRate / 2}};
+    for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
+        nodes.push_back({fmt::format("n{}", host), Kind::machine, host % 3, kRate});
+    }
+    const topo::Cluster cluster(std::move(nodes));
+    std::vector<std::uint32_t> machines;
+    for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
+        machines.push_back(*cluster.find_machine(fmt::format("n{}", placement.place(rank).host)));
+    }
+    return std::make_unique<const Network>(cluster, machines);
+}
+
+std::unique_ptr<const LoadedSchedule> loaded_for(const topo::Placement& placement,
+                                                 const Network* network) {
+    if (network == nullptr || placement.ranks_per_host_max() > 1) {
+        return nullptr;
+    }
+    const aapc::Layout& layout = network->phases().layout();
+    std::vector<std::string> names;
+    std::vector<Rank> ranks;
+    for (std::uint32_t member = 0; member < layout.member_count(); ++member) {
+        names.push_back(fmt::format("n{}", member));
+        ranks.push_back(static_cast<Rank>(member));
+    }
+    return std::make_unique<const LoadedSchedule>(LoadedSchedule{
+        "cluster.aapc",
+        std::make_shared<const aapc::Listed>(aapc::list_schedule(network->phases(), names)),
+        ranks});
 }
 
 cost::Profile profile_for(Prices prices) {

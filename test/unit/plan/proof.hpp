@@ -2,10 +2,12 @@
 // them: all ranks plan, then graph::verify looks at the schedules together.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ucg_coll/plan/network.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::plan::test {
@@ -25,16 +27,26 @@ std::string describe(const Case& sample);
 /// What `rank` asks for: local facts differ between ranks as MPI allows.
 graph::Request request_of(const Case& sample, Rank rank);
 
-/// Plans all ranks by the algorithm of that name, maybe with an argument, and proves them. The
-/// message names the case.
+/// Plans all ranks by the algorithm of that name, maybe with an argument, and proves them; of aapc
+/// also that messages do not meet. The message names the case.
 Status prove(const Facts& facts, std::string_view algorithm, const Case& sample);
 
 /// `count` ranks on: one host; hosts of 2 in turn; hosts of 1, 2, 3, ...; hosts of up to 4, dealt
-/// round robin; one host with sockets of 4; one host with three sockets, dealt round robin.
-enum class Layout { one_host, pairs, uneven, cyclic, sockets, dealt_sockets };
-inline constexpr Layout kLayouts[] = {Layout::one_host, Layout::pairs,   Layout::uneven,
-                                      Layout::cyclic,   Layout::sockets, Layout::dealt_sockets};
+/// round robin; a host for each; one host with sockets of 4; one host with three sockets, dealt
+/// round robin.
+enum class Layout { one_host, pairs, uneven, cyclic, single, sockets, dealt_sockets };
+inline constexpr Layout kLayouts[] = {Layout::one_host,     Layout::pairs,  Layout::uneven,
+                                      Layout::cyclic,       Layout::single, Layout::sockets,
+                                      Layout::dealt_sockets};
 topo::Placement place(Layout layout, Rank count);
+
+/// Three switches in a row, the second one between links of half the rate, with the hosts of the
+/// placement dealt to them; null for one host.
+std::unique_ptr<const Network> network_for(const topo::Placement& placement);
+
+/// The list of the network's own schedule, if there is one rank on each host; else null.
+std::unique_ptr<const LoadedSchedule> loaded_for(const topo::Placement& placement,
+                                                 const Network* network);
 
 /// How much memory ranks of one host share: none; so little that vectors go in several strips;
 /// enough for one.

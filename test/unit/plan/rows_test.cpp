@@ -68,11 +68,15 @@ constexpr std::uint64_t kBoardBytes = 4 << 10;
 unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank count) {
     const topo::Placement placement = place(layout, count);
     const cost::Profile profile = profile_for(prices);
+    const auto network = network_for(placement);
+    const auto loaded = loaded_for(placement, network.get());
     unsigned proved = 0;
     for (const std::uint64_t staging : kStagings) {
         const std::uint64_t boards = staging > 0 ? kBoardBytes : 0;
-        const Facts facts{placement, profile,
-                          shared_memory(placement, profile, staging, false, boards)};
+        const Facts facts{
+            placement,   profile, shared_memory(placement, profile, staging, false, boards),
+            1,           nullptr, network.get(),
+            loaded.get()};
         if (staging > 0 && facts.shared.staging_bytes == 0) {
             continue; // Several hosts share nothing.
         }
