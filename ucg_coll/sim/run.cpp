@@ -19,6 +19,9 @@ Run::Run(const topo::Placement& placement, const Options& options,
     if (options.host_link) {
         links_.emplace(*options.host_link, placement.host_count());
     }
+    if (options.links) {
+        tree_.emplace(*options.links);
+    }
     if (trace_ != nullptr) {
         *trace_ = {};
     }
@@ -55,6 +58,10 @@ Result<Outcome> Run::go() {
     while (!events_.empty()) {
         const Event event = events_.top();
         events_.pop();
+        if (event.kind == EventKind::edge) {
+            pass_edge(event);
+            continue;
+        }
         if (event.kind != EventKind::resume) {
             pass_link(event);
             continue;
@@ -127,6 +134,10 @@ bool Run::wait(Rank rank, RankState& state) {
     bool receives = false;
     for (const Slot* slot : awaited_) {
         if (slot->message == kNoMessage) {
+            if (slot->done == Slot::kUnderWay) {
+                state.waits_for_send = true;
+                return false;
+            }
             continue;
         }
         Message& message = mailbox_[slot->message];
@@ -268,7 +279,12 @@ Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
     const Picoseconds arrival =
         left + to_picoseconds(terms.flight_ns) +
         draw(options_.message_noise, seed_, Stream::message, rank, state.message_count++);
-    depart(match.id, {rank, step.peer, arrival}, begin, left);
+    const Transit transit{.from = rank, .to = step.peer, .arrival = arrival};
+    if (tree_ && tree_->joins(rank, step.peer)) {
+        enter_tree(match.id, transit, begin, left, slot);
+    } else {
+        depart(match.id, transit, begin, left);
+    }
     return {};
 }
 
@@ -313,6 +329,39 @@ void Run::pass_link(const Event& event) {
     } else {
         deliver(id, transit);
     }
+}
+
+/// Its first bytes come to the first edge when they begin to leave the sender.
+void Run::enter_tree(MessageId id, Transit transit, Picoseconds begin, Picoseconds left,
+                     Slot& slot) {
+    tree_->find_path(transit.from, transit.to, transit.path);
+    transit.tail = left;
+    transit.flight = transit.arrival - left;
+    transit.slot = static_cast<std::size_t>(&slot - slots_.data());
+    slot.done = Slot::kUnderWay;
+    transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
+    transits_[id] = std::move(transit);
+    push(EventKind::edge, begin, id);
+}
+
+void Run::pass_edge(const Event& event) {
+    const MessageId id = event.subject;
+    Transit& transit = transits_[id];
+    const TreeLinks::Passage passage =
+        tree_->pass(transit.path[transit.hop], event.time, mailbox_[id].bytes);
+    transit.tail = std::max(transit.tail, passage.tail);
+    if (++transit.hop < transit.path.size()) {
+        push(EventKind::edge, passage.head, id);
+        return;
+    }
+    transit.arrival = transit.tail + transit.flight;
+    slots_[transit.slot].done = transit.arrival;
+    RankState& sender = state(transit.from);
+    if (sender.waits_for_send) {
+        sender.waits_for_send = false;
+        push(EventKind::resume, transit.arrival, static_cast<std::uint32_t>(transit.from));
+    }
+    deliver(id, transit);
 }
 
 void Run::deliver(MessageId id, const Transit& transit) {

@@ -16,6 +16,7 @@
 #include "ucg_coll/sim/host_links.hpp"
 #include "ucg_coll/sim/mailbox.hpp"
 #include "ucg_coll/sim/simulator.hpp"
+#include "ucg_coll/sim/tree_links.hpp"
 
 namespace ucg::sim {
 
@@ -29,8 +30,9 @@ class Run {
   private:
     /// The state of one message op, or of one iteration's in a repeat.
     struct Slot {
+        static constexpr Picoseconds kUnderWay = -1;
         MessageId message = kNoMessage; ///< A receive that has not been taken in.
-        Picoseconds done = 0;           ///< Else: when it completed, or will.
+        Picoseconds done = 0; ///< Else: when it completed, or will; of a send, if it is known.
     };
 
     struct RankState : Cursor {
@@ -43,6 +45,7 @@ class Run {
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
         bool looking = false;    ///< The step before took boards in.
         bool has_looked = false; ///< At the boards of this step,
+        bool waits_for_send = false;
         bool is_in_turn = false; ///< and has come to peers' memory in the order of time.
     };
 
@@ -61,7 +64,7 @@ class Run {
         Picoseconds arrival = 0;
     };
 
-    enum class EventKind : std::uint8_t { resume, link_out, link_in };
+    enum class EventKind : std::uint8_t { resume, link_out, link_in, edge };
     struct Event {
         Picoseconds time = 0;
         std::uint64_t number = 0;  ///< Of equal times the one that was made first.
@@ -78,12 +81,20 @@ class Run {
         Rank from = 0;
         Rank to = 0;
         Picoseconds arrival = 0; ///< With the delays so far.
+        // On a tree of switches:
+        std::vector<graph::Edge> path = {};
+        std::size_t hop = 0;    ///< The edge that it comes to next.
+        Picoseconds tail = 0;   ///< When its last bytes have passed the edges before.
+        Picoseconds flight = 0; ///< From then on.
+        std::size_t slot = 0;   ///< Of the send.
     };
 
     RankState& state(Rank rank) { return states_[static_cast<std::size_t>(rank)]; }
 
     void push(EventKind kind, Picoseconds time, std::uint32_t subject);
     void pass_link(const Event& event);
+    void pass_edge(const Event& event);
+    void enter_tree(MessageId id, Transit transit, Picoseconds begin, Picoseconds left, Slot& slot);
     Status advance(Rank rank);
 
     /// Puts the slots that a step waits for into `awaited_`.
@@ -122,8 +133,9 @@ class Run {
     std::uint64_t seed_;
     Trace* trace_;
     std::optional<HostLinks> links_;
+    std::optional<TreeLinks> tree_;
     Mailbox mailbox_;
-    std::vector<Transit> transits_; ///< With host links only.
+    std::vector<Transit> transits_; ///< With links only.
     std::vector<RankState> states_;
     std::vector<Board> boards_;                      ///< By rank.
     std::vector<std::vector<Picoseconds>> readings_; ///< By owner: when those under way end.

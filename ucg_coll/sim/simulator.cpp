@@ -46,6 +46,15 @@ Status check(const Options& options, Rank rank_count) {
             return status;
         }
     }
+    if (options.links) {
+        if (options.host_link) {
+            return Status(Code::invalid_argument,
+                          "hosts have one link each, or a tree of switches, not both");
+        }
+        if (Status status = graph::check(*options.links, rank_count); !status.ok()) {
+            return status;
+        }
+    }
     return check_arrivals(options.arrival_ns, rank_count);
 }
 

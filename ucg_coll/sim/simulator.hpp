@@ -10,6 +10,9 @@
 //   memory     of a rank: the more peers read it at a time, the longer each takes; see Memory.
 //   host link  if there is one, the ranks of a host share it to and from other hosts, first come,
 //              first served.
+//   links      of a tree of switches, likewise, one after another on a message's way. A message
+//              whose first bytes have come goes on as the last ones follow (cut through). With them
+//              a send completes when its message has arrived, as by a rendezvous.
 //
 // For a factored schedule under the (pipelining) postal model that is the closed form,
 // cost::factored_ns, exactly.
@@ -21,6 +24,7 @@
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/network.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/sim/prices.hpp"
 #include "ucg_coll/sim/program.hpp"
@@ -34,6 +38,8 @@ struct Options {
     Compute compute;
     Memory memory;
     std::optional<HostLink> host_link; ///< None: hosts' links are never in the way.
+    /// The switches between hosts, instead of host links; none: they are never in the way.
+    std::optional<graph::Network> links;
     Distribution message_noise;     ///< Added to the flight of each message, and of a share to each
                                     ///< reader.
     Distribution compute_noise;     ///< Added to each copy, reduction, publish and share.

@@ -1,0 +1,49 @@
+// Internal to ucg_coll/sim: the links of a tree of switches, in both directions.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "ucg_coll/graph/network.hpp"
+#include "ucg_coll/sim/time.hpp"
+
+namespace ucg::sim {
+
+/// A queue for each edge, first come, first served. Requests must come in order of their times.
+class TreeLinks {
+  public:
+    /// `network` is borrowed.
+    explicit TreeLinks(const graph::Network& network)
+        : network_(network), free_(network.nodes.size() * 2, 0) {}
+
+    bool joins(Rank a, Rank b) const { return node(a) != node(b); }
+    void find_path(Rank from, Rank to, std::vector<graph::Edge>& path) const {
+        graph::find_path(network_, from, to, path);
+    }
+
+    /// The first bytes of a message come to an edge at `time`.
+    struct Passage {
+        Picoseconds head = 0; ///< When they pass,
+        Picoseconds tail = 0; ///< and the last ones, if they are there by then.
+    };
+    /// What is empty does not queue: packets of messages that meet alternate, and a signal waits
+    /// for one of them at the most.
+    Passage pass(graph::Edge edge, Picoseconds time, std::uint64_t bytes) {
+        if (bytes == 0) {
+            return {time, time};
+        }
+        Picoseconds& free = free_[edge.index()];
+        const Picoseconds head = std::max(time, free);
+        const double ns_per_byte = network_.nodes[edge.node].ns_per_byte;
+        free = head + to_picoseconds(static_cast<double>(bytes) * ns_per_byte);
+        return {head, free};
+    }
+
+  private:
+    std::uint32_t node(Rank rank) const { return network_.node_of[static_cast<std::size_t>(rank)]; }
+
+    const graph::Network& network_;
+    std::vector<Picoseconds> free_;
+};
+
+} // namespace ucg::sim
