@@ -58,6 +58,13 @@ inline CallShape shape_of(const ucg_coll_params_t& params) {
     return shape;
 }
 
+/// Do two calls give the same values, whether or not these mean anything? Then they have one shape.
+inline bool same_values(const ucg_coll_params_t& a, const ucg_coll_params_t& b) {
+    return a.count == b.count && a.element_bytes == b.element_bytes && a.type == b.type &&
+           a.root == b.root && a.flags == b.flags && a.field_mask == b.field_mask &&
+           a.datatype == b.datatype && a.op == b.op;
+}
+
 /// What identifies a plan without vectors.
 struct CallKey {
     std::uint64_t bytes = 0;

@@ -70,7 +70,7 @@ Result<shm::Heap*> Context::heap() {
 shm::HeapWish Context::heap_wish() {
     const std::lock_guard lock(memory_mutex_);
     if (heap_ != nullptr) {
-        return {.token = heap_->address().token};
+        return {.token = heap_->address().token, .key = {}};
     }
     if (!door_.has_value()) {
         if (Result<shm::Door> door = shm::Door::open(); door.ok()) {
@@ -80,7 +80,7 @@ shm::HeapWish Context::heap_wish() {
         }
     }
     const Result<shm::HeapWish> wish = shm::Heap::wish(heap_options(), *door_);
-    return wish.ok() ? *wish : shm::HeapWish{.token = door_->token()};
+    return wish.ok() ? *wish : shm::HeapWish{.token = door_->token(), .key = {}};
 }
 
 /// Those that miss this process then need not wait for their time-out.

@@ -66,6 +66,7 @@ class CachedPlan {
 
 /// A call that was understood before: what a repetition of it needs to start.
 struct KnownCall {
+    ucg_coll_params_t given = {}; ///< Its values; no pointer of it is used.
     CallShape shape;
     CachedPlan* plan = nullptr; ///< Null: none was understood here.
     graph::Collective type = graph::Collective::barrier;
@@ -89,13 +90,19 @@ class PlanCache {
     explicit PlanCache(Make make) : make_(std::move(make)) {}
 
     /// The call that `params` repeats, if it is the latest at its place; else null. Until the next
-    /// call of understand().
-    const KnownCall* recall(const ucg_coll_params_t& params) const {
-        const CallShape shape = shape_of(params);
-        const KnownCall& known = recent_[place_of(shape)];
-        const bool same = known.shape == shape && known.plan != nullptr &&
-                          (known.by_shape || known.repeated_by(params));
-        return same ? &known : nullptr;
+    /// call of understand(). Most often it repeats the very latest.
+    const KnownCall* recall(const ucg_coll_params_t& params) {
+        if (!same_values(latest_->given, params)) {
+            const CallShape shape = shape_of(params);
+            KnownCall& known = recent_[place_of(shape)];
+            if (!(known.shape == shape)) {
+                return nullptr;
+            }
+            latest_ = &known;
+        }
+        const bool same =
+            latest_->plan != nullptr && (latest_->by_shape || latest_->repeated_by(params));
+        return same ? latest_ : nullptr;
     }
 
     /// Checks a call, finds or makes its plan, and keeps it for recall().
@@ -122,6 +129,7 @@ class PlanCache {
 
     Make make_;
     std::array<KnownCall, 1U << kRecentBits> recent_ = {};
+    const KnownCall* latest_ = recent_.data(); ///< That was recalled.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
     std::uint64_t planned_ = 0;

@@ -4,6 +4,44 @@
 
 namespace ucg::engine {
 
+/// Collectives begin in order, but for those that peers read: these wait for the one before them
+/// while messages go on. It does not wait for a later one, on any rank.
+inline bool Engine::may_begin(const Execution& execution) const {
+    const bool room =
+        first() == nullptr || execution.sequence_ - first()->sequence_ < kOutstandingMax;
+    return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
+}
+
+inline void Engine::begin(Execution& execution) {
+    execution.state_ = ExecutionState::running;
+    if (execution.program_.memory != nullptr) {
+        begin_exposed(execution);
+    } else {
+        advance(execution);
+    }
+}
+
+void Engine::begin_exposed(Execution& execution) {
+    exposed_ = &execution;
+    if (!execution.expose()) {
+        abandon();
+        exposed_ = nullptr;
+        return;
+    }
+    advance(execution);
+    if (!execution.in_progress()) {
+        exposed_ = nullptr;
+    }
+}
+
+/// A failed collective's caller gets its buffers back: no transport may hold on to them.
+inline void Engine::advance(Execution& execution) {
+    execution.advance();
+    if (execution.state_ == ExecutionState::failed) [[unlikely]] {
+        abandon();
+    }
+}
+
 void Engine::start(Execution& execution) {
     UCG_ASSERT(!execution.in_progress());
     execution.sequence_ = next_sequence_++;
@@ -30,38 +68,6 @@ void Engine::start(Execution& execution) {
         set_first(&execution);
     }
     last_ = &execution;
-}
-
-/// Collectives begin in order, but for those that peers read: these wait for the one before them
-/// while messages go on. It does not wait for a later one, on any rank.
-bool Engine::may_begin(const Execution& execution) const {
-    const bool room =
-        first() == nullptr || execution.sequence_ - first()->sequence_ < kOutstandingMax;
-    return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
-}
-
-void Engine::begin(Execution& execution) {
-    execution.state_ = ExecutionState::running;
-    if (execution.program_.memory != nullptr) {
-        exposed_ = &execution;
-        if (!execution.expose()) {
-            abandon();
-            exposed_ = nullptr;
-            return;
-        }
-    }
-    advance(execution);
-    if (!execution.in_progress() && exposed_ == &execution) {
-        exposed_ = nullptr;
-    }
-}
-
-/// A failed collective's caller gets its buffers back: no transport may hold on to them.
-void Engine::advance(Execution& execution) {
-    execution.advance();
-    if (__builtin_expect(execution.state_ == ExecutionState::failed, 0)) {
-        abandon();
-    }
 }
 
 void Engine::abandon() {

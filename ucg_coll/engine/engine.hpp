@@ -71,6 +71,7 @@ class Engine {
   private:
     bool may_begin(const Execution& execution) const;
     void begin(Execution& execution);
+    void begin_exposed(Execution& execution);
     void advance(Execution& execution);
     void abandon();
     unsigned advance_all();

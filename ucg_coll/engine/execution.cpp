@@ -24,14 +24,13 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
         }
     }
     operands_.resize(operand_count);
-    boards_.resize(program.boards.size());
+    bases_.resize(kOwnBases + program.boards.size());
     if (program.memory != nullptr) {
-        bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] =
-            program.memory->staging().data();
+        base(graph::BufferKind::scratch) = program.memory->staging().data();
     } else if (program.scratch_bytes > 0) {
         scratch_.reset(static_cast<std::byte*>(
             ::operator new(program.scratch_bytes, std::align_val_t(kCacheLine))));
-        bases_[static_cast<std::size_t>(graph::BufferKind::scratch)] = scratch_.get();
+        base(graph::BufferKind::scratch) = scratch_.get();
     }
 }
 
@@ -93,10 +92,9 @@ inline bool Execution::ready(const Instruction& instruction) {
 }
 
 bool Execution::boards_ready(const Instruction& instruction) {
-    const std::span reads(program_.boards.data() + boards_seen_,
-                          program_.boards.data() + instruction.boards_until);
-    const std::size_t seen = program_.board->look({turn_, sequence_, program_.plan}, reads,
-                                                  boards_.data() + boards_seen_);
+    const std::span reads = unseen(instruction.boards_until);
+    const std::size_t seen =
+        program_.board->look({turn_, sequence_, program_.plan}, reads, places());
     boards_seen_ += static_cast<std::uint32_t>(seen);
     if (seen < reads.size() && program_.board->broken()) {
         state_ = ExecutionState::failed;
@@ -104,15 +102,20 @@ bool Execution::boards_ready(const Instruction& instruction) {
     return seen == reads.size();
 }
 
-bool Execution::share(const Instruction& instruction) {
+/// False while there is no room. What of the boards that the next instruction reads is there
+/// already, as in the last rank to come, is seen in the same call.
+inline bool Execution::share(const Instruction& instruction, std::uint32_t boards_until) {
     const Address& source = instruction.source;
-    const bool shared =
-        program_.board->share({turn_, sequence_, program_.plan},
-                              source.length > 0 ? resolve(source) : nullptr, source.length);
-    if (!shared && program_.board->broken()) {
-        state_ = ExecutionState::failed;
+    const std::byte* const data = source.length > 0 ? resolve(source) : nullptr;
+    const std::size_t seen =
+        program_.board->share_and_look({turn_, sequence_, program_.plan}, {data, source.length},
+                                       unseen(std::max(boards_until, boards_seen_)), places());
+    if (seen == transport::kNotShared) [[unlikely]] {
+        state_ = program_.board->broken() ? ExecutionState::failed : state_;
+        return false;
     }
-    return shared;
+    boards_seen_ += static_cast<std::uint32_t>(seen);
+    return true;
 }
 
 std::uint64_t Execution::offset(const Address& address) const {
@@ -128,7 +131,7 @@ std::uint64_t Execution::offset(const Address& address) const {
 /// What moves with the iterations, or is a peer's.
 std::byte* Execution::resolve_moving(const Address& address) const {
     if (address.owner == kNoRank) {
-        return bases_[static_cast<std::size_t>(address.buffer)] + offset(address);
+        return bases_[address.base] + offset(address);
     }
     const transport::SharedBuffer buffer =
         program_.memory->peer_buffer(address.owner, address.buffer, sequence_);
@@ -174,7 +177,7 @@ void Execution::post_in_repeat(const MessagePlan& plan) {
 void Execution::copy(const Instruction& instruction) const {
     const std::uint64_t bytes =
         instruction.in_repeat ? length(instruction.target) : instruction.target.length;
-    std::memcpy(resolve(instruction.target), resolve_source(instruction.source), bytes);
+    std::memcpy(resolve(instruction.target), resolve(instruction.source), bytes);
 }
 
 void Execution::publish(const Instruction& instruction) const {
@@ -186,14 +189,16 @@ void Execution::publish(const Instruction& instruction) const {
     }
 }
 
-void Execution::reduce(const Instruction& instruction) {
+inline void Execution::reduce(const Instruction& instruction) {
     const std::uint64_t bytes =
         instruction.in_repeat ? length(instruction.target) : instruction.target.length;
+    const Address* const addresses = program_.operands.data() + instruction.first;
+    const std::byte** const operands = operands_.data();
     for (std::uint32_t i = 0; i < instruction.count; ++i) {
-        operands_[i] = resolve_source(program_.operands[instruction.first + i]);
+        operands[i] = resolve(addresses[i]);
     }
-    reduction_.combine(reduction_.context, operands_.data(), instruction.count,
-                       resolve(instruction.target), bytes);
+    reduction_.combine(reduction_.context, operands, instruction.count, resolve(instruction.target),
+                       bytes);
 }
 
 /// False for the program's operator, which is called from outside of the engine.
@@ -211,48 +216,41 @@ void Execution::call_operator() {
     reduce(program_.instructions[cursor_]);
 }
 
-/// Is there another iteration to run? Moves to it if so.
-bool Execution::next_iteration(const Instruction& instruction) {
+/// The first instruction of another iteration, if there is one to run; else what follows.
+const Instruction* Execution::next_iteration(const Instruction* at) {
     if (++iteration_ < program_.repeats[repeat_].iterations) {
-        cursor_ = instruction.first;
-        return true;
+        return &program_.instructions[at->first];
     }
     iteration_ = 0;
     ++repeat_;
-    return false;
+    return at + 1;
+}
+
+/// Issues one instruction and returns the next; null if it must wait, or was the last.
+inline const Instruction* Execution::issue(const Instruction* at) {
+    if (at->waits && !ready(*at)) {
+        return nullptr;
+    }
+    switch (at->kind) {
+    case InstructionKind::post: post(*at); return at + 1;
+    case InstructionKind::copy: copy(*at); return at + 1;
+    case InstructionKind::reduce: return reduce_now(*at) ? at + 1 : nullptr;
+    case InstructionKind::publish: publish(*at); return at + 1;
+    case InstructionKind::share: return share(*at, at[1].boards_until) ? at + 1 : nullptr;
+    case InstructionKind::wait: return at + 1;
+    case InstructionKind::end_iteration: return next_iteration(at);
+    case InstructionKind::finish: state_ = ExecutionState::done; return nullptr;
+    }
+    __builtin_unreachable();
 }
 
 void Execution::advance() {
     const Instruction* const instructions = program_.instructions.data();
-    for (;;) {
-        const Instruction& instruction = instructions[cursor_];
-        if (!ready(instruction)) {
-            return;
-        }
-        switch (instruction.kind) {
-        case InstructionKind::post: post(instruction); break;
-        case InstructionKind::copy: copy(instruction); break;
-        case InstructionKind::reduce:
-            if (!reduce_now(instruction)) {
-                return;
-            }
-            break;
-        case InstructionKind::publish: publish(instruction); break;
-        case InstructionKind::share:
-            if (!share(instruction)) {
-                return; // No room yet.
-            }
-            break;
-        case InstructionKind::wait: break;
-        case InstructionKind::end_iteration:
-            if (next_iteration(instruction)) {
-                continue;
-            }
-            break;
-        case InstructionKind::finish: state_ = ExecutionState::done; return;
-        }
-        ++cursor_;
+    const Instruction* at = instructions + cursor_;
+    while (const Instruction* next = issue(at)) {
+        at = next;
     }
+    cursor_ = static_cast<std::uint32_t>(at - instructions);
 }
 
 } // namespace ucg::engine

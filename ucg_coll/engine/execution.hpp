@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "ucg_coll/engine/program.hpp"
@@ -44,8 +45,8 @@ class Execution {
 
     /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
     void bind(const Binding& binding) {
-        bases_[static_cast<std::size_t>(graph::BufferKind::input)] = binding.input;
-        bases_[static_cast<std::size_t>(graph::BufferKind::output)] = binding.output;
+        base(graph::BufferKind::input) = binding.input;
+        base(graph::BufferKind::output) = binding.output;
         reduction_ = binding.reduction;
     }
 
@@ -66,42 +67,43 @@ class Execution {
 
     /// Issues instructions until one must wait, or the end.
     void advance();
+    // What short collectives do is inlined in advance(), the rest is kept out of its way.
     bool ready(const Instruction& instruction);
     bool slot_ready(std::uint32_t slot);
     bool wait_over(const Wait& wait);
     std::byte* resolve(const Address& address) const {
-        if (address.owner == kNoRank && address.stride == graph::Stride::fixed) [[likely]] {
-            return bases_[static_cast<std::size_t>(address.buffer)] + address.offset;
-        }
-        return resolve_moving(address);
+        return address.moves ? resolve_moving(address) : bases_[address.base] + address.offset;
     }
-    std::byte* resolve_moving(const Address& address) const;
-    const std::byte* resolve_source(const Address& address) const {
-        return address.buffer == graph::BufferKind::board
-                   ? boards_[static_cast<std::size_t>(address.owner)] + address.offset
-                   : resolve(address);
+    [[gnu::noinline]] std::byte* resolve_moving(const Address& address) const;
+    [[gnu::noinline]] bool boards_ready(const Instruction& instruction);
+    bool share(const Instruction& instruction, std::uint32_t boards_until);
+    std::span<const transport::BoardRead> unseen(std::uint32_t until) const {
+        return {program_.boards.data() + boards_seen_, until - boards_seen_};
     }
-    bool boards_ready(const Instruction& instruction);
-    bool share(const Instruction& instruction);
-    std::uint64_t length(const Address& address) const;
+    /// Where the next board's place is to be written: the engine only reads there.
+    const std::byte** places() {
+        return const_cast<const std::byte**>(bases_.data() + kOwnBases + boards_seen_);
+    }
+    std::byte*& base(graph::BufferKind buffer) { return bases_[static_cast<std::size_t>(buffer)]; }
+    [[gnu::noinline]] std::uint64_t length(const Address& address) const;
     void post(const Instruction& instruction);
-    void post_in_repeat(const MessagePlan& plan);
+    [[gnu::noinline]] void post_in_repeat(const MessagePlan& plan);
     void copy(const Instruction& instruction) const;
-    void publish(const Instruction& instruction) const;
+    [[gnu::noinline]] void publish(const Instruction& instruction) const;
     bool expose();
     std::uint64_t offset(const Address& address) const;
     void reduce(const Instruction& instruction);
     bool reduce_now(const Instruction& instruction);
-    bool next_iteration(const Instruction& instruction);
+    [[gnu::noinline]] const Instruction* next_iteration(const Instruction* at);
+    [[gnu::always_inline]] const Instruction* issue(const Instruction* at);
 
     const Program& program_;
     std::vector<transport::Message> slots_;
     std::vector<const std::byte*> operands_; // Of the reduction being issued.
     std::unique_ptr<std::byte, FreeScratch> scratch_;
     Reduction reduction_;
-    std::byte* bases_[3] = {nullptr, nullptr, nullptr}; // Index: graph::BufferKind but board.
-    std::byte* windows_[2] = {nullptr, nullptr};        // Of input and output; null: in place.
-    std::vector<const std::byte*> boards_;              // By Program::boards, so far as seen.
+    std::vector<std::byte*> bases_;              // Boards so far as they are seen.
+    std::byte* windows_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
     std::uint32_t boards_seen_ = 0;
     std::uint64_t turn_ = 0; // Of the boards, where it takes one.
     std::uint64_t iteration_ = 0;

@@ -90,15 +90,20 @@ class Lowering {
     }
 
     Address address(const Slice& slice) {
-        Address result{slice.offset, slice.length, kNoRank, slice.buffer, slice.stride};
-        if (slice.owner != schedule_.rank) {
-            result.owner = slice.owner;
-        }
+        Address result;
+        result.offset = slice.offset;
+        result.length = slice.length;
+        result.buffer = slice.buffer;
+        result.stride = slice.stride;
+        result.base = static_cast<std::uint32_t>(slice.buffer);
         if (slice.buffer == graph::BufferKind::board && slice.owner != schedule_.rank) {
             const std::uint32_t index = board_index(slice.owner);
             program_.boards[index].bytes = std::max(program_.boards[index].bytes, slice.end());
-            result.owner = static_cast<Rank>(index);
+            result.base = kOwnBases + index;
+        } else if (slice.owner != schedule_.rank) {
+            result.owner = slice.owner;
         }
+        result.moves = result.owner != kNoRank || result.stride != graph::Stride::fixed;
         return result;
     }
 
@@ -232,6 +237,7 @@ class Lowering {
         if (joins) {
             std::uint32_t& until = program_.instructions.back().boards_until;
             until = std::max(until, instruction.boards_until);
+            program_.instructions.back().waits = until > 0;
         } else {
             append(instruction, waits);
         }
@@ -342,6 +348,7 @@ class Lowering {
     void append(Instruction instruction, const std::vector<Wait>& waits) {
         instruction.first_wait = static_cast<std::uint32_t>(program_.waits.size());
         instruction.wait_count = static_cast<std::uint32_t>(waits.size());
+        instruction.waits = !waits.empty() || instruction.boards_until > 0;
         program_.waits.insert(program_.waits.end(), waits.begin(), waits.end());
         program_.instructions.push_back(instruction);
     }

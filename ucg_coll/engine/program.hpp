@@ -17,13 +17,20 @@
 
 namespace ucg::engine {
 
+/// An execution's table of where buffers begin: the own input, output and scratch, then the peers'
+/// boards, in the order of Program::boards.
+inline constexpr std::uint32_t kOwnBases = 3;
+static_assert(static_cast<std::uint32_t>(graph::BufferKind::board) == kOwnBases);
+
 /// Where bytes are, relative to buffers that are known when the collective starts.
 struct Address {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
-    Rank owner = kNoRank; ///< kNoRank: the own rank. Of a board: index into Program::boards.
+    std::uint32_t base = 0; ///< Index into that table; not of what is a peer's.
+    Rank owner = kNoRank;   ///< Of input, output or scratch. kNoRank: the own rank.
     graph::BufferKind buffer = graph::BufferKind::input;
     graph::Stride stride = graph::Stride::fixed;
+    bool moves = false; ///< With the iterations, or it is a peer's: more than base and offset.
 };
 
 /// "These message slots must have completed." A message op outside repeats has one slot; inside, it
@@ -40,7 +47,7 @@ enum class InstructionKind : std::uint8_t {
     copy,          ///< source to target
     publish,       ///< source to its window, unless peers reach it in place
     reduce,        ///< operands [first, first + count) to target
-    share,         ///< source to the own board
+    share,         ///< source to the own board, then a look at those that the next one reads
     wait,          ///< Nothing more than the waits.
     end_iteration, ///< Back to instruction `first`, or on after the last iteration.
     finish,        ///< The collective is complete.
@@ -49,6 +56,7 @@ enum class InstructionKind : std::uint8_t {
 struct Instruction {
     InstructionKind kind = InstructionKind::finish;
     bool in_repeat = false;
+    bool waits = false; ///< For messages or boards.
     std::uint32_t count = 0;
     std::uint32_t first = 0;
     std::uint32_t first_wait = 0;

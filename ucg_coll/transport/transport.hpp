@@ -127,6 +127,9 @@ struct BoardRead {
     std::uint64_t bytes = 0; ///< From the board's start; what is read may begin behind it.
 };
 
+/// No number of peers: Board::share_and_look().
+inline constexpr std::size_t kNotShared = ~std::size_t{0};
+
 /// What ranks share with all their peers at once: each rank writes its own board once, and all
 /// peers read it there. A turn is one collective's use of the boards; turns overlap as collectives
 /// do. Threading: as for Transport.
@@ -151,7 +154,13 @@ class Board {
     virtual std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
                              const std::byte** places) = 0;
 
-    /// The same of one peer; null while it is not there. Not null where it shared no bytes.
+    /// share(), then look(): one call, since the one nearly always follows the other. kNotShared
+    /// where share() would be false.
+    virtual std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
+                                       std::span<const BoardRead> reads,
+                                       const std::byte** places) = 0;
+
+    /// look() at one peer; null while it is not there. Not null where it shared no bytes.
     const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) {
         const BoardRead read = {peer, bytes};
         const std::byte* place = nullptr;

@@ -138,6 +138,13 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         }
         return abandoned_ ? 0 : seen;
     }
+    std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
+                               std::span<const BoardRead> reads,
+                               const std::byte** places) override {
+        return ShmTransport::share(turn, data.data(), data.size())
+                   ? ShmTransport::look(turn, reads, places)
+                   : kNotShared;
+    }
     void finish(std::uint64_t turn) override { boards_->finish(turn); }
     bool broken() const override { return abandoned_; }
 
