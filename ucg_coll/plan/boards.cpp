@@ -27,11 +27,16 @@ double boards_work_ns(const Facts& facts, const Work& work, const BoardUse& use)
            reading_ns(facts, use, 1);
 }
 
+/// Who shares looks in the same step (the engine's `share`), where of messages a rank sends one and
+/// takes another.
 double all_boards_ns(const Facts& facts, const BoardUse& use, double combine_ns) {
     const std::uint64_t touched = use.shared_bytes + lines_of(use);
-    return crowded_ns(
-        facts, host_link(facts), touched, boards_ns(facts, use) + combine_ns,
-        [&](const Work& work) { return boards_work_ns(facts, work, use) + combine_ns; });
+    const Link link = host_link(facts);
+    return crowded_ns(facts, link, touched, boards_ns(facts, use) - link.take_ns() + combine_ns,
+                      [&](const Work& work) {
+                          return boards_work_ns(facts, work, use) - work.link().take_ns() +
+                                 combine_ns;
+                      });
 }
 
 std::vector<graph::Slice> in_rank_order(const graph::Builder& builder, Rank first, Rank last,

@@ -51,6 +51,8 @@ class Link {
     /// A root has a message to or from each of `count` - 1 others, and copies a block of its own:
     /// a linear gather or scatter.
     double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
+    /// What an empty message costs the rank that takes it.
+    double take_ns() const { return model_.overhead_ns; }
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between hosts, where messages cost their sender much and it need not wait for them: how long

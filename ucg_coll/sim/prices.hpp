@@ -61,7 +61,8 @@ double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t read
 /// What boards cost, as the planner has it (plan/boards.cpp): a share is issued once, as an empty
 /// message is, whoever reads it, and is there for each reader as late as that message; who has
 /// waited takes it in as an empty message, once for boards that follow one another, since their
-/// lines come at the same time, and then each board's lines by the memory model.
+/// lines come at the same time, or for none that follow its own share, which looks in the same
+/// step, and then each board's lines by the memory model.
 struct BoardTerms {
     double issue_ns = 0;  ///< Of who shares; its copy of the bytes comes on top.
     double flight_ns = 0; ///< From then on, until a reader may have it.

@@ -91,6 +91,7 @@ void Run::share(Rank rank, RankState& state, const Step& step) {
     compute(rank, state, Activity::Kind::share,
             terms.issue_ns + board_copy_ns(options_.memory, step.bytes));
     board.shared = state.clock;
+    state.looking = true;
     ++outcome_.share_count;
     for (const Rank waiter : board.waiters) {
         push(EventKind::resume, board_arrival(rank, waiter), static_cast<std::uint32_t>(waiter));

@@ -223,6 +223,7 @@ class RankActor {
         compute(Activity::Kind::share,
                 terms.issue_ns + board_copy_ns(world_.options.memory, bytes));
         board.shared = now();
+        is_looking_ = true;
         ++world_.outcome.share_count;
         for (const s4u::ActorPtr& waiter : board.waiters) {
             waiter->resume();
@@ -312,7 +313,7 @@ class RankActor {
     Rank rank_;
     Cursor cursor_;
     std::vector<Slot> slots_;
-    bool is_looking_ = false; ///< The step before took boards in.
+    bool is_looking_ = false; ///< The step before shared, or took boards in.
 };
 
 /// Fluid sharing of links at their nominal latency and bandwidth: without the factors that SimGrid
