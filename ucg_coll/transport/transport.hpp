@@ -158,7 +158,9 @@ class Board {
     /// where share() would be false.
     virtual std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
                                        std::span<const BoardRead> reads,
-                                       const std::byte** places) = 0;
+                                       const std::byte** places) {
+        return share(turn, data.data(), data.size()) ? look(turn, reads, places) : kNotShared;
+    }
 
     /// look() at one peer; null while it is not there. Not null where it shared no bytes.
     const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) {

@@ -112,12 +112,6 @@ class UncountedBoard final : public transport::Board {
                      const std::byte** places) override {
         return inner_.look(turn, reads, places);
     }
-    std::size_t share_and_look(const transport::BoardTurn& turn, std::span<const std::byte> data,
-                               std::span<const transport::BoardRead> reads,
-                               const std::byte** places) override {
-        const Pause pause;
-        return inner_.share_and_look(turn, data, reads, places);
-    }
     void finish(std::uint64_t turn) override { inner_.finish(turn); }
     bool broken() const override { return inner_.broken(); }
 

@@ -77,11 +77,6 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override;
     std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
                      const std::byte** places) override;
-    std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
-                               std::span<const BoardRead> reads,
-                               const std::byte** places) override {
-        return share(turn, data.data(), data.size()) ? look(turn, reads, places) : kNotShared;
-    }
     void finish(std::uint64_t turn) override;
     bool broken() const override { return false; }
 
