@@ -38,12 +38,40 @@ class BoardCheck {
                        &op - schedule.ops.data(), name(op.kind), reason);
     }
 
-    static bool in_repeat(const Schedule& schedule, const Op& op) {
+    /// Null outside of repeats.
+    static const Repeat* repeat_of(const Schedule& schedule, const Op& op) {
         const auto index = static_cast<std::uint32_t>(&op - schedule.ops.data());
-        return std::any_of(
+        const auto at = std::find_if(
             schedule.repeats.begin(), schedule.repeats.end(), [&](const Repeat& repeat) {
                 return index >= repeat.first_op && index - repeat.first_op < repeat.op_count;
             });
+        return at == schedule.repeats.end() ? nullptr : &*at;
+    }
+    static bool in_repeat(const Schedule& schedule, const Op& op) {
+        return repeat_of(schedule, op) != nullptr;
+    }
+
+    /// In all iterations. Of a repeat without any check_structure() will complain.
+    static std::uint64_t end_of(const Schedule& schedule, const Op& op, const Slice& slice) {
+        const Repeat* repeat = repeat_of(schedule, op);
+        if (repeat == nullptr || repeat->iterations == 0 || repeat->rotation == 0) {
+            return slice.end();
+        }
+        const std::uint64_t last = repeat->iterations - 1;
+        const std::uint64_t turned = std::min<std::uint64_t>(last, repeat->rotation - 1);
+        return std::max({slice.end(), at_iteration(slice, *repeat, turned).end(),
+                         at_iteration(slice, *repeat, last).end()});
+    }
+
+    /// In the schedule by messages the scratch is longer: what they bring comes there.
+    static Status check_scratch(const Schedule& schedule, const Op& op, const Slice& slice) {
+        const bool own = slice.buffer == BufferKind::scratch && slice.owner == schedule.rank;
+        if (!schedule.boards || !own || end_of(schedule, op, slice) <= schedule.scratch_bytes) {
+            return Status();
+        }
+        return reject(schedule, op,
+                      fmt::format("{} reaches beyond the buffer, which has {} bytes",
+                                  slice_text(slice, schedule.rank), schedule.scratch_bytes));
     }
 
     Status check_shares(const Schedule& schedule, std::size_t rank) {
@@ -103,7 +131,7 @@ class BoardCheck {
     Status check_slice(const Schedule& schedule, const Op& op, const Slice& slice,
                        bool may_read) const {
         if (slice.buffer != BufferKind::board) {
-            return Status();
+            return check_scratch(schedule, op, slice);
         }
         const std::string text = slice_text(slice, schedule.rank);
         if (!may_read || in_repeat(schedule, op)) {

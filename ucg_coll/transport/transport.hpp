@@ -157,8 +157,7 @@ class Board {
     /// share(), then look(): one call, since the one nearly always follows the other. kNotShared
     /// where share() would be false.
     virtual std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
-                                       std::span<const BoardRead> reads,
-                                       const std::byte** places) {
+                                       std::span<const BoardRead> reads, const std::byte** places) {
         return share(turn, data.data(), data.size()) ? look(turn, reads, places) : kNotShared;
     }
 

@@ -76,9 +76,16 @@ Plan random_plan(const plan::Algorithm& row, Random& random) {
         const cost::Profile profile =
             plan::test::profile_for(plan::test::kPrices[1 + random() % 2]);
         const std::uint64_t staging = plan::test::kStagings[random() % 3];
+        const auto network = plan::test::network_for(*plan.placement);
+        const auto loaded = plan::test::loaded_for(*plan.placement, network.get());
         const plan::Facts facts{
-            *plan.placement, profile,
-            plan::shared_memory(*plan.placement, profile, staging, false, random() % 3 * 512)};
+            *plan.placement,
+            profile,
+            plan::shared_memory(*plan.placement, profile, staging, false, random() % 3 * 512),
+            1,
+            nullptr,
+            network.get(),
+            loaded.get()};
         if (!row.eligible(facts, plan::test::request_of(sample, 0))) {
             continue;
         }

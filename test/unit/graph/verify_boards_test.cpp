@@ -101,6 +101,8 @@ TEST_CASE("graph: verify refuses what is no board", "[graph][verify][boards]") {
           "rank 1, op 0 (copy): board[0:8] is no peer's");
     CHECK(bcast(kRoot, "8\n share output[0:8]\n copy board@0[0:8] -> board[0:8]")
               .find("boards are written by share") != std::string::npos);
+    CHECK(bcast(kRoot, "0\n copy board@0[0:8] -> output[0:8]\n copy scratch[0:8] -> output[0:8]") ==
+          "rank 1, op 1 (copy): scratch[0:8] reaches beyond the buffer, which has 0 bytes");
     CHECK(bcast("0", "0\n copy board@0[0:0] -> output[0:0]") ==
           "rank 1, op 0 (copy): rank 0 shares nothing");
     CHECK(verdict(request(Collective::bcast, 2, 8, 0),

@@ -128,7 +128,9 @@ Status prove(const Facts& facts, std::string_view algorithm, const std::vector<R
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    return graph::verify(schedules, requests, same_host, &facts.placement);
+    const bool in_phases = algorithm.starts_with("aapc") || algorithm.starts_with("file");
+    return graph::verify(schedules, requests, same_host, &facts.placement,
+                         in_phases ? &facts.network->links() : nullptr);
 }
 
 namespace {
@@ -160,6 +162,10 @@ Names require_rows(const std::vector<Request>& requests, Layout layout) {
     const cost::Profile& profile = cost::default_profile();
     Names proved;
     require_rows(requests, {placement, profile}, proved);
+    const auto network = network_for(placement);
+    const auto loaded = loaded_for(placement, network.get());
+    require_rows(requests, {placement, profile, {}, 1, nullptr, network.get(), loaded.get()},
+                 proved);
     const Facts shared{placement, profile,
                        shared_memory(placement, profile, kStagingBytes, false, kBoardBytes)};
     if (shared.shared.staging_bytes > 0) {

@@ -13,13 +13,14 @@ import sys
 WRONG_COUNTS = ["-8", "18446744073709551616", "nan", "8x", "0x10", " 8", "1.5", ""]
 WRONG_SIZES = ["-8", "18446744073709551616", "16777216T", "nan", "8x", "+8", "1.5k", "k", ""]
 WRONG_REALS = ["-8", "1e999", "nan", "-inf", "inf", "8x", " 8", "0x10", ""]
+WRONG_RATES = ["-8", "-8mbit", "1", "nan", "nanmbit", "1e999gbit", "8x", ""]
 WRONG_TIMES = ["-8ns", "1", "nan", "nanns", "infns", "1e999s", "8x", ""]
 WRONG_PAIRS = ["-8=1us", "nan=1us", "0x1=1us", "1us", ""]
 WRONG_LISTS = ["-1..2", "0", "1..2147483648", "x", "2..nan", "4..2", "1.5", ""]
 NUMERIC = {
     "N": WRONG_COUNTS, "RANK": WRONG_COUNTS, "COUNT": WRONG_COUNTS, "BASE": WRONG_COUNTS,
     "SIZE": WRONG_SIZES, "BYTES,...": WRONG_SIZES,
-    "NUMBER": WRONG_REALS, "SECONDS": WRONG_REALS,
+    "NUMBER": WRONG_REALS, "SECONDS": WRONG_REALS, "US": WRONG_REALS, "RATE": WRONG_RATES,
     "TIME": WRONG_TIMES, "TIME,...": WRONG_TIMES, "DELAY": WRONG_TIMES,
     "RANGES": WRONG_LISTS, "RANK=TIME,...": WRONG_PAIRS,
 }
@@ -69,7 +70,7 @@ def main():
             for option, kind in options_of(command).items():
                 if kind in TEXTUAL:
                     continue
-                if kind.startswith("NAME:{"):
+                if kind.startswith(("NAME:{", "UNIT:{")):
                     check(command, option, "no_such_name", problems)
                     checked += 1
                     continue

@@ -87,7 +87,8 @@ expect 1 '^ucg_plan: --blocks: alltoallv needs the lengths of 3 blocks' \
     verify --file "$directory/plan"
 expect 0 '^proved alltoallv' verify --file "$directory/plan" --blocks 8,0,16
 
-"$tool" show --collective allreduce --ranks 2 --bytes 8 >"$directory/plan"
+"$tool" show --collective allreduce --ranks 2 --bytes 8 --algorithm recursive_doubling \
+    >"$directory/plan"
 sed '0,/send to 1/s//recv from 1/; s/recv from 1 input/recv from 1 scratch/' "$directory/plan" \
     >"$directory/changed"
 expect 1 '^ucg_plan: rank 1, op 1 .*: rank 0 never sends this message' \
