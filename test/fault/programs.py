@@ -14,13 +14,24 @@ RANKS = 4
 COMMUNICATORS = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
 # What a heap keeps for the next communicator, of those that are gone.
 KEPT_KB = 1 << 10
-# Resident and mapped kB, where the allocator settles (1.3 MB were seen, with 200 alive, whether
-# 2,000 or 10,000 came and went); mappings; descriptors; leased kB; ids of communicators.
-SLACK = (4 << 10, 4 << 10, 8, 2, KEPT_KB, 0)
+# Resident and mapped kB, where the allocator settles (9 MB were seen, with 200 alive, whether 4,000
+# or 8,000 came and went: plans have scratch memory of different lengths, on lines of their own);
+# mappings; descriptors; leased kB; ids of communicators.
+SLACK = (12 << 10, 12 << 10, 8, 2, KEPT_KB, 0)
 
 LATE_MS = 500
 NAPS_MIN = 5
 NAPS_MAX = 4 * LATE_MS  # Some 550 are due, the shorter ones before a millisecond included.
+
+
+def run_until_mpirun_survives(bench, arguments, mca):
+    """Now and then mpirun of Open MPI 4.1.4 crashes itself while it collects the messages of ranks
+    that all abort; what the ranks did is then not told."""
+    for _ in range(3):
+        job = bench.launcher.run(RANKS, [bench.program, *arguments], mca, timeout=60)
+        if job.status >= 0 or "ORTE_ERROR_LOG" not in job.output:
+            break
+    return job
 
 
 def different_counts(bench):
@@ -28,8 +39,7 @@ def different_counts(bench):
     for tls in ["shm", "ucx"]:
         for size in ["64", "6000", "2000000"]:
             what = f"a broadcast of {size} bytes or half of it, {tls}"
-            job = bench.launcher.run(RANKS, [bench.program, "mismatch", size],
-                                     {"coll_ucg_tls": tls}, timeout=60)
+            job = run_until_mpirun_survives(bench, ["mismatch", size], {"coll_ucg_tls": tls})
             bench.checks.expect(job.status > 0, f"{what}: {job.status}\n{job.output[-3000:]}")
             told = re.search(r"rank \d+ sent .*(length|expected)", job.output)
             failed = re.search(r"rank \d+: the broadcast failed, as Open MPI says it", job.output)

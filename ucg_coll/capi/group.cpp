@@ -45,7 +45,7 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
 
 Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
     : context_(context), mutex_(context.threaded()),
-      profile_(cost::with_network(std::move(formation.profile), formation.network)), name_("group"),
+      profile_(cost::with_network(formation.profile, formation.network)), name_("group"),
       rank_(static_cast<Rank>(params.rank)), rank_count_(static_cast<Rank>(params.size)),
       waiter_({.ranks_on_host = formation.load.ranks,
                .usable_cpus = formation.load.cpus,

@@ -50,14 +50,10 @@ Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, 
     const CallBinding binding = binding_of(params, *key, rank, rank_count);
     const bool by_shape = !binding.user && !binding.vectors.send && !binding.vectors.receive;
     KnownCall& known = recent_[place_of(shape)];
-    known = {params,
-             shape,
-             *plan,
-             key->collective,
-             by_shape,
-             binding,
-             GivenVectors(params, binding.vectors, rank_count)};
+    known = {shape,    *plan,   key->collective,
+             by_shape, binding, GivenVectors(params, binding.vectors, rank_count)};
     latest_ = &known;
+    given_ = params;
     return &known;
 }
 

@@ -66,7 +66,6 @@ class CachedPlan {
 
 /// A call that was understood before: what a repetition of it needs to start.
 struct KnownCall {
-    ucg_coll_params_t given = {}; ///< Its values; no pointer of it is used.
     CallShape shape;
     CachedPlan* plan = nullptr; ///< Null: none was understood here.
     graph::Collective type = graph::Collective::barrier;
@@ -92,13 +91,14 @@ class PlanCache {
     /// The call that `params` repeats, if it is the latest at its place; else null. Until the next
     /// call of understand(). Most often it repeats the very latest.
     const KnownCall* recall(const ucg_coll_params_t& params) {
-        if (!same_values(latest_->given, params)) {
+        if (!same_values(given_, params)) {
             const CallShape shape = shape_of(params);
             KnownCall& known = recent_[place_of(shape)];
             if (!(known.shape == shape)) {
                 return nullptr;
             }
             latest_ = &known;
+            given_ = params;
         }
         const bool same =
             latest_->plan != nullptr && (latest_->by_shape || latest_->repeated_by(params));
@@ -129,7 +129,8 @@ class PlanCache {
 
     Make make_;
     std::array<KnownCall, 1U << kRecentBits> recent_ = {};
-    const KnownCall* latest_ = recent_.data(); ///< That was recalled.
+    const KnownCall* latest_ = recent_.data(); ///< That was recalled or understood ...
+    ucg_coll_params_t given_ = {};             ///< ... by these values; its pointers are not used.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
     std::uint64_t planned_ = 0;
