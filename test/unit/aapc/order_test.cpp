@@ -218,7 +218,7 @@ TEST_CASE("aapc: without any one of the generator's synchronisations two message
 
 TEST_CASE("aapc: synchronisations are enough, the generator's all needed, those of the run time "
           "few more",
-          "[aapc][order]") {
+          "[aapc][order][thorough]") {
     std::mt19937_64 random(20050406);
     for (int i = 0; i < 1000; ++i) {
         const auto machines = static_cast<std::uint32_t>(2 + random() % 63);

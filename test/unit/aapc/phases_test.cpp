@@ -99,7 +99,7 @@ TEST_CASE("aapc: the rotate pattern gives table 2 of the paper", "[aapc][phases]
     check(tree);
 }
 
-TEST_CASE("aapc: no contention in any phase, every message once", "[aapc][phases]") {
+TEST_CASE("aapc: no contention in any phase, every message once", "[aapc][phases][thorough]") {
     std::mt19937_64 random(20050404);
     for (int i = 0; i < 1000; ++i) {
         const auto machines = static_cast<std::uint32_t>(2 + random() % 63);
