@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <new>
 
 namespace ucg::engine {
@@ -13,7 +14,7 @@ using transport::Message;
 using transport::MessageState;
 
 void Execution::FreeScratch::operator()(std::byte* memory) const {
-    ::operator delete(memory, std::align_val_t(kCacheLine));
+    ::operator delete(memory);
 }
 
 Execution::Execution(const Program& program) : program_(program), slots_(program.slots) {
@@ -28,9 +29,13 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
     if (program.memory != nullptr) {
         base(graph::BufferKind::scratch) = program.memory->staging().data();
     } else if (program.scratch_bytes > 0) {
-        scratch_.reset(static_cast<std::byte*>(
-            ::operator new(program.scratch_bytes, std::align_val_t(kCacheLine))));
-        base(graph::BufferKind::scratch) = scratch_.get();
+        // Aligned here: what glibc's aligned allocation leaves around such blocks is not used again
+        // where their lengths differ, and a program may have thousands of communicators.
+        std::size_t room = program.scratch_bytes + kCacheLine - 1;
+        scratch_.reset(static_cast<std::byte*>(::operator new(room)));
+        void* start = scratch_.get();
+        base(graph::BufferKind::scratch) =
+            static_cast<std::byte*>(std::align(kCacheLine, program.scratch_bytes, start, room));
     }
 }
 
