@@ -97,4 +97,5 @@ TEST_CASE("ucx matching: what an eager message costs", "[ucx]") {
     const UcxOptions options;
     CHECK(options.window_bytes / credit_cost(8) > 1000);
     CHECK(options.window_bytes >= 2 * credit_cost(options.eager_bytes));
+    CHECK(options.window_bytes >= 2 * credit_cost(options.eager_bytes_tcp));
 }

@@ -1,5 +1,6 @@
 #include "ucg_coll/transport/ucx/core.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <random>
 
@@ -48,6 +49,9 @@ Status Core::open() {
         return ucp.status();
     }
     ucp_ = std::move(*ucp);
+    eager_bytes_ = ucp_.inventory.only_tcp()
+                       ? std::max(options_.eager_bytes, options_.eager_bytes_tcp)
+                       : options_.eager_bytes;
     detects_failures_ = options_.detect_failures && ucp_.inventory.has_network();
     for (const unsigned id : {kUcpData, kUcpControl}) {
         ucp_am_handler_param_t parameters{};

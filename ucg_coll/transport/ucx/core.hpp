@@ -170,6 +170,7 @@ class Core final : private LaneSink {
     ProcessAddress self_;
     std::string packed_address_;
     bool detects_failures_ = false;
+    std::size_t eager_bytes_ = 0;
     std::vector<InterfaceInfo> interfaces_;
 
     // Operations outlive the worker, which may still complete some while it is destroyed.

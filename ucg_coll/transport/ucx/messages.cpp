@@ -128,8 +128,7 @@ void Core::send(Group& group, Message& message) {
 /// Whether the message has ended, which is its group's again then. REQUIRES: the peer is connected.
 bool Core::transmit(Link& to, Message& message) {
     const std::uint32_t cost = credit_cost(message.bytes);
-    const bool credit =
-        message.bytes <= options_.eager_bytes && to.has_credit(cost, options_.window_bytes);
+    const bool credit = message.bytes <= eager_bytes_ && to.has_credit(cost, options_.window_bytes);
     const Envelope envelope = envelope_of(to, message);
     const bool by_lane = credit && send_short(to, message, envelope);
     if (by_lane) {

@@ -47,6 +47,10 @@ struct UcxOptions {
     /// Larger messages go by rendezvous.
     std::size_t eager_bytes = 8192;
 
+    /// The same where nothing but TCP leads to other hosts. A rendezvous there costs a round trip
+    /// of system calls more, and saves a copy that is short beside the kernel's own.
+    std::size_t eager_bytes_tcp = 64 << 10;
+
     /// How much a peer may hold of our eager messages before it has posted their receives, in bytes
     /// of its memory: some 200 for each message beside those of a longer one. So a rank that only
     /// sends, as most do in a gather, is well over a thousand short messages ahead before it waits.
