@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ucg_coll/plan/block_pieces.hpp"
+#include "ucg_coll/plan/pieces.hpp"
 
 namespace ucg::plan {
 
@@ -19,12 +20,23 @@ void scatter_best(graph::Builder& builder, const Team& team, const Link& link, R
                   const BlockMap& source, graph::Slice own, std::uint64_t block_bytes);
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
+/// Operators that do not commute see the members' operands in order.
+void reduce_scatter_best(graph::Builder& builder, const Team& team, const Link& link,
+                         const BlockMap& source, graph::Slice target, Operator op);
+double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
+                              std::uint64_t longest, Operator op);
+
 /// Those of the ranks' blocks that belong to the ranks of `host`, in their order.
 BlockMap blocks_on_host(const Facts& facts, std::uint32_t host, const BlockMap& blocks);
 
-/// How long all blocks of each host are together, if each rank's has `block_bytes`.
-std::vector<std::uint64_t> bytes_by_host(const Facts& facts, std::uint64_t block_bytes);
+// Of requests whose blocks' lengths all ranks know.
+
+/// How long the blocks of the ranks of `host` are, in their order.
+std::vector<std::uint64_t> bytes_on_host(const Facts& facts, std::uint32_t host,
+                                         const graph::Request& request);
+/// How long all blocks of each host are together.
+std::vector<std::uint64_t> bytes_by_host(const Facts& facts, const graph::Request& request);
 /// The most of them.
-std::uint64_t bytes_by_host_max(const Facts& facts, std::uint64_t block_bytes);
+std::uint64_t bytes_by_host_max(const Facts& facts, const graph::Request& request);
 
 } // namespace ucg::plan

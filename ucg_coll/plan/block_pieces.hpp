@@ -5,6 +5,7 @@
 
 #include "ucg_coll/plan/block_map.hpp"
 #include "ucg_coll/plan/cost.hpp"
+#include "ucg_coll/plan/dissemination.hpp"
 #include "ucg_coll/plan/multiplying_schedule.hpp"
 #include "ucg_coll/plan/team.hpp"
 
@@ -94,6 +95,11 @@ double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::ui
 void reduce_scatter_n_way_dissemination(graph::Builder& builder, const Team& team,
                                         const MultiplyingSchedule& rounds, const BlockMap& source,
                                         graph::Slice target);
+/// The cheapest rounds, and what they cost.
+DisseminationRounds reduce_scatter_dissemination_rounds(const Link& link, Rank count,
+                                                        std::uint64_t total, std::uint64_t longest);
+double reduce_scatter_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
+                                             std::uint64_t longest);
 
 /// For commutative operators.
 void reduce_scatter_ring(graph::Builder& builder, const Team& team, const BlockMap& source,

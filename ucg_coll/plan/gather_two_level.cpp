@@ -17,7 +17,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link host = host_link(facts);
-    const std::uint64_t host_bytes = bytes_by_host_max(facts, request.bytes);
+    const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
     const double order_ns =
         facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(all_blocks(request));
     return gather_best_ns(host, facts.placement.ranks_per_host_max(), request.bytes) + order_ns +
@@ -56,8 +56,7 @@ void build_root(Builder& builder, const Facts& facts, const graph::Request& requ
                 gather_contribution(builder, request, by_rank),
                 blocks_on_host(facts, host, by_rank), request.bytes);
     gather_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
-                by_host.block(levels.root_host()), by_host,
-                bytes_by_host_max(facts, request.bytes));
+                by_host.block(levels.root_host()), by_host, bytes_by_host_max(facts, request));
     for (std::size_t i = 0; i < landing.places.size(); ++i) {
         unpack(builder, landing.by_host[i], landing.places[i]);
     }
@@ -78,8 +77,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
                 BlockMap::equal(collected, levels.host().size(), request.bytes), request.bytes);
     if (levels.leads()) {
         gather_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), collected,
-                    BlockMap::end_to_end({}, bytes_by_host(facts, request.bytes)),
-                    bytes_by_host_max(facts, request.bytes));
+                    BlockMap::end_to_end({}, bytes_by_host(facts, request)),
+                    bytes_by_host_max(facts, request));
     }
     return builder.finish();
 }

@@ -150,9 +150,10 @@ class Dissemination {
 
 class Price {
   public:
+    Price(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest)
+        : link_(link), count_(count), total_(total), longest_(longest) {}
     Price(const Link& link, const graph::Request& request)
-        : link_(link), count_(request.rank_count), total_(all_blocks(request)),
-          longest_(longest_block(request)) {}
+        : Price(link, request.rank_count, all_blocks(request), longest_block(request)) {}
 
     double operator()(const DisseminationRounds& rounds) const {
         double ns = count_ == 1 ? link_.copy_ns(total_) : 0;
@@ -238,6 +239,18 @@ void reduce_scatter_n_way_dissemination(Builder& builder, const Team& team,
         return;
     }
     Dissemination(builder, team, source, target).append(rounds_of(rounds, team.size()));
+}
+
+DisseminationRounds reduce_scatter_dissemination_rounds(const Link& link, Rank count,
+                                                        std::uint64_t total,
+                                                        std::uint64_t longest) {
+    return cheapest_rounds(count, Price(link, count, total, longest));
+}
+
+double reduce_scatter_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
+                                             std::uint64_t longest) {
+    return Price(link, count, total,
+                 longest)(reduce_scatter_dissemination_rounds(link, count, total, longest));
 }
 
 const Algorithm kReduceScatterNWayDissemination = {

@@ -55,6 +55,7 @@ extern const Algorithm kAllgatherBoards;
 extern const Algorithm kAllgathervBruck;
 extern const Algorithm kAllgathervNWayDissemination;
 extern const Algorithm kAllgathervRing;
+extern const Algorithm kAllgathervTwoLevel;
 extern const Algorithm kAllgathervBoards;
 
 extern const Algorithm kAlltoallBruck;
@@ -88,12 +89,14 @@ extern const Algorithm kReduceScatterRecursiveHalving;
 extern const Algorithm kReduceScatterNWayDissemination;
 extern const Algorithm kReduceScatterRing;
 extern const Algorithm kReduceScatterPairwise;
+extern const Algorithm kReduceScatterTwoLevel;
 extern const Algorithm kReduceScatterBoards;
 
 extern const Algorithm kReduceScatterBlockRecursiveHalving;
 extern const Algorithm kReduceScatterBlockNWayDissemination;
 extern const Algorithm kReduceScatterBlockRing;
 extern const Algorithm kReduceScatterBlockPairwise;
+extern const Algorithm kReduceScatterBlockTwoLevel;
 extern const Algorithm kReduceScatterBlockPeerRead;
 extern const Algorithm kReduceScatterBlockBoards;
 

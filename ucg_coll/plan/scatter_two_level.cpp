@@ -17,7 +17,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link host = host_link(facts);
-    const std::uint64_t host_bytes = bytes_by_host_max(facts, request.bytes);
+    const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
     const double order_ns =
         facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(all_blocks(request));
     return order_ns +
@@ -47,7 +47,7 @@ void build_root(Builder& builder, const Facts& facts, const graph::Request& requ
     const auto host = static_cast<std::uint32_t>(levels.root_host());
     scatter_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
                  blocks_by_host(builder, facts, levels.root_host(), by_rank), Slice{},
-                 bytes_by_host_max(facts, request.bytes));
+                 bytes_by_host_max(facts, request));
     scatter_best(builder, levels.host(), host_link(facts), levels.host_leader(),
                  blocks_on_host(facts, host, by_rank), scatter_result(builder, request),
                  request.bytes);
@@ -65,8 +65,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const Slice received = levels.leads() ? builder.scratch(host_bytes) : Slice{0, host_bytes};
     if (levels.leads()) {
         scatter_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
-                     BlockMap::end_to_end({}, bytes_by_host(facts, request.bytes)), received,
-                     bytes_by_host_max(facts, request.bytes));
+                     BlockMap::end_to_end({}, bytes_by_host(facts, request)), received,
+                     bytes_by_host_max(facts, request));
     }
     scatter_best(builder, levels.host(), host_link(facts), levels.host_leader(),
                  BlockMap::equal(received, levels.host().size(), request.bytes),
