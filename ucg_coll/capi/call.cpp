@@ -290,6 +290,15 @@ Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey
     return request;
 }
 
+std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank rank_count) {
+    const GivenBlocks received = receive_blocks(params, {.receive = true});
+    std::uint64_t count = 0;
+    for (Rank i = 0; i < rank_count; ++i) {
+        count += i == rank ? 0 : received.count(i);
+    }
+    return count * params.element_bytes;
+}
+
 namespace {
 
 /// The engine's operator for a caller's callback: folds the operands from the left.

@@ -100,6 +100,9 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                                   Rank rank_count);
 
+/// What an alltoallv brings this rank of others, in bytes. REQUIRES: key_of() has checked it.
+std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank rank_count);
+
 /// Vectors that a call brings on one rank.
 struct VectorUse {
     bool send = false;

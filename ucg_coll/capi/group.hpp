@@ -16,6 +16,7 @@
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/formation.hpp"
+#include "ucg_coll/capi/mean_block.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/plan/plan.hpp"
@@ -61,6 +62,11 @@ class Group {
         collective.run->execution.bind(call->binding.apply(params, collective.run->user));
         return {};
     }
+    /// A blocking alltoallv begins. If ranks are to agree first on what its blocks have: the number
+    /// that they add up, for add_up(); else nothing, also where the call is wrong.
+    std::optional<std::uint64_t> to_add_up(const ucg_coll_params_t& params);
+    /// `total`: of all ranks.
+    void add_up(std::uint64_t total);
     /// Returns how many things happened.
     unsigned progress() { return context_.tell_threads(engine_->progress()); }
     /// Calls the operator for this collective if it is due, without the lock meanwhile, so that the
@@ -120,6 +126,8 @@ class Group {
     Group(Context& context, const ucg_group_params_t& params, Formation formation);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;
+    std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
+    bool mean_block_matters() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request);
     Result<graph::Schedule> plan_for(const graph::Request& request) const;
     bool moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const;
@@ -146,6 +154,8 @@ class Group {
     std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
+    std::optional<bool> mean_block_matters_; ///< Unset: no alltoallv has begun.
+    MeanBlock mean_block_;
     bool listed_ = false; ///< On the context's list of busy groups, or about to be.
 };
 

@@ -38,9 +38,12 @@ std::uint64_t CachedPlan::bytes() const {
 
 Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, Rank rank,
                                                Rank rank_count) {
-    const Result<CallKey> key = key_of(params, rank, rank_count);
+    Result<CallKey> key = key_of(params, rank, rank_count);
     if (!key.ok()) {
         return key.status();
+    }
+    if (key->collective == graph::Collective::alltoallv) {
+        key->bytes = mean_block_;
     }
     const Result<CachedPlan*> plan = find(*key, params, rank, rank_count);
     if (!plan.ok()) {
@@ -95,7 +98,7 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
 }
 
 void PlanCache::drop_unused() {
-    recent_ = {};
+    forget_calls();
     for (auto entry = plans_.begin(); entry != plans_.end();) {
         if (entry->second->in_use()) {
             ++entry;

@@ -109,6 +109,13 @@ class PlanCache {
     Result<const KnownCall*> understand(const ucg_coll_params_t& params, Rank rank,
                                         Rank rank_count);
 
+    /// From now on a block of an alltoallv counts as having so many bytes in the mean.
+    void set_mean_block(std::uint64_t bytes) {
+        mean_block_ = bytes;
+        forget_calls();
+    }
+    std::uint64_t mean_block() const { return mean_block_; }
+
     std::uint64_t planned() const { return planned_; }
     std::size_t size() const { return plans_.size(); }
 
@@ -126,6 +133,10 @@ class PlanCache {
                              Rank rank_count);
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
     void drop_unused();
+    void forget_calls() {
+        recent_ = {};
+        latest_ = recent_.data();
+    }
 
     Make make_;
     std::array<KnownCall, 1U << kRecentBits> recent_ = {};
@@ -134,6 +145,7 @@ class PlanCache {
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
     std::uint64_t planned_ = 0;
+    std::uint64_t mean_block_ = 0;
 };
 
 } // namespace ucg::capi

@@ -2,8 +2,10 @@
 #include "ucg/ucg.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "ucg_coll/capi/config.hpp"
@@ -69,6 +71,55 @@ ucg_status_t end(Group& group, Collective& collective) {
     }
     group.release(collective);
     return UCG_OK;
+}
+
+/// A blocking collective, without what it owes the host.
+ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
+    Collective collective;
+    {
+        const std::lock_guard lock(group.mutex()); // The shortest path.
+        if (Status status = group.prepare(params, collective); !status.ok()) {
+            return report(status);
+        }
+        group.start(collective);
+        if (!collective.run->execution.in_progress()) {
+            return end(group, collective);
+        }
+        collective.run->execution.keep_operator(true);
+    }
+    slept = wait(group, collective.run->execution);
+    const Group::Lock lock = group.lock();
+    collective.run->execution.keep_operator(false);
+    return end(group, collective);
+}
+
+/// Before a blocking alltoallv whose best algorithm depends on what others receive.
+ucg_status_t agree_on_blocks(Group& group, const ucg_coll_params_t& params) {
+    std::optional<std::uint64_t> own;
+    {
+        const Group::Lock lock = group.lock();
+        own = group.to_add_up(params);
+    }
+    if (!own) {
+        return UCG_OK;
+    }
+    std::uint64_t total = 0;
+    ucg_coll_params_t sum = {};
+    sum.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+    sum.type = UCG_COLL_ALLREDUCE;
+    sum.count = 1;
+    sum.element_bytes = sizeof(total);
+    sum.datatype = UCG_DT_UINT64;
+    sum.op = UCG_OP_SUM;
+    sum.send_buffer = &*own;
+    sum.recv_buffer = &total;
+    Slept slept = Slept::no;
+    const ucg_status_t status = run(group, sum, slept);
+    if (status == UCG_OK) {
+        const Group::Lock lock = group.lock();
+        group.add_up(total);
+    }
+    return status;
 }
 
 bool complete(const ucg_group_params_t* params) {
@@ -342,28 +393,16 @@ UCG_PUBLIC void ucg_coll_free(ucg_coll_h coll) {
 UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t* params) {
     return guarded([&] {
         Group& group = *handle->group;
-        Collective collective;
-        ucg_status_t outcome = UCG_INPROGRESS;
-        {
-            const std::lock_guard lock(group.mutex()); // The shortest path.
-            if (Status status = group.prepare(*params, collective); !status.ok()) {
-                return report(status);
-            }
-            group.start(collective);
-            if (!collective.run->execution.in_progress()) {
-                outcome = ucg::capi::end(group, collective);
-            } else {
-                collective.run->execution.keep_operator(true);
+        if (params->type == UCG_COLL_ALLTOALLV) [[unlikely]] {
+            if (const ucg_status_t agreed = ucg::capi::agree_on_blocks(group, *params);
+                agreed != UCG_OK) {
+                return agreed;
             }
         }
         Slept slept = Slept::no;
-        if (outcome == UCG_INPROGRESS) {
-            slept = ucg::capi::wait(group, collective.run->execution);
-            const Group::Lock lock = group.lock();
-            collective.run->execution.keep_operator(false);
-            outcome = ucg::capi::end(group, collective);
-        }
-        ucg::capi::serve_host(group.context(), collective.type, slept);
+        const ucg_status_t outcome = ucg::capi::run(group, *params, slept);
+        ucg::capi::serve_host(group.context(), static_cast<ucg::graph::Collective>(params->type),
+                              slept);
         return outcome;
     });
 }

@@ -71,8 +71,10 @@ struct Blocks {
 ///   reduce_scatter_block                     one rank's block
 ///   gatherv, scatterv                        (local) this rank's own block; the root's blocks are
 ///                                            in `receive` (gatherv) or `send` (scatterv)
-///   barrier, allgatherv, alltoallv,
-///   reduce_scatter                           unused, 0
+///   alltoallv                                a block's length in the mean, as far as ranks have
+///                                            agreed on it, else 0; plans are chosen by it, and
+///                                            nothing else
+///   barrier, allgatherv, reduce_scatter      unused, 0
 ///
 /// Blocks: allgatherv `receive` (lengths equal on all ranks, offsets local); alltoallv `send` and
 /// `receive` (local); gatherv `receive` at the root (local); scatterv `send` at the root (local);

@@ -50,7 +50,6 @@ std::uint64_t uniform_bytes(const graph::Request& request) {
     case graph::Collective::reduce_scatter:
         return std::accumulate(request.receive.bytes.begin(), request.receive.bytes.end(),
                                std::uint64_t{0});
-    case graph::Collective::alltoallv:
     case graph::Collective::gatherv:
     case graph::Collective::scatterv: return 0;
     case graph::Collective::barrier:
@@ -59,6 +58,7 @@ std::uint64_t uniform_bytes(const graph::Request& request) {
     case graph::Collective::allreduce:
     case graph::Collective::allgather:
     case graph::Collective::alltoall:
+    case graph::Collective::alltoallv:
     case graph::Collective::gather:
     case graph::Collective::scatter:
     case graph::Collective::reduce_scatter_block:

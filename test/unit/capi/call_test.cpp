@@ -96,6 +96,30 @@ TEST_CASE("blocks of elements of more than 4 GiB lie where they were put") {
     CHECK(binding.output_offset == -2 * static_cast<std::int64_t>(kHuge));
 }
 
+TEST_CASE("what an alltoallv brings of others leaves the own block out") {
+    constexpr std::array<std::uint64_t, 3> kSent = {0, 0, 0};
+    constexpr std::array<std::uint64_t, 3> kReceived = {5, 7, 0};
+    constexpr std::array<std::int64_t, 3> kDisplacements = {0, 5, 12};
+    ucg_coll_params_t params = {};
+    params.field_mask = UCG_COLL_PARAM_FIELD_VECTORS;
+    params.type = UCG_COLL_ALLTOALLV;
+    params.element_bytes = 4;
+    params.send_counts = kSent.data();
+    params.send_displs = kDisplacements.data();
+    params.recv_counts = kReceived.data();
+    params.recv_displs = kDisplacements.data();
+    CHECK(ucg::capi::bytes_of_others(params, 0, 3) == 28);
+    CHECK(ucg::capi::bytes_of_others(params, 1, 3) == 20);
+    CHECK(ucg::capi::bytes_of_others(params, 2, 3) == 48);
+    constexpr std::array<int, 3> kInts = {1, 2, 3};
+    params.field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS;
+    params.int_send_counts = kInts.data();
+    params.int_send_displs = kInts.data();
+    params.int_recv_counts = kInts.data();
+    params.int_recv_displs = kInts.data();
+    CHECK(ucg::capi::bytes_of_others(params, 1, 3) == 16);
+}
+
 TEST_CASE("blocks that no address space holds are refused") {
     SECTION("by their length") {
         TwoBlocks call(kHuge);

@@ -96,6 +96,26 @@ TEST_CASE("plan: aapc is chosen for long blocks where a network is known", "[pla
     CHECK(plan(facts, request, 0, "aapc").status().code() == Code::unsupported);
 }
 
+TEST_CASE("plan: alltoallv is chosen by what ranks have agreed that blocks have", "[plan][aapc]") {
+    const topo::Cluster cluster = topo::test::figure1(12'500'000);
+    std::vector<std::uint32_t> machines(6);
+    std::iota(machines.begin(), machines.end(), 0U);
+    const Network network(cluster, machines);
+    const topo::Placement placement = topo::Placement::regular(6, 1);
+    const Facts facts{placement, cost::default_profile(), {}, 1, nullptr, &network};
+    graph::Request request = request_of({Collective::alltoallv, 6, 0, 64 << 10, 1, false, true}, 0);
+    CHECK(request.bytes == 0);
+    CHECK(choose(facts, request).name != "aapc");
+    request.bytes = 8;
+    CHECK(choose(facts, request).name != "aapc");
+    request.bytes = 64 << 10;
+    CHECK(choose(facts, request).name == "aapc");
+    const Result<graph::Schedule> long_one = plan(facts, request, 0);
+    REQUIRE(long_one.ok());
+    request.bytes = 128 << 10;
+    CHECK(*plan(facts, request, 0) == *long_one); // Whatever is agreed, the lengths are the own.
+}
+
 TEST_CASE("plan: aapc refuses arguments that it does not have", "[plan][aapc]") {
     std::mt19937_64 random(16);
     const Site site(random, 2, 5, 1);

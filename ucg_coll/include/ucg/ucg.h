@@ -351,12 +351,14 @@ ucg_status_t ucg_coll_run(ucg_group_h group, const ucg_coll_params_t* params);
 /* ------------------------------------------------------------------ what happened */
 
 typedef struct {
-    uint64_t started[UCG_COLL_LAST]; /**< Collectives started, by type. */
-    uint64_t planned;                /**< Plans made; the other starts were served by the cache. */
-    uint32_t host_count;             /**< Hosts that the group spans. */
-    uint32_t ranks_on_host;          /**< Ranks of the group on this rank's host. */
-    int uses_shm;                    /**< Does shared memory carry the messages on this host? */
-    int uses_ucx;                    /**< Does UCX carry messages? */
+    /** Collectives started, by type. Among allreduces are those by which ranks agree on what the
+     *  blocks of an alltoallv have, where the best algorithm depends on it. */
+    uint64_t started[UCG_COLL_LAST];
+    uint64_t planned;       /**< Plans made; the other starts were served by the cache. */
+    uint32_t host_count;    /**< Hosts that the group spans. */
+    uint32_t ranks_on_host; /**< Ranks of the group on this rank's host. */
+    int uses_shm;           /**< Does shared memory carry the messages on this host? */
+    int uses_ucx;           /**< Does UCX carry messages? */
 } ucg_group_attr_t;
 
 ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p);
