@@ -9,7 +9,8 @@
 namespace ucg::topo {
 
 /// JSON if the first character that is not blank is '{', else Slurm's topology.conf. `bare_unit`:
-/// see parse_slurm_topology(). Fails with invalid_argument and "line L: what is wrong".
+/// see parse_slurm_topology(). Fails with invalid_argument, or unsupported where it is a
+/// file of another plugin, and "line L: what is wrong".
 Result<Cluster> parse_cluster(std::string_view text, std::uint64_t bare_unit = 0);
 
 } // namespace ucg::topo

@@ -104,9 +104,9 @@ class LineParser {
     }
 
   private:
-    void refuse(std::string_view reason) {
+    void refuse(std::string_view reason, Code code = Code::invalid_argument) {
         if (status_.ok()) {
-            status_ = failure(Code::invalid_argument, "line {}: {}", found_.line, reason);
+            status_ = failure(code, "line {}: {}", found_.line, reason);
         }
     }
 
@@ -166,6 +166,13 @@ class LineParser {
             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
         });
         const auto known = std::find(kKeys.begin(), kKeys.end(), key);
+        if (key == "blockname" || key == "blocksizes") {
+            refuse(fmt::format("'{}' is of Slurm's plugin topology/block, whose files tell of no "
+                               "switches",
+                               assignment.key),
+                   Code::unsupported);
+            return;
+        }
         if (known == kKeys.end()) {
             refuse(fmt::format("unknown key '{}' (SwitchName, Nodes, Switches and LinkSpeed are "
                                "known)",

@@ -22,7 +22,7 @@ namespace ucg::topo {
 /// open, so a number alone counts only with `bare_unit` (bytes per second of one), else the rate is
 /// unknown. A forest, which Slurm takes for fabrics that are not connected, is refused, as is
 /// Include. Fails with invalid_argument and "line L: what is wrong", the line being the first of
-/// those that are continued.
+/// those that are continued; with unsupported where a line is of the plugin topology/block.
 Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_unit = 0);
 
 /// The file that parse_slurm_topology() reads back to an equal value. Fails with unsupported where

@@ -154,6 +154,9 @@ def _parse_line(line, where, number):
             word = line[position:].split()[0]
             raise VclusterError(f"{where}: '{word[:60]}' is not of the form Key=value")
         key, value = match[1].lower(), match[2] if match[2] is not None else match[3]
+        if key in ("blockname", "blocksizes"):
+            raise VclusterError(f"{where}: '{match[1]}' is of Slurm's plugin topology/block, whose "
+                                "files tell of no switches")
         if key not in ("switchname", "nodes", "switches", "linkspeed"):
             raise VclusterError(f"{where}: unknown key '{match[1]}' (SwitchName, Nodes, Switches "
                                 "and LinkSpeed are known)")
