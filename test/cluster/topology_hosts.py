@@ -29,6 +29,8 @@ CASES = {
                           r"topology\.conf: host 'n2' of rank 2 is not in it"),
     "malformed": ("# One.\nSwitchName=s0 Hosts=n[0-2]", "unknown",
                   r"topology\.conf: line 2: unknown key 'Hosts'"),
+    "blocks": ("BlockName=b0 Nodes=n[0-2]\nBlockSizes=4", "unknown",
+               r"topology\.conf: line 1: 'BlockName' is of Slurm's plugin topology/block"),
     "not there": (None, "unknown", r"topology\.conf: cannot read the topology: No such file"),
 }
 

@@ -32,9 +32,9 @@ bool asks_for_threads(const ucg_context_params_t* params) {
 } // namespace
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
-                 LoadedTopology topology, LoadedPhases phases)
-    : config_(std::move(config)), profile_(std::move(profile)), topology_(std::move(topology)),
-      phases_(std::move(phases)), name_("ucg"), threaded_(asks_for_threads(params)),
+                 LoadedPhases phases)
+    : config_(std::move(config)), profile_(std::move(profile)), phases_(std::move(phases)),
+      name_("ucg"), threaded_(asks_for_threads(params)),
       neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
                                                        topo::usable_cpu_count()},
       maker_(threaded_), groups_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
@@ -60,6 +60,13 @@ Context::~Context() {
     const shm::NapCounts naps = sleeper_->counts();
     log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name_,
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
+}
+
+const LoadedTopology& Context::topology() {
+    if (!topology_) {
+        topology_ = load_topology(config_.topology());
+    }
+    return *topology_;
 }
 
 Result<shm::Heap*> Context::heap() {

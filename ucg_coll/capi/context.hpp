@@ -72,7 +72,7 @@ struct DueOperator {
 class Context {
   public:
     Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
-            LoadedTopology topology, LoadedPhases phases);
+            LoadedPhases phases);
     ~Context();
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
@@ -80,8 +80,8 @@ class Context {
     const Config& config() const { return config_; }
     /// This process's own; a group's is agreed when it is made.
     const LoadedProfile& profile() const { return profile_; }
-    /// The same: the switches between hosts.
-    const LoadedTopology& topology() const { return topology_; }
+    /// The same: the switches between hosts, read when a group first has several. The maker's.
+    const LoadedTopology& topology();
     /// The same: a schedule of an alltoall.
     const LoadedPhases& phases() const { return phases_; }
     const std::string& name() const { return name_; }
@@ -255,7 +255,6 @@ class Context {
 
     Config config_;
     LoadedProfile profile_;
-    LoadedTopology topology_;
     LoadedPhases phases_;
     std::string name_;
     bool threaded_;
@@ -272,6 +271,7 @@ class Context {
     OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
     std::optional<topo::Place> place_;
+    std::optional<LoadedTopology> topology_;
     std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 

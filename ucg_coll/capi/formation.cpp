@@ -97,7 +97,6 @@ class Former {
             mine.seen_cma_bytes_min = context_.single_copy_bytes_min();
         }
         mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
-        mine.topology = topology_end(context_.topology());
         mine.phases = phases_end(context_.phases());
         mine.place = context_.place();
         Result<std::vector<Hello>> all = exchange(mine);
@@ -120,7 +119,6 @@ class Former {
             return status;
         }
         place_ranks(*all);
-        place_hosts(*all);
         place_machines(*all);
         for (const Hello& hello : *all) {
             formation_.group_id = std::max(formation_.group_id, hello.next_group_id);
@@ -244,8 +242,7 @@ class Former {
     }
 
     /// Finds the hosts in the cluster, or one rank says why all do without.
-    void place_hosts(const std::vector<Hello>& all) {
-        const std::vector<TopologyEnd> ends = ends_of(all, &Hello::topology);
+    void place_hosts(std::span<const TopologyEnd> ends) {
         const LoadedTopology& own = context_.topology();
         TopologyVerdict verdict = agree_on_topology(own.cluster, ends, formation_.placement);
         formation_.cluster = std::move(verdict.map);
@@ -501,47 +498,52 @@ class Former {
         return {};
     }
 
-    /// What a rank has of UCX.
-    struct UcxEnd {
-        std::uint64_t address_bytes = 0; ///< 0: it has none.
-        std::uint64_t only_tcp = 0;
-    };
-
     /// Every rank's UCX address, or the same failure on all ranks if one has none.
     Result<std::vector<std::string>> exchange_addresses(Network* network) {
         const std::string mine =
             network == nullptr ? std::string() : std::string(network->address());
-        const bool only_tcp = network != nullptr && network->only_tcp();
-        Result<std::vector<UcxEnd>> ends = exchange(UcxEnd{mine.size(), only_tcp ? 1U : 0U});
+        const bool several_hosts = formation_.placement.host_count() > 1;
+        Result<std::vector<NetworkEnd>> ends =
+            exchange(NetworkEnd{mine.size(), network != nullptr && network->only_tcp() ? 1U : 0U,
+                                several_hosts ? topology_end(context_.topology()) : TopologyEnd()});
         if (!ends.ok()) {
             return ends.status();
         }
-        const auto missing = std::find_if(ends->begin(), ends->end(),
-                                          [](const UcxEnd& end) { return end.address_bytes == 0; });
+        const auto missing = std::find_if(ends->begin(), ends->end(), [](const NetworkEnd& end) {
+            return end.address_bytes == 0;
+        });
         if (missing != ends->end()) {
             speaker_ = static_cast<Rank>(missing - ends->begin());
             return failure(Code::unreachable, "rank {} of the group has no UCX transport",
                            missing - ends->begin());
         }
         if (std::any_of(ends->begin(), ends->end(),
-                        [](const UcxEnd& end) { return end.only_tcp != 0; })) {
+                        [](const NetworkEnd& end) { return end.only_tcp != 0; })) {
             formation_.network =
                 one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
         }
+        if (several_hosts) {
+            place_hosts(ends_of(*ends, &NetworkEnd::topology));
+        }
+        return exchange_texts(mine, *ends);
+    }
+
+    /// Of different lengths, which all ranks know.
+    Result<std::vector<std::string>> exchange_texts(std::string mine,
+                                                    const std::vector<NetworkEnd>& ends) {
         std::uint64_t width = 0;
-        for (const UcxEnd& end : *ends) {
+        for (const NetworkEnd& end : ends) {
             width = std::max(width, end.address_bytes);
         }
-        std::string padded = mine;
-        padded.resize(width);
+        mine.resize(width);
         std::string all(width * params_.size, '\0');
-        if (params_.oob_allgather(params_.oob_arg, padded.data(), all.data(), width) != 0) {
+        if (params_.oob_allgather(params_.oob_arg, mine.data(), all.data(), width) != 0) {
             return failure(Code::io_error, "rank {}: the caller's allgather of addresses failed",
                            rank_);
         }
         std::vector<std::string> addresses;
-        for (std::size_t i = 0; i < ends->size(); ++i) {
-            addresses.push_back(all.substr(i * width, (*ends)[i].address_bytes));
+        for (std::size_t i = 0; i < ends.size(); ++i) {
+            addresses.push_back(all.substr(i * width, ends[i].address_bytes));
         }
         return addresses;
     }

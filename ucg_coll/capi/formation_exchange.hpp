@@ -35,18 +35,18 @@ struct Hello {
     /// The same where each rank has a processor, by the costs or a look at the kernel's copies.
     std::uint64_t seen_cma_bytes_min = 0;
     shm::HeapWish heap; ///< Its node heap, or what it wishes of one.
-    TopologyEnd topology;
     TopologyEnd phases; ///< Of a schedule that was loaded.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
 };
 
 /// By rank, one of what each tells.
-inline std::vector<TopologyEnd> ends_of(const std::vector<Hello>& all, TopologyEnd Hello::*end) {
+template <typename Told>
+std::vector<TopologyEnd> ends_of(const std::vector<Told>& all, TopologyEnd Told::*end) {
     std::vector<TopologyEnd> ends;
     ends.reserve(all.size());
-    for (const Hello& hello : all) {
-        ends.push_back(hello.*end);
+    for (const Told& told : all) {
+        ends.push_back(told.*end);
     }
     return ends;
 }
@@ -64,6 +64,14 @@ struct ShmOffer {
     ShmEnd end = ShmEnd::failed;
     std::uint16_t serves_malloc = 0;
     std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
+};
+
+/// After these, if UCX is needed: what a rank has of it, and, where there are several hosts, of the
+/// switches between them.
+struct NetworkEnd {
+    std::uint64_t address_bytes = 0; ///< 0: it has no UCX.
+    std::uint64_t only_tcp = 0;
+    TopologyEnd topology;
 };
 
 } // namespace ucg::capi

@@ -21,11 +21,6 @@ std::string_view variable(const char* name) {
     return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-std::string host_name() {
-    std::array<char, HOST_NAME_MAX + 1> name = {};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 Result<topo::Cluster> read_cluster(const std::string& path, int& error) {
     const Result<std::string> text = read_file(path, "the topology", kTopologyBytesMax, error);
     if (!text.ok()) {
@@ -39,6 +34,11 @@ Result<topo::Cluster> read_cluster(const std::string& path, int& error) {
 }
 
 } // namespace
+
+std::string host_name() {
+    std::array<char, HOST_NAME_MAX + 1> name = {};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 std::string default_topology_path() {
     const std::string_view configuration = variable("SLURM_CONF");
@@ -58,7 +58,9 @@ LoadedTopology load_topology(std::string_view setting) {
     int error = 0;
     Result<topo::Cluster> cluster = read_cluster(path, error);
     if (!cluster.ok()) {
-        if (!setting.empty() || (error != ENOENT && error != ENOTDIR)) {
+        const bool no_news = error == ENOENT || error == ENOTDIR ||
+                             cluster.status().code() == Code::unsupported; // topology/block.
+        if (!setting.empty() || !no_news) {
             loaded.path = path;
             loaded.complaint = cluster.status().message();
         }

@@ -25,12 +25,16 @@ struct LoadedTopology {
     std::optional<std::uint32_t> machine; ///< This host's number among the cluster's machines.
 };
 
+/// What this host calls itself.
+std::string host_name();
+
 /// topology.conf in the folder of $SLURM_CONF, else in /etc/slurm.
 std::string default_topology_path();
 
 /// Reads the file that `setting` names, the one at default_topology_path() if `setting` is empty,
-/// which may be missing. A file that cannot be read or is wrong is a complaint, not a failure:
-/// nothing but speed depends on it. The host is looked up by its name, and by Slurm's for it
+/// which may be missing or describe no tree of switches (Slurm's plugin topology/block). A file
+/// that cannot be read or is wrong is a complaint, not a failure: nothing but speed depends on it.
+/// The host is looked up by its name, and by Slurm's for it
 /// ($SLURMD_NODENAME).
 LoadedTopology load_topology(std::string_view setting);
 

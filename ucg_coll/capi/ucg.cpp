@@ -203,10 +203,9 @@ UCG_PUBLIC ucg_status_t ucg_context_create(const ucg_context_params_t* params, u
         if (!profile.ok()) {
             return report(profile.status());
         }
-        ucg::capi::LoadedTopology topology = ucg::capi::load_topology(settings->topology());
-        ucg::capi::LoadedPhases phases = ucg::capi::load_phases(*settings, topology.host);
-        *context_p = new ucg_context(params, std::move(*settings), std::move(*profile),
-                                     std::move(topology), std::move(phases));
+        ucg::capi::LoadedPhases phases = ucg::capi::load_phases(*settings, ucg::capi::host_name());
+        *context_p =
+            new ucg_context(params, std::move(*settings), std::move(*profile), std::move(phases));
         return UCG_OK;
     });
 }

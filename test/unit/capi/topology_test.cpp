@@ -2,13 +2,16 @@
 // are of this test alone.
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/inotify.h>
 #include <unistd.h>
 #include <utility>
 
 #include "test/support/catch.hpp"
+#include "ucg/ucg.h"
 #include "ucg_coll/capi/topology_agreement.hpp"
 #include "ucg_coll/capi/topology_file.hpp"
 
@@ -101,6 +104,46 @@ TEST_CASE("topology file: what does not count says so, with file and line", "[to
     const std::string wrong = slurm.file("topology.conf", "# One.\nSwitchName=s0 Host=n0\n");
     CHECK(load_topology("").complaint.rfind(wrong + ": line 2: unknown key 'Host'", 0) == 0);
     CHECK(load_topology("").cluster.empty());
+}
+
+TEST_CASE("topology file: one of Slurm's plugin topology/block is no news, unless it is named",
+          "[topology]") {
+    const SlurmFolder slurm;
+    const std::string blocks =
+        slurm.file("topology.conf", "BlockName=b0 Nodes=n[0-3]\nBlockSizes=4\n");
+    CHECK(load_topology("").complaint.empty());
+    CHECK(load_topology("").path.empty());
+    CHECK(load_topology(blocks).complaint ==
+          blocks + ": line 1: 'BlockName' is of Slurm's plugin topology/block, whose files tell of "
+                   "no switches");
+}
+
+TEST_CASE("topology file: a group on one host does not read it", "[topology]") {
+    const SlurmFolder slurm;
+    const std::string file = slurm.file("topology.conf", "SwitchName=s0 Nodes=" + this_host());
+    const int watch = ::inotify_init1(IN_NONBLOCK);
+    REQUIRE(watch >= 0);
+    REQUIRE(::inotify_add_watch(watch, file.c_str(), IN_OPEN) >= 0);
+    const auto was_opened = [watch] {
+        std::array<char, 4096> events;
+        return ::read(watch, events.data(), events.size()) > 0;
+    };
+    ucg_context_h context = nullptr;
+    REQUIRE(ucg_context_create(nullptr, nullptr, &context) == UCG_OK);
+    ucg_group_params_t params = {};
+    params.size = 1;
+    params.oob_allgather = [](void*, const void* send, void* receive, std::size_t bytes) {
+        std::memcpy(receive, send, bytes);
+        return 0;
+    };
+    ucg_group_h group = nullptr;
+    REQUIRE(ucg_group_create(context, &params, &group) == UCG_OK);
+    ucg_group_destroy(group);
+    ucg_context_destroy(context);
+    CHECK_FALSE(was_opened());
+    CHECK(load_topology("").path == file);
+    CHECK(was_opened());
+    ::close(watch);
 }
 
 TEST_CASE("topology file: Slurm's name for this host counts where its own is not there",
