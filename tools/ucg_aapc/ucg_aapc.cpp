@@ -1,7 +1,7 @@
 // ucg_aapc: the schedule of an alltoall without contention for a cluster's switches.
 #include "tools/cli.hpp"
+#include "tools/topology_file.hpp"
 #include "tools/ucg_aapc/print.hpp"
-#include "topo/cluster_file.hpp"
 
 namespace ucg::tools {
 namespace {
@@ -29,13 +29,9 @@ std::string print(const aapc::Plan& plan, Form form) {
 }
 
 Result<topo::Cluster> load(const std::string& path) {
-    const Result<std::string> text = read_input(path);
-    if (!text) {
-        return text.status();
-    }
-    Result<topo::Cluster> cluster = topo::parse_cluster(*text);
+    Result<topo::Cluster> cluster = read_topology(path);
     if (!cluster) {
-        return in_file(path, cluster.status());
+        return cluster;
     }
     if (cluster->machine_count() < 2) {
         return failure(Code::invalid_argument,
@@ -62,11 +58,7 @@ int main(int argc, char* argv[]) {
     std::string topology;
     std::string output = "-";
     Form form = Form::text;
-    app.add_option("--topology", topology,
-                   "The cluster: Slurm's topology.conf, or JSON as \"ucg_topo cluster\" writes it; "
-                   "\"-\": standard input")
-        ->required()
-        ->type_name("FILE");
+    add_topology_option(app, topology)->required();
     add_choice_option(app, "--format", form, {Form::text, Form::json, Form::dot, Form::schedule},
                       "Output");
     app.add_option("-o,--output", output, "File to write; \"-\", the default: standard output")

@@ -9,6 +9,7 @@
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
+#include "tools/ucg_plan/topology_option.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
@@ -127,6 +128,7 @@ class ExplainCommand final : public Command {
                          "predicted to cost")) {
         options_.add_options(app_, QuestionOptions::Needs::collective);
         profile_.add_option(app_);
+        topology_.add_option(app_);
         app_.add_option("--algorithm", wanted_,
                         "What is asked for, NAME or NAME:ARGUMENT, maybe by size: "
                         "\"0-4k:NAME;4k-inf:NAME\" (default: the environment's UCG_<COLLECTIVE>)")
@@ -139,6 +141,9 @@ class ExplainCommand final : public Command {
             "  ucg_plan explain --collective allreduce --ranks 32 --bytes 8 \\\n"
             "    --algorithm '0-4k:recursive_multiplying:a8,a4;4k-inf:ring'\n"
             "  ucg_plan explain --collective bcast --hosts 16 --ranks-per-host 48 --bytes 64k\n"
+            "  ucg_plan explain --collective alltoall --hosts 16 --ranks-per-host 1 --bytes 64k "
+            "\\\n"
+            "    --topology /etc/slurm/topology.conf\n"
             "  ucg_topo placement --hosts 4 --ranks-per-host 8 | \\\n"
             "    ucg_plan explain --collective barrier --placement -");
     }
@@ -152,7 +157,11 @@ class ExplainCommand final : public Command {
         if (!profile) {
             return profile.status();
         }
-        const Question question = options_.question(*placement);
+        const Result<std::unique_ptr<const plan::Network>> network = topology_.network(*placement);
+        if (!network) {
+            return network.status();
+        }
+        const Question question = options_.question(*placement, *network != nullptr);
         const Rank rank = graph::rooted(question.collective) ? question.root : 0;
         const graph::Request request = request_of(question, rank);
         if (Status status = graph::validate(request, rank); !status.ok()) {
@@ -162,8 +171,8 @@ class ExplainCommand final : public Command {
         if (!asked) {
             return asked.status();
         }
-        const Verdict verdict = judge(profile_.facts(*placement, *profile), request, rank,
-                                      asked->algorithm(plan::uniform_bytes(request)));
+        const Verdict verdict = judge(profile_.facts(*placement, *profile, network->get()), request,
+                                      rank, asked->algorithm(plan::uniform_bytes(request)));
         return write_output("-", format_ == Format::json
                                      ? json(question, *placement, *asked, verdict)
                                      : text(question, *placement, *asked, verdict));
@@ -186,6 +195,7 @@ class ExplainCommand final : public Command {
 
     QuestionOptions options_;
     ProfileOption profile_;
+    TopologyOption topology_;
     std::string wanted_;
     Format format_ = Format::text;
 };

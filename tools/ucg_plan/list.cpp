@@ -7,6 +7,7 @@
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
+#include "tools/ucg_plan/topology_option.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
@@ -22,6 +23,7 @@ class ListCommand final : public Command {
                                                  "placement, say which may serve the request")) {
         options_.add_options(app_, QuestionOptions::Needs::nothing);
         profile_.add_option(app_);
+        topology_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json});
         app_.parse_complete_callback([this] { options_.check(); });
         app_.footer("Examples:\n"
@@ -44,6 +46,14 @@ class ListCommand final : public Command {
         if (!profile) {
             return profile.status();
         }
+        std::unique_ptr<const plan::Network> network;
+        if (placement) {
+            Result<std::unique_ptr<const plan::Network>> links = topology_.network(*placement);
+            if (!links) {
+                return links.status();
+            }
+            network = std::move(*links);
+        }
         std::vector<Row> rows;
         for (const plan::Algorithm& algorithm : plan::algorithms()) {
             if (options_.has_collective() && algorithm.collective != options_.collective()) {
@@ -51,7 +61,8 @@ class ListCommand final : public Command {
             }
             Row row{&algorithm, {}};
             if (placement) {
-                row.eligible = is_eligible(algorithm, profile_.facts(*placement, *profile));
+                row.eligible =
+                    is_eligible(algorithm, profile_.facts(*placement, *profile, network.get()));
             }
             rows.push_back(row);
         }
@@ -66,7 +77,7 @@ class ListCommand final : public Command {
 
     /// Without a collective the request is asked of each one.
     bool is_eligible(const plan::Algorithm& algorithm, const plan::Facts& facts) const {
-        Question question = options_.question(facts.placement);
+        Question question = options_.question(facts.placement, facts.network != nullptr);
         question.collective = algorithm.collective;
         const graph::Request request = request_of(question, 0);
         return graph::validate(request, 0).ok() && algorithm.eligible(facts, request);
@@ -119,6 +130,7 @@ class ListCommand final : public Command {
 
     QuestionOptions options_;
     ProfileOption profile_;
+    TopologyOption topology_;
     Format format_ = Format::text;
 };
 

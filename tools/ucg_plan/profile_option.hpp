@@ -43,11 +43,15 @@ class ProfileOption {
             ->type_name("NUMBER");
     }
 
-    /// `placement` and `profile` must outlive the result.
-    plan::Facts facts(const topo::Placement& placement, const cost::Profile& profile) const {
-        return {placement, profile,
+    /// All of it must outlive the result; `network` is null where links are not known.
+    plan::Facts facts(const topo::Placement& placement, const cost::Profile& profile,
+                      const plan::Network* network = nullptr) const {
+        return {placement,
+                profile,
                 plan::shared_memory(placement, profile, staging_bytes_, in_place_, board_bytes_),
-                ranks_per_cpu_};
+                ranks_per_cpu_,
+                nullptr,
+                network};
     }
 
     Result<cost::Profile> load() const {

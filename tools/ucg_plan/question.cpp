@@ -28,6 +28,19 @@ Blocks blocks_from(const Question& question, Rank first) {
     return blocks;
 }
 
+/// Of the blocks that ranks send one another: rank r keeps block 2r mod ranks.
+std::uint64_t mean_block(const Question& question) {
+    const auto ranks = static_cast<std::uint64_t>(question.rank_count);
+    if (question.blocks.empty() || ranks == 1) {
+        return question.bytes;
+    }
+    std::uint64_t total = 0;
+    for (std::uint64_t i = 0; i < ranks; ++i) {
+        total += ranks * question.blocks[i] - question.blocks[2 * i % ranks];
+    }
+    return divide_up(total, ranks * (ranks - 1));
+}
+
 void add_blocks(Request& request, const Question& question, Rank rank) {
     request.bytes = 0;
     switch (question.collective) {
@@ -38,6 +51,7 @@ void add_blocks(Request& request, const Question& question, Rank rank) {
         break;
     case Collective::alltoallv:
         request.receive = blocks_from(question, rank);
+        request.bytes = question.mean_block_known ? mean_block(question) : 0;
         if (!request.in_place) {
             request.send = request.receive;
         }
@@ -291,8 +305,9 @@ Result<topo::Placement> QuestionOptions::placement() const {
     return placement;
 }
 
-Question QuestionOptions::question(const topo::Placement& placement) const {
+Question QuestionOptions::question(const topo::Placement& placement, bool links_known) const {
     Question question = question_;
+    question.mean_block_known = links_known;
     question.rank_count = placement.rank_count();
     question.commutative = !ordered_;
     return question;

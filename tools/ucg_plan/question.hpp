@@ -23,6 +23,9 @@ struct Question {
     std::uint64_t element_bytes = 8;
     bool in_place = false;
     bool commutative = true;
+    /// Ranks have agreed on what a block of an alltoallv has in the mean, as those of the library
+    /// do where they know the links between their hosts.
+    bool mean_block_known = false;
 };
 
 /// What `rank` asks for. Blocks lie end to end. alltoallv: rank r sends block (r + p) mod ranks to
@@ -74,8 +77,9 @@ class QuestionOptions {
 
     /// Where the ranks are. Fails if the placement file cannot be read.
     Result<topo::Placement> placement() const;
-    /// The question to the ranks of that placement.
-    Question question(const topo::Placement& placement) const;
+    /// The question to the ranks of that placement, which know the links between their hosts or
+    /// not.
+    Question question(const topo::Placement& placement, bool links_known = false) const;
 
     graph::Collective collective() const { return question_.collective; }
 

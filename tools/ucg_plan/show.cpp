@@ -3,6 +3,7 @@
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
+#include "tools/ucg_plan/topology_option.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
@@ -21,6 +22,7 @@ class ShowCommand final : public Command {
                         "As \"ucg_plan list\" names it (default: the planner chooses)")
             ->type_name("NAME");
         profile_.add_option(app_);
+        topology_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json, Format::dot});
         app_.parse_complete_callback([this] { options_.check(); });
         app_.footer(
@@ -46,7 +48,11 @@ class ShowCommand final : public Command {
             return failure(Code::invalid_argument, "--rank: expected a rank in 0 .. {}, found {}",
                            placement->rank_count() - 1, rank_);
         }
-        const plan::Facts facts = profile_.facts(*placement, *profile);
+        const Result<std::unique_ptr<const plan::Network>> network = topology_.network(*placement);
+        if (!network) {
+            return network.status();
+        }
+        const plan::Facts facts = profile_.facts(*placement, *profile, network->get());
         const Rank first = rank_ == kNoRank ? 0 : rank_;
         const Rank last = rank_ == kNoRank ? placement->rank_count() : rank_ + 1;
         return format_ == Format::dot ? draw(facts, first, last) : print(facts, first, last);
@@ -54,8 +60,8 @@ class ShowCommand final : public Command {
 
   private:
     Result<graph::Schedule> schedule(const plan::Facts& facts, Rank rank) const {
-        return plan::plan(facts, request_of(options_.question(facts.placement), rank), rank,
-                          algorithm_);
+        const Question question = options_.question(facts.placement, facts.network != nullptr);
+        return plan::plan(facts, request_of(question, rank), rank, algorithm_);
     }
 
     /// A picture shows the ranks together.
@@ -99,6 +105,7 @@ class ShowCommand final : public Command {
 
     QuestionOptions options_;
     ProfileOption profile_;
+    TopologyOption topology_;
     std::string algorithm_;
     Rank rank_ = kNoRank;
     Format format_ = Format::text;

@@ -11,6 +11,7 @@
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/schedule_files.hpp"
 #include "tools/ucg_plan/sweep.hpp"
+#include "tools/ucg_plan/topology_option.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
@@ -59,7 +60,8 @@ bool same_host(Rank a, Rank b, const void* placement) {
     return static_cast<const topo::Placement*>(placement)->same_host(a, b);
 }
 
-/// Plans all ranks by one algorithm and proves the whole.
+/// Plans all ranks by one algorithm and proves the whole; where its row says that no messages meet
+/// on the links between hosts, that as well.
 Status prove(const plan::Facts& facts, const Question& question, std::string_view algorithm) {
     std::vector<graph::Request> requests;
     std::vector<graph::Schedule> schedules;
@@ -71,15 +73,20 @@ Status prove(const plan::Facts& facts, const Question& question, std::string_vie
         }
         schedules.push_back(std::move(*schedule));
     }
-    return graph::verify(schedules, requests, same_host, &facts.placement);
+    const bool alone = plan::split_algorithm(algorithm).name == "aapc";
+    return graph::verify(schedules, requests, same_host, &facts.placement,
+                         alone ? &facts.network->links() : nullptr);
 }
 
 /// Proves the planner's schedules for all questions of a sweep.
 class Campaign {
   public:
     /// `algorithm`: empty for all.
-    Campaign(const ProfileOption& option, const cost::Profile& profile, std::string algorithm)
-        : option_(option), profile_(profile), algorithm_(std::move(algorithm)) {}
+    Campaign(const ProfileOption& option, const cost::Profile& profile,
+             const TopologyOption& topology, std::optional<topo::Cluster> cluster,
+             std::string algorithm)
+        : option_(option), profile_(profile), topology_(topology), cluster_(std::move(cluster)),
+          algorithm_(std::move(algorithm)) {}
 
     Status run(const Sweep& sweep) {
         const Clock::time_point begin = Clock::now();
@@ -107,14 +114,27 @@ class Campaign {
     bool found_nothing() const { return plans_ == 0; }
 
   private:
+    Status place(Rank rank_count, Rank hosts) {
+        placement_ = spread(rank_count, hosts);
+        placement_hosts_ = hosts;
+        Result<std::unique_ptr<const plan::Network>> network =
+            topology_.network(cluster_, *placement_);
+        if (!network) {
+            return network.status();
+        }
+        network_ = std::move(*network);
+        return {};
+    }
+
     Status answer(const PlacedQuestion& placed) {
         const Question& question = placed.question;
         if (!placement_ || placement_hosts_ != placed.hosts ||
             placement_->rank_count() != question.rank_count) {
-            placement_ = spread(question.rank_count, placed.hosts);
-            placement_hosts_ = placed.hosts;
+            if (Status status = place(question.rank_count, placed.hosts); !status.ok()) {
+                return status;
+            }
         }
-        const plan::Facts facts = option_.facts(*placement_, profile_);
+        const plan::Facts facts = option_.facts(*placement_, profile_, network_.get());
         const graph::Request request = request_of(question, question.root);
         if (Status status = graph::validate(request, question.root); !status.ok()) {
             return status;
@@ -142,8 +162,11 @@ class Campaign {
 
     const ProfileOption& option_;
     const cost::Profile& profile_;
+    const TopologyOption& topology_;
+    std::optional<topo::Cluster> cluster_;
     std::string algorithm_;
     std::optional<topo::Placement> placement_;
+    std::unique_ptr<const plan::Network> network_; ///< Of that placement.
     Rank placement_hosts_ = 0;
     std::uint64_t plans_ = 0;
     std::uint64_t schedules_ = 0;
@@ -160,6 +183,7 @@ class VerifyCommand final : public Command {
         add_sweep_options();
         add_file_options();
         profile_.add_option(app_);
+        topology_.add_option(app_);
         app_.parse_complete_callback([this] { check(); });
         app_.footer(
             "All ranks' schedules are executed symbolically, together. Where more than one value "
@@ -289,7 +313,12 @@ class VerifyCommand final : public Command {
         if (!profile) {
             return profile.status();
         }
-        Campaign campaign(profile_, *profile, algorithm_ == "all" ? "" : algorithm_);
+        Result<std::optional<topo::Cluster>> cluster = topology_.load();
+        if (!cluster) {
+            return cluster.status();
+        }
+        Campaign campaign(profile_, *profile, topology_, std::move(*cluster),
+                          algorithm_ == "all" ? "" : algorithm_);
         if (Status status = campaign.run(sweep_); !status.ok()) {
             return status;
         }
@@ -337,6 +366,7 @@ class VerifyCommand final : public Command {
     std::optional<Rank> root_;
     std::vector<std::uint64_t> blocks_;
     ProfileOption profile_;
+    TopologyOption topology_;
 };
 
 } // namespace

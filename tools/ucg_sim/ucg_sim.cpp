@@ -5,6 +5,7 @@
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
+#include "tools/ucg_plan/topology_option.hpp"
 #include "tools/ucg_sim/prices_option.hpp"
 #include "tools/ucg_sim/report.hpp"
 #include "tools/ucg_sim/units.hpp"
@@ -52,6 +53,9 @@ constexpr const char* kFooter =
     "is,\n"
     "once for all readers. --shared-heap: publishing copies nothing.\n"
     "\n"
+    "With --topology messages share the links between hosts, one after another on each, and the\n"
+    "planner knows them, as that of a job does by UCG_TOPOLOGY.\n"
+    "\n"
     "With --pricing simgrid messages are flows over the links of --platform, which share their\n"
     "bandwidth; of the model remain the processors' parts and the messages within a host. Hosts "
     "are\n"
@@ -82,6 +86,8 @@ constexpr const char* kFooter =
     "    --format svg > bcast.svg\n"
     "  ucg_sim run --collective alltoall --hosts 16 --ranks-per-host 4 --bytes 64k \\\n"
     "    --pricing simgrid --platform cluster.xml\n"
+    "  ucg_sim run --collective alltoall --hosts 16 --ranks-per-host 1 --bytes 64k \\\n"
+    "    --topology /etc/slurm/topology.conf --algorithm pairwise\n"
     "  ucg_sim run --collective allreduce --ranks 64 --bytes 8 --noise exponential:100ns \\\n"
     "    --repetitions 100 --seed 7 --format json\n"
     "  ucg_sim run --collective allreduce --ranks 6 --bytes 8 --format dot | dot -Tsvg > graph.svg";
@@ -95,6 +101,7 @@ class RunCommand {
                         "As \"ucg_plan list\" names it (default: the planner chooses)")
             ->type_name("NAME");
         profile_.add_option(app_);
+        topology_.add_option(app_);
         prices_.add_options(app_);
         add_choice_option(app_, "--pricing", pricing_, {PricingKind::own, PricingKind::simgrid},
                           "What messages cost on their way: by --model, or as flows that share the "
@@ -126,15 +133,22 @@ class RunCommand {
         if (!profile) {
             return profile.status();
         }
+        const Result<std::unique_ptr<const plan::Network>> network = topology_.network(*placement);
+        if (!network) {
+            return network.status();
+        }
         sim::Options options = options_;
         prices_.apply(*profile, options);
+        if (*network != nullptr && pricing_ == PricingKind::own) {
+            options.links = (*network)->links();
+        }
         if (Status status = add_late(placement->rank_count(), options); !status.ok()) {
             return status;
         }
         if (Status status = check(options, placement->rank_count()); !status.ok()) {
             return status;
         }
-        const plan::Facts facts = profile_.facts(*placement, *profile);
+        const plan::Facts facts = profile_.facts(*placement, *profile, network->get());
         options.memory = {.model = profile->memory, .in_place = facts.shared.in_place};
         return view_ == View::dot || view_ == View::tasks ? print_tasks(facts, options)
                                                           : simulate(facts, options);
@@ -206,11 +220,15 @@ class RunCommand {
         return sim::check(options, rank_count);
     }
 
+    Question question_of(const plan::Facts& facts) const {
+        return question_.question(facts.placement, facts.network != nullptr);
+    }
+
     /// `algorithm`: all that the planner has to choose, once it has chosen for one rank.
     Result<graph::Schedule> schedule(const plan::Facts& facts, Rank rank,
                                      std::string& algorithm) const {
-        Result<graph::Schedule> made = plan::plan(
-            facts, request_of(question_.question(facts.placement), rank), rank, algorithm);
+        Result<graph::Schedule> made =
+            plan::plan(facts, request_of(question_of(facts), rank), rank, algorithm);
         if (made) {
             algorithm = made->algorithm;
         }
@@ -278,11 +296,14 @@ class RunCommand {
     }
 
     Subject subject_of(const plan::Facts& facts) const {
-        const Question question = question_.question(facts.placement);
+        const Question question = question_of(facts);
         Subject subject;
         subject.collective = graph::name(question.collective);
         subject.title = fmt::format("{} ({})", describe(question), describe(facts.placement));
         subject.prices = prices_.describe(facts.profile);
+        if (facts.network != nullptr && pricing_ == PricingKind::own) {
+            subject.prices += fmt::format("; links of {}", topology_.path());
+        }
         if (pricing_ == PricingKind::simgrid) {
             subject.prices += fmt::format("; links by SimGrid, {}", platform_);
         }
@@ -306,6 +327,7 @@ class RunCommand {
     CLI::App& app_;
     QuestionOptions question_;
     ProfileOption profile_;
+    TopologyOption topology_;
     PricesOptions prices_;
     sim::Options options_; ///< Delays; the prices come from `prices_`.
     PricingKind pricing_ = PricingKind::own;

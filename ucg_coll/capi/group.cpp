@@ -10,19 +10,6 @@
 namespace ucg::capi {
 namespace {
 
-std::unique_ptr<const plan::Network> network_between(const topo::Placement& placement,
-                                                     const topo::ClusterMap& map) {
-    if (map.empty()) {
-        return nullptr;
-    }
-    std::vector<std::uint32_t> machines;
-    machines.reserve(static_cast<std::size_t>(placement.rank_count()));
-    for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
-        machines.push_back(map.machine_of_host[placement.place(rank).host]);
-    }
-    return std::make_unique<const plan::Network>(map.cluster, machines);
-}
-
 std::unique_ptr<const plan::LoadedSchedule> loaded_for(const LoadedPhases& phases,
                                                        std::vector<Rank> ranks) {
     if (ranks.empty()) {
@@ -55,7 +42,7 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
       placement_(std::move(formation.placement)),
       shared_(plan::shared_memory(placement_, profile_, formation.staging_bytes,
                                   formation.buffers_in_heap, formation.board_bytes)),
-      network_(network_between(placement_, formation.cluster)),
+      network_(plan::network_between(placement_, formation.cluster)),
       loaded_(loaded_for(context.phases(), std::move(formation.ranks_of_phases))),
       ranks_per_cpu_(formation.ranks_per_cpu),
       plans_(std::make_unique<PlanCache>(

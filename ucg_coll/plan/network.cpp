@@ -62,6 +62,19 @@ Network::Network(const topo::Cluster& cluster, std::span<const std::uint32_t> ma
     phases_ns_per_byte_ = static_cast<double>(phases_.count()) * slowest_ns_per_byte;
 }
 
+std::unique_ptr<const Network> network_between(const topo::Placement& placement,
+                                               const topo::ClusterMap& map) {
+    if (map.empty()) {
+        return nullptr;
+    }
+    std::vector<std::uint32_t> machines;
+    machines.reserve(static_cast<std::size_t>(placement.rank_count()));
+    for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
+        machines.push_back(map.machine_of_host[placement.place(rank).host]);
+    }
+    return std::make_unique<const Network>(map.cluster, machines);
+}
+
 double contended_ns(const Facts& facts, double alone_ns, double traffic,
                     std::uint64_t block_bytes) {
     if (facts.network == nullptr) {

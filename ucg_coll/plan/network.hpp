@@ -44,6 +44,10 @@ class Network {
     double phases_ns_per_byte_ = 0;
 };
 
+/// Null for an empty map. `placement` is of the hosts that the map has.
+std::unique_ptr<const Network> network_between(const topo::Placement& placement,
+                                               const topo::ClusterMap& map);
+
 /// A schedule of phases from a file, for a group with one rank on each of its machines.
 struct LoadedSchedule {
     std::string path;

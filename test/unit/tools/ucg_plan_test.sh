@@ -132,6 +132,37 @@ expect 2 'expected a number of ranks from 1 to .*, found "x"' \
     verify --collective bcast --ranks 2..x
 expect 2 'ends before it begins' verify --collective bcast --ranks 4..2
 
+# The links between six hosts.
+cat >"$directory/topology.conf" <<END
+SwitchName=top Switches=s[0-1] LinkSpeed=100mbit
+SwitchName=s0 Nodes=n[0-2] LinkSpeed=100mbit
+SwitchName=s1 Nodes=n[3-5] LinkSpeed=100mbit
+END
+six="--hosts 6 --ranks-per-host 1 --topology $directory/topology.conf"
+# shellcheck disable=SC2086
+{
+    expect 0 '^  aapc .*  eligible' list --collective alltoall $six
+    expect 0 '^  aapc .*  not eligible' list --collective alltoall --hosts 6 --ranks-per-host 1
+    expect 0 '^  aapc .* us  chosen$' explain --collective alltoall --bytes 64k $six
+    expect 0 '^  aapc .* times the cost$' explain --collective alltoall --bytes 8 $six
+    expect 0 '^  aapc .* us  chosen$' explain --collective alltoallv --bytes 64k $six
+    expect 0 '^  aapc .* us  chosen$' \
+        explain --collective alltoallv --blocks 0,1k,128k,64k,64k,128k $six
+    expect 0 '^  aapc .* times the cost$' explain --collective alltoallv --bytes 8 $six
+    expect 0 '^schedule alltoall aapc rank 5 of 6 ' \
+        show --collective alltoall --bytes 64k --rank 5 $six
+    expect 0 '^proved 36 plans, 152 schedules, of 1 algorithms' verify --collective alltoall \
+        --algorithm aapc --ranks 2..6 --hosts 2,3 --bytes 8,1k --topology "$directory/topology.conf"
+    expect 1 'topology.conf: 6 machines, but there are 7 hosts$' \
+        explain --collective alltoall --hosts 7 --ranks-per-host 1 \
+        --topology "$directory/topology.conf"
+    expect 1 'nowhere: cannot open' explain --collective alltoall --ranks 2 --hosts 2 \
+        --topology "$directory/nowhere"
+    printf 'SwitchName=s0 Nodes=n0,n0\n' >"$directory/twice.conf"
+    expect 1 'twice.conf: line 1: ' show --collective alltoall --ranks 2 --hosts 2 \
+        --topology "$directory/twice.conf"
+}
+
 paper='--model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns'
 # shellcheck disable=SC2086
 expect 0 '^  a6,a4 +1705.600 ns  closed form +1.0000' \

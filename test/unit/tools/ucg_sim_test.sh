@@ -3,6 +3,8 @@
 set -u
 tool=$1
 . "$(dirname "$0")/expect.sh"
+directory=$(mktemp -d) || exit 1
+trap 'rm -rf "$directory"' EXIT
 
 model="--model pipelining-postal --alpha-p 400ns --alpha-r 100ns --beta 0.4ns --compute 10ns"
 eight="--collective allreduce --ranks 8 --bytes 8 --algorithm recursive_doubling"
@@ -65,8 +67,7 @@ rank 3: host 1
 END
 
 # The network of a profile: pipelining postal, with the profile's reductions.
-profile=$(mktemp)
-trap 'rm -f "$profile"' EXIT
+profile=$directory/profile.toml
 cat >"$profile" <<END
 version = 1
 [compute]
@@ -94,8 +95,7 @@ expect 2 '^--alpha-p: the model network.minimum has no such parameter; it has: n
 
 # Flows of SimGrid: as the model where links are not shared; a link of three senders' carries one
 # after another.
-platform=$(mktemp)
-trap 'rm -f "$profile" "$platform"' EXIT
+platform=$directory/platform.xml
 cat >"$platform" <<END
 <?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -137,6 +137,26 @@ fi
 expect 2 '^--platform \(for --pricing simgrid\) is required' run $eight --pricing simgrid
 expect 2 '^--platform: is for --pricing simgrid' run $eight --platform x.xml
 expect 2 '^--repetitions: SimGrid simulates once' run $eight $simgrid --repetitions 2
+
+cat >"$directory/topology.conf" <<END
+SwitchName=top Switches=s[0-1] LinkSpeed=100mbit
+SwitchName=s0 Nodes=n[0-2] LinkSpeed=100mbit
+SwitchName=s1 Nodes=n[3-5] LinkSpeed=100mbit
+END
+# 9 blocks of 64 KiB cross the link between the switches each way: 47.2 ms.
+six="--hosts 6 --ranks-per-host 1 --bytes 64k --topology $directory/topology.conf"
+# shellcheck disable=SC2086
+{
+    expect 0 '^alltoall of 65536 bytes .*: aapc$' run --collective alltoall $six
+    expect 0 '^  completion   47[0-9]+[.][0-9]+ ns$' run --collective alltoall $six
+    expect 0 '"prices":"profile; links of .*/topology.conf"' \
+        run --collective alltoall $six --format json
+    expect 0 '^  completion   47[0-9]+[.][0-9]+ ns$' run --collective alltoallv $six
+    expect 1 'have one link each, or a tree of switches, not both' \
+        run --collective alltoall $six --host-link 1ns
+    expect 1 'topology.conf: 6 machines, but there are 7 hosts$' run --collective alltoall \
+        --hosts 7 --ranks-per-host 1 --topology "$directory/topology.conf"
+}
 
 expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 4 --algorithm none
 expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
