@@ -3,7 +3,7 @@
 is free of control characters. Control sequences are put at seeded places of files that the tools
 read, of each kind, and into the names of files.
 
-Arguments: ucg_plan, ucg_sim, ucg_topo, ucg_info.
+Arguments: ucg_plan, ucg_sim, ucg_topo, ucg_info, ucg_aapc.
 """
 
 import os
@@ -33,6 +33,10 @@ PLATFORM = b"""<?xml version='1.0'?>
   </zone>
 </platform>
 """
+SWITCHES = b"""SwitchName=top Switches=left,right LinkSpeed=1gbit
+SwitchName=left Nodes="n0,n1"
+SwitchName=right Nodes=n[2-3]
+"""
 PROFILE = b"""[reduction]
 per_byte_ns = 0.1
 [levels.host]
@@ -43,21 +47,22 @@ gap_per_byte_ns = 0.1
 """
 
 
-def run(words, environment=None):
-    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+def run(words, environment=None, given=b""):
+    return subprocess.run(words, input=given, capture_output=True, timeout=60,
                           env={**os.environ, **(environment or {})}, check=False)
 
 
-def output(*words):
-    done = run(words)
+def output(*words, given=b""):
+    done = run(words, given=given)
     if done.returncode != 0:
         raise RuntimeError(f"{words}: {done.stderr.decode()}")
     return done.stdout
 
 
-def sources(plan, sim, topo, folder):
+def sources(plan, sim, topo, aapc):
     """[(contents, command that reads it from {})]; the contents are right as they are."""
     allreduce = ["--collective", "allreduce", "--ranks", "2", "--bytes", "8"]
+    alltoall = ["--collective", "alltoall", "--ranks", "2", "--hosts", "2"]
     return [
         (output(plan, "show", *allreduce), [plan, "verify", "--file", "{}"]),
         (output(plan, "show", *allreduce, "--format", "json"), [plan, "verify", "--file", "{}"]),
@@ -68,6 +73,15 @@ def sources(plan, sim, topo, folder):
          [topo, "show", "--machine-file", "{}"]),
         (PLATFORM, [sim, "run", "--collective", "bcast", "--ranks", "2", "--hosts", "2",
                     "--pricing", "simgrid", "--platform", "{}"]),
+        (SWITCHES, [aapc, "--topology", "{}"]),
+        (SWITCHES, [aapc, "--topology", "{}", "--format", "schedule"]),
+        (SWITCHES, [topo, "cluster", "{}"]),
+        (SWITCHES, [plan, "explain", *alltoall, "--topology", "{}"]),
+        (output(topo, "cluster", "-", "--format", "json", given=SWITCHES),
+         [aapc, "--topology", "{}", "--format", "json"]),
+        (output(topo, "cluster", "-", "--format", "json", given=SWITCHES),
+         [aapc, "--topology", "{}", "--format", "dot"]),
+        (SWITCHES, [sim, "run", *alltoall, "--topology", "{}"]),
     ]
 
 
@@ -91,11 +105,11 @@ def check(words, problems, environment=None):
 
 
 def main():
-    plan, sim, topo, info = sys.argv[1:]
+    plan, sim, topo, info, aapc = sys.argv[1:]
     chance = random.Random(SEED)
     problems, checked = [], 0
     with tempfile.TemporaryDirectory() as folder:
-        for contents, command in sources(plan, sim, topo, folder):
+        for contents, command in sources(plan, sim, topo, aapc):
             path = os.path.join(folder, "input")
             for text in disturbed(contents, chance):
                 with open(path, "wb") as file:
@@ -105,7 +119,8 @@ def main():
         named = os.path.join(folder, "x\x1b[2J\x9b")
         for command in ([plan, "verify", "--file", named], [topo, "show", "--xml", named],
                         [plan, "list", "--format", named], [plan, named],
-                        [plan, "explain", "--collective", "bcast", "--algorithm", named]):
+                        [plan, "explain", "--collective", "bcast", "--algorithm", named],
+                        [aapc, "--topology", named], [aapc, "--format", named], [aapc, named]):
             check(command, problems)
         check([info, "--config"], problems, {"UCG_PROFILE": named, "UCG_\x1b[2J": "1"})
     print(f"{checked} files")
