@@ -8,8 +8,6 @@
 
 using ucg::Code;
 using ucg::Rank;
-using ucg::capi::CallKey;
-using ucg::graph::Collective;
 
 namespace {
 
