@@ -66,11 +66,13 @@ class Link {
     /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the third
     /// of three in a row.
     double receives_before_ns(double messages, std::uint64_t bytes) const {
-        return across_hosts_ ? kBeforeRoot * messages * static_cast<double>(bytes) * byte_ns() : 0;
+        return across_hosts_
+                   ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * byte_ns()
+                   : 0;
     }
     /// The same of ranks on the way to the root, which pass messages on.
     double relays_before_ns(double messages, std::uint64_t bytes) const {
-        return kBeforeRoot * sends_before_ns(messages, bytes);
+        return cost::kBeforeAtRoot * sends_before_ns(messages, bytes);
     }
     /// Between two messages that a rank receives and passes on.
     double relay_ns(std::uint64_t bytes) const;
@@ -91,8 +93,6 @@ class Link {
     double copy_ns(std::uint64_t bytes) const;
 
   private:
-    static constexpr double kBeforeRoot = 2;
-
     /// Is a message of that length copied once?
     bool single_copy(std::uint64_t bytes) const {
         return cma_.permitted && bytes >= cma_.bytes_min;
