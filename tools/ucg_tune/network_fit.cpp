@@ -101,12 +101,29 @@ Box box_of(std::vector<double> samples) {
     return {*least, summary.low, summary.median, summary.high, *most};
 }
 
+namespace {
+
+/// Without the first; 0 of fewer than two.
+double median_of_later(const std::vector<double>& batches) {
+    return batches.size() < 2
+               ? 0
+               : box_of(std::vector<double>(batches.begin() + 1, batches.end())).median;
+}
+
+} // namespace
+
 double stream_gap_ns(const Stream& stream) {
-    if (stream.batch_ns.size() < 2) {
-        return 0;
-    }
-    const std::vector<double> later(stream.batch_ns.begin() + 1, stream.batch_ns.end());
-    return box_of(later).median / static_cast<double>(stream.batch_bytes);
+    return stream.batch_ns.size() < 2
+               ? 0
+               : median_of_later(stream.batch_ns) / static_cast<double>(stream.batch_bytes);
+}
+
+double contention(const Exchange& exchange, double gap_ns) {
+    const double alone_ns = gap_ns * static_cast<double>(exchange.bytes);
+    const double together_ns = median_of_later(exchange.batch_ns);
+    return exchange.ranks < 3 || alone_ns <= 0 || together_ns <= 0
+               ? 0
+               : std::max(together_ns / alone_ns, 1.0);
 }
 
 double one_way_ns(const Multicast& multicast, double round_trip_ns, double answer_ns) {

@@ -40,6 +40,19 @@ struct Stream {
 /// as a multicast sends, and then no more than their rate.
 double stream_gap_ns(const Stream& stream);
 
+/// A pairwise alltoall: each of `ranks` sends `bytes` in long messages, to all others in turn, one
+/// under way in each direction.
+struct Exchange {
+    Rank ranks = 0; ///< Of fewer than three nothing was measured.
+    std::uint64_t bytes = 0;
+    std::vector<double> batch_ns; ///< Until the last rank is done.
+};
+
+/// How many times as long the exchange takes as a rank's bytes take on a link by themselves, at
+/// `gap_ns` each: the median of batches, at least 1. 0 where that was not measured. The first batch
+/// does not count, since it connects.
+double contention(const Exchange& exchange, double gap_ns);
+
 struct Box {
     double minimum = 0;
     double low = 0; ///< First quartile.

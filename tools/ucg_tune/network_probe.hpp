@@ -20,6 +20,7 @@ struct NetworkOptions {
 struct NetworkResult {
     std::vector<Multicast> multicasts;
     Stream stream;
+    Exchange exchange;
     NetworkFit fit;
     std::vector<std::string> hosts; ///< By rank.
     std::vector<std::string> notes;
@@ -27,8 +28,8 @@ struct NetworkResult {
 
 /// Rank 0 sends, all others answer; messages go to them in turn. Multicasts of all kinds are
 /// repeated in rounds until time is out, so that a disturbance meets all alike; then rank 0 streams
-/// to rank 1. Called by all ranks
-/// with equal options; the result of others than rank 0 has hosts only. Fails when UCX does.
+/// to rank 1, and all exchange messages. Called by all ranks with equal options; the result of
+/// others than rank 0 has hosts only. Fails when UCX does.
 Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& options);
 
 } // namespace ucg::tools

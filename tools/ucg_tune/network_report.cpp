@@ -50,6 +50,10 @@ cost::NetworkPostal known(cost::NetworkPostal measured, const cost::NetworkPosta
     return measured;
 }
 
+double contention_of(const NetworkResult& result) {
+    return contention(result.exchange, stream_gap_ns(result.stream));
+}
+
 void append_costs(std::string& text, const char* what, const cost::NetworkPostal& network) {
     append(text, "  {:<8} {:>12.3f} {:>12.3f} {:>12.4f} {:>10.2f} {:>10.1f}\n", what,
            network.alpha_p_ns / 1000, network.alpha_r_ns / 1000, network.beta_ns_per_byte,
@@ -67,7 +71,12 @@ std::string to_text(const NetworkResult& result) {
     append_costs(text, "median", result.fit.costs.median);
     append(text, "Starting a message   {:.3f} us of the processor\n",
            result.fit.overhead_ns / 1000);
-    append(text, "A stream             {:.4f} ns/B, G of LogGP\n\n", stream_gap_ns(result.stream));
+    append(text, "A stream             {:.4f} ns/B, G of LogGP\n", stream_gap_ns(result.stream));
+    if (const double times = contention_of(result); times > 0) {
+        append(text, "Where messages meet  {:.2f} times as long, pairwise among {} ranks\n", times,
+               result.exchange.ranks);
+    }
+    text += '\n';
     append(text, "{:<12} {:>8} {:>8} {:>11} {:>11} {:>11} {:>11} {:>11} {:>7}\n", "One way, us",
            "messages", "bytes", "minimum", "1st quart.", "median", "3rd quart.", "maximum",
            "rounds");
@@ -93,6 +102,10 @@ std::string to_json(const NetworkResult& result) {
                       {"message_bytes", result.stream.message_bytes},
                       {"batch_bytes", result.stream.batch_bytes},
                       {"batch_ns", result.stream.batch_ns}};
+    json["exchange"] = {{"contention", contention_of(result)},
+                        {"ranks", result.exchange.ranks},
+                        {"bytes", result.exchange.bytes},
+                        {"batch_ns", result.exchange.batch_ns}};
     json["multicasts"] = Json::array();
     for (const Multicast& each : result.multicasts) {
         const std::vector<double> samples = one_way(result, each);
@@ -119,6 +132,9 @@ std::string to_profile_toml(const NetworkResult& result, cost::Profile profile,
     cost::LogGp& level = profile.levels[static_cast<std::size_t>(topo::Distance::network)];
     level = cost::loggp_of(profile.network.median, result.fit.overhead_ns);
     level.gap_per_byte_ns = std::max(level.gap_per_byte_ns, stream_gap_ns(result.stream));
+    if (const double times = contention_of(result); times > 0) {
+        profile.links = {.contention = times, .measured = true};
+    }
     std::string text =
         fmt::format("# Written by: {}\n# Hosts: {}\n", command, fmt::join(result.hosts, ", "));
     for (const std::string& note : result.notes) {

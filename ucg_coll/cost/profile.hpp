@@ -45,6 +45,16 @@ struct NetworkCosts {
     bool operator==(const NetworkCosts&) const = default;
 };
 
+/// Links that messages of several ranks want at once.
+struct LinkCosts {
+    /// How many times as long as its load takes by its rate a link is busy where messages meet on
+    /// it; at least 1.
+    double contention = 1;
+    bool measured = false;
+
+    bool operator==(const LinkCosts&) const = default;
+};
+
 struct Profile {
     /// Index: topo::Distance.
     std::array<LogGp, topo::kDistanceCount> levels;
@@ -55,6 +65,7 @@ struct Profile {
     /// Once it is measured, `levels[network]` follows from its median, and the gap per byte from a
     /// stream where that is larger.
     NetworkCosts network;
+    LinkCosts links; ///< Between hosts.
 
     const LogGp& level(topo::Distance distance) const {
         return levels[static_cast<std::size_t>(distance)];
@@ -89,8 +100,8 @@ inline constexpr std::uint64_t kProfileVersion = 1;
 /// TOML: the version, [compute], a table for each level ([levels.cache]), the memory model
 /// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.copies],
 /// [memory.wake]), and
-/// the network ([network.minimum], [network.median]). Parsing what was printed gives an equal
-/// value. REQUIRES: finite numbers.
+/// the network ([network.minimum], [network.median], [network.links]). Parsing what was printed
+/// gives an equal value. REQUIRES: finite numbers.
 std::string to_toml(const Profile& profile);
 /// A table that is missing has the values of `base`. In one that is there every key must
 /// be, and no other may. Fails with invalid_argument and "line L: key: expected ..., found ...".

@@ -27,8 +27,9 @@ constexpr std::string_view kOriginTable = "measured";
 constexpr std::string_view kOriginKey = "processor";
 
 // What a profile consists of, said once for writing and reading. `Visitor` has table(path), which
-// begins a table, and field(key, value) for numbers of nanoseconds, numbers of bytes and truth
-// values; `P` is Profile or const Profile.
+// begins a table, field(key, value) for numbers of nanoseconds, numbers of bytes and truth values,
+// and ratio(key, value) for how many times as much something is, at least once; `P` is Profile or
+// const Profile.
 template <typename Visitor, typename Level>
 void visit_memory_level(Visitor& visitor, Level& level) {
     visitor.field("latency_ns", level.latency_ns);
@@ -108,6 +109,9 @@ void visit(Visitor& visitor, P& profile) {
     visit_memory(visitor, profile.memory);
     visit_network(visitor, "network.minimum", profile.network.minimum);
     visit_network(visitor, "network.median", profile.network.median);
+    visitor.table("network.links");
+    visitor.ratio("contention", profile.links.contention);
+    visitor.field("measured", profile.links.measured);
 }
 
 class Printer {
@@ -125,6 +129,7 @@ class Printer {
         const bool is_float = text.find_first_of(".e") != std::string::npos;
         print("{} = {}{}\n", key, text, is_float ? "" : ".0");
     }
+    void ratio(std::string_view key, double value) { field(key, value); }
     void field(std::string_view key, std::uint64_t value) {
         UCG_ASSERT(value <= INT64_MAX);
         print("{} = {}\n", key, value);
@@ -188,15 +193,10 @@ class Reader {
     }
 
     void field(std::string_view key, double& value) {
-        if (const toml::node* node = find(key); table_ != nullptr) {
-            const bool is_number = node != nullptr && node->is_number();
-            const auto number = is_number ? node->value<double>() : std::nullopt;
-            if (!number || !std::isfinite(*number) || *number < 0) {
-                fail(*table_, node, path_of(key), "a number of nanoseconds, not negative");
-                return;
-            }
-            value = *number;
-        }
+        number(key, value, 0, "a number of nanoseconds, not negative");
+    }
+    void ratio(std::string_view key, double& value) {
+        number(key, value, 1, "a number that is at least 1");
     }
 
     void field(std::string_view key, std::uint64_t& value) {
@@ -238,6 +238,18 @@ class Reader {
 
   private:
     std::string path_of(std::string_view key) const { return fmt::format("{}.{}", path_, key); }
+
+    void number(std::string_view key, double& value, double least, std::string_view expected) {
+        if (const toml::node* node = find(key); table_ != nullptr) {
+            const bool is_number = node != nullptr && node->is_number();
+            const auto found = is_number ? node->value<double>() : std::nullopt;
+            if (!found || !std::isfinite(*found) || *found < least) {
+                fail(*table_, node, path_of(key), expected);
+                return;
+            }
+            value = *found;
+        }
+    }
 
     const toml::node* find(std::string_view key) {
         known_.insert(path_of(key));

@@ -7,11 +7,6 @@
 namespace ucg::plan {
 namespace {
 
-/// How many times as long it takes where messages meet on the link that limits. The least that was
-/// measured by the kernel's TCP: a pairwise alltoall of 64 KiB among 32 hosts on four switches took
-/// 1.27 times the load of that link times block / rate, among 24 hosts on one switch 2.2 times.
-constexpr double kContention = 1.27;
-
 aapc::Tree tree_of(const topo::Cluster& cluster, std::span<const std::uint32_t> machines) {
     aapc::Tree tree;
     tree.parents.reserve(cluster.node_count());
@@ -82,7 +77,7 @@ double contended_ns(const Facts& facts, double alone_ns, double traffic,
     }
     const double links_ns =
         traffic * facts.network->alltoall_ns_per_byte() * static_cast<double>(block_bytes);
-    return std::max(alone_ns, kContention * links_ns);
+    return std::max(alone_ns, facts.profile.links.contention * links_ns);
 }
 
 } // namespace ucg::plan

@@ -133,6 +133,7 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
                                    random() % 2 == 0};
             profile.network.minimum = {number(), number(), number(), random() % 2 == 0};
             profile.network.median = {number(), number(), number(), random() % 2 == 0};
+            profile.links = {1 + number(), random() % 2 == 0};
             check(profile);
         }
     }
@@ -176,6 +177,18 @@ TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
     expected.network.median = {1000, 250.5, 0.5, true};
     CHECK(*network == expected);
     CHECK(hash_of(*network) != hash_of(default_profile()));
+
+    const Result<Profile> links =
+        parse_toml("version = 1\n[network.links]\ncontention = 2\nmeasured = true\n");
+    INFO(links.status().message());
+    REQUIRE(links.ok());
+    expected = default_profile();
+    expected.links = {2, true};
+    CHECK(*links == expected);
+    CHECK(parse_toml("version = 1\n[network.links]\ncontention = 0.9\nmeasured = true\n")
+              .status()
+              .message() ==
+          "line 3: network.links.contention: expected a number that is at least 1, found 0.9");
 }
 
 TEST_CASE("cost: profiles that differ have different hashes", "[cost]") {

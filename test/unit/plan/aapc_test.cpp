@@ -96,6 +96,23 @@ TEST_CASE("plan: aapc is chosen for long blocks where a network is known", "[pla
     CHECK(plan(facts, request, 0, "aapc").status().code() == Code::unsupported);
 }
 
+TEST_CASE("plan: without contention on the links, phases win nothing", "[plan][aapc]") {
+    const topo::Cluster cluster = topo::test::figure1(12'500'000);
+    std::vector<std::uint32_t> machines(6);
+    std::iota(machines.begin(), machines.end(), 0U);
+    const Network network(cluster, machines);
+    const topo::Placement placement = topo::Placement::regular(6, 1);
+    cost::Profile profile = cost::default_profile();
+    const Facts facts{placement, profile, {}, 1, nullptr, &network};
+    const graph::Request request =
+        request_of({Collective::alltoall, 6, 0, 64 << 10, 1, false, true}, 0);
+    CHECK(choose(facts, request).name == "aapc");
+    profile.links.contention = 1;
+    CHECK(choose(facts, request).name != "aapc");
+    profile.links.contention = 2;
+    CHECK(choose(facts, request).name == "aapc");
+}
+
 TEST_CASE("plan: alltoallv is chosen by what ranks have agreed that blocks have", "[plan][aapc]") {
     const topo::Cluster cluster = topo::test::figure1(12'500'000);
     std::vector<std::uint32_t> machines(6);

@@ -113,3 +113,26 @@ TEST_CASE("tune: the profile's gap per byte is the stream's where that is larger
     result.stream.batch_ns = {1, 1, 1};
     CHECK(written().levels[kNetwork].gap_per_byte_ns == Approx(2 * kBeta));
 }
+
+TEST_CASE("tune: contention is how much longer an exchange takes, not less than once", "[tune]") {
+    const Exchange exchange{3, 4 << 20, {1, 62e6, 90e6, 60e6}};
+    CHECK(contention(exchange, 31e6 / (4 << 20)) == Approx(2));
+    CHECK(contention(exchange, 90e6 / (4 << 20)) == 1);
+    CHECK(contention(exchange, 0) == 0);
+    CHECK(contention({2, 4 << 20, {1, 60e6}}, 8) == 0);
+    CHECK(contention({3, 4 << 20, {60e6}}, 8) == 0);
+    CHECK(contention({}, 8) == 0);
+}
+
+TEST_CASE("tune: the profile has the contention that was measured, else what it had", "[tune]") {
+    NetworkResult result;
+    result.hosts = {"a", "b", "c"};
+    result.fit = fit_network(measured({8, 1024, 8192}));
+    const auto written = [&] {
+        return cost::parse_toml(to_profile_toml(result, cost::default_profile(), "test")).value();
+    };
+    CHECK(written().links == cost::default_profile().links);
+    result.stream = {64 << 10, 4 << 20, {1, 30e6}};
+    result.exchange = {3, 4 << 20, {1, 45e6}};
+    CHECK(written().links == cost::LinkCosts{1.5, true});
+}

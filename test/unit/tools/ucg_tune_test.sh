@@ -113,6 +113,7 @@ for fit in (report["minimum"], report["median"]):
 assert report["overhead_ns"] > 0
 stream = report["stream"]
 assert stream["gap_ns_per_byte"] > 0 and len(stream["batch_ns"]) >= 4, stream
+assert report["exchange"]["contention"] == 0 and report["exchange"]["ranks"] == 2
 kinds = [(cast["sending"], cast["messages"], cast["bytes"]) for cast in report["multicasts"]]
 assert sorted(kinds) == sorted([(sending, b, 8) for sending in ("blocking", "nonblocking")
                                 for b in (1, 2, 3, 4)] +
@@ -122,6 +123,17 @@ for cast in report["multicasts"]:
     assert cast["median_ns"] <= cast["third_quartile_ns"] <= cast["maximum_ns"], cast
     assert len(cast["one_way_ns"]) >= 5 and cast["minimum_ns"] > 0
 END
+grep -q '^contention = 1.27$' "$directory/node.toml" || fail "two cannot measure contention"
+"$tool" network --processes 4 --time 0.1 -k 2 -q --format json -o "$directory/four.toml" \
+    >"$directory/four.json" || fail "network among four failed"
+python3 - "$directory/four.json" <<'END' || fail "the report of contention has impossible numbers"
+import json, sys
+exchange = json.load(open(sys.argv[1]))["exchange"]
+assert exchange["contention"] >= 1 and exchange["ranks"] == 4, exchange
+assert exchange["bytes"] == 66 << 16 and len(exchange["batch_ns"]) >= 4, exchange
+END
+grep -A2 '^\[network.links\]' "$directory/four.toml" | grep -q '^measured = true' ||
+    fail "contention is not marked as measured"
 grep -q '</svg>' "$directory/multicast.svg" || fail "no picture of multicasts"
 grep -q '^\[network.median\]' "$directory/node.toml" || fail "no network in the profile"
 grep -q '^measured = true' "$directory/node.toml" || fail "the network is not marked as measured"
