@@ -271,7 +271,51 @@ std::string stream_and_lane(const ForkedRank& rank, const Fabric& fabric) {
     return wrong;
 }
 
+/// Rank 1 is ready for a long message, and then does not look at the network until rank 0's send
+/// has ended, which a rendezvous could not do.
+std::string told_ready(const ForkedRank& rank, const Fabric& fabric) {
+    UcxOptions options = options_for(fabric);
+    options.eager_bytes_tcp = options.eager_bytes; // What is longer fits into a socket still.
+    const RankWorker own(rank, options);
+    if (!own.worker) {
+        return own.complaint;
+    }
+    const auto transport = own.group(6, rank.rank());
+    const Rank peer = 1 - rank.rank();
+    constexpr std::uint64_t kLong = 16 << 10;
+    std::vector<std::byte> content =
+        rank.rank() == 0 ? filled(6, kLong) : std::vector<std::byte>(kLong);
+    std::vector<std::byte> word(1);
+    Message message_long =
+        message(rank.rank() == 0 ? Direction::send : Direction::recv, peer, content, 2);
+    Message after = message(rank.rank() == 0 ? Direction::recv : Direction::send, peer, word, 1);
+    if (rank.rank() == 1) {
+        transport->post({&message_long, 1});
+    }
+    transport->post({&after, 1}); // It comes after the news that rank 1 is ready.
+    complete(*transport, {&after, 1});
+    rank.barrier_polling([&] { transport->progress(); });
+    if (rank.rank() == 0) {
+        transport->post({&message_long, 1});
+        complete(*transport, {&message_long, 1});
+    }
+    rank.barrier();
+    complete(*transport, {&message_long, 1});
+    std::string wrong = check_done({&message_long, 1}, transport->status());
+    if (wrong.empty() && content != filled(6, kLong)) {
+        wrong = "wrong bytes";
+    }
+    rank.barrier_polling([&] { own.worker->progress(); });
+    return wrong;
+}
+
 } // namespace
+
+TEST_CASE("ucx: over TCP a receiver that has told to be ready is not asked", "[ucx][ranks]") {
+    const auto results =
+        fork_ranks(2, 60s, [&](const ForkedRank& rank) { return told_ready(rank, kFabrics[0]); });
+    CHECK(complaints(results) == "");
+}
 
 TEST_CASE("ucx: two groups, every rank posting in its own order", "[ucx][ranks]") {
     for (const Fabric& fabric : kFabrics) {

@@ -319,9 +319,24 @@ def _host_main(spec, name, channel, outer_proc):
                    *_pieces(HOST_DEVICE, [link.rate for link in spec.links.values()]),
                    *_neighbours(addresses, name, HOST_DEVICE)])
     _tool(["tc"], _shape(HOST_DEVICE, spec.links[name].rate))
+    _use_common_tcp()
     _send(channel, {"ready": True})
     channel.close()
     _reap_forever()
+
+
+def _use_common_tcp():
+    """Lets this host's TCP control congestion as most clusters' does, whatever this machine's own
+    uses: by cubic, Linux's default, or else by reno, which behaves like it over short round trips,
+    where the machine does not let namespaces choose cubic. BBR, for one, takes links whose queues
+    fill in both directions for slower than they are. What cannot be set stays as it is."""
+    for name in ["cubic", "reno"]:
+        try:
+            with open("/proc/sys/net/ipv4/tcp_congestion_control", "w", encoding="utf-8") as file:
+                file.write(name)
+            return
+        except OSError:
+            continue
 
 
 def _mac(address):

@@ -73,6 +73,19 @@ TEST_CASE("ucx matching: credits are counted, not carried", "[ucx]") {
     }
 }
 
+TEST_CASE("ucx matching: a receiver's word that it is ready serves one message", "[ucx]") {
+    Fixture at;
+    const Key one{1, 0, 0};
+    const Key other{1, 1, 0};
+    CHECK_FALSE(at.link.take_ready(one).has_value());
+    at.link.note_ready(one, 10000);
+    at.link.note_ready(other, 20000);
+    at.link.note_ready(other, 20000); // As after a connection that was made again.
+    CHECK(at.link.take_ready(other) == 20000);
+    CHECK_FALSE(at.link.take_ready(other).has_value());
+    CHECK(at.link.take_ready(one) == 10000);
+}
+
 TEST_CASE("ucx matching: early arrivals keep a copy of every size", "[ucx]") {
     EarlyPool pool;
     for (const std::size_t bytes : {0U, 1U, 128U, 129U, 8192U}) {

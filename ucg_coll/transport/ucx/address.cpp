@@ -85,6 +85,7 @@ std::string pack(const ProcessAddress& address) {
     append(out, address.process);
     append(out, address.place.network);
     append(out, address.place.memory);
+    append(out, std::uint64_t{address.only_tcp});
     append(out, address.ucp);
     append(out, std::uint64_t{address.lanes.size()});
     for (const LaneAddress& lane : address.lanes) {
@@ -103,6 +104,8 @@ Result<ProcessAddress> unpack(std::string_view bytes) {
     address.process = reader.number();
     address.place.network = reader.number();
     address.place.memory = reader.number();
+    const std::uint64_t only_tcp = reader.number();
+    address.only_tcp = only_tcp == 1;
     address.ucp = reader.text();
     const std::uint64_t lanes = reader.number();
     if (ours && lanes <= kLanesMax) {
@@ -114,7 +117,8 @@ Result<ProcessAddress> unpack(std::string_view bytes) {
             lane.interface_address = reader.text();
         }
     }
-    if (!ours || lanes > kLanesMax || !reader.finished_well() || address.process == 0) {
+    if (!ours || lanes > kLanesMax || !reader.finished_well() || only_tcp > 1 ||
+        address.process == 0) {
         return failure(Code::invalid_argument,
                        "the address of a peer ({} bytes) is not one that this version of UCG makes",
                        bytes.size());

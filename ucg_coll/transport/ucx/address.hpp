@@ -32,6 +32,7 @@ struct LaneAddress {
 struct ProcessAddress {
     std::uint64_t process = 0; ///< Random, so unique; 0 is nobody.
     Place place;
+    bool only_tcp = false; ///< It reaches other hosts by TCP alone.
     std::string ucp;
     std::vector<LaneAddress> lanes;
 

@@ -161,6 +161,10 @@ void Core::send_unsent(Peer& peer) {
         while (Message* message = unsent.pop()) {
             link->group.completed += transmit(*link, *message) ? 1 : 0;
         }
+        for (const Message* message = link->posted.front(); message != nullptr;
+             message = message->next) {
+            tell_ready(*link, *message);
+        }
     }
 }
 
@@ -171,7 +175,7 @@ unsigned Core::fail(Peer& peer, const Status& why) {
     }
     unsigned failed = 0;
     for (Link* link : peer.links) {
-        for (Fifo<Message>* messages : {&link->posted, &link->unsent}) {
+        for (Fifo<Message>* messages : {&link->posted, &link->unsent, &link->held}) {
             while (Message* message = messages->pop()) {
                 link->group.complete(*message, peer.failure);
                 ++failed;

@@ -71,6 +71,7 @@ Status Core::open() {
     }
     self_.process = random_process_id();
     self_.place = this_place();
+    self_.only_tcp = only_tcp();
     self_.ucp = ucp_.address;
     self_.lanes = short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
     if (self_.lanes.empty()) {
@@ -127,6 +128,9 @@ void Core::run_deferred() {
             pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
             early_pool_.release(pull.early);
         }
+    }
+    if (!to_continue_.empty()) {
+        continue_long();
     }
     if (!credits_due_.empty()) {
         for (Link* link : std::exchange(credits_due_, {})) {

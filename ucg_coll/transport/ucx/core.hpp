@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,7 +33,7 @@ struct Operation {
     explicit Operation(Core& owner) : core(owner) {}
 
     Core& core;
-    Envelope envelope;
+    LongHeader header; ///< Short messages have its envelope alone.
     ControlHeader control;
     Peer* peer = nullptr; ///< Of what is sent; null for what is pulled.
     std::uint32_t connection = 0;
@@ -102,6 +103,8 @@ class Core final : private LaneSink {
     bool transmit(Link& to, Message& message);
     static bool send_short(Link& to, const Message& message, const Envelope& envelope);
     bool send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
+    ucs_status_ptr_t put(Operation& operation, std::size_t header_bytes,
+                         std::span<const std::byte> data, std::uint32_t flags);
     void send_credit(Link& to);
     void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
     void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
@@ -111,9 +114,24 @@ class Core final : private LaneSink {
     void pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes);
     void discard(Fifo<Early>& early);
 
+    // Long messages where TCP alone carries them: rendezvous.cpp.
+    bool receiver_begins(const Peer& peer, std::uint64_t bytes) const;
+    void send_long(Link& to, Message& message);
+    void tell_ready(Link& from, const Message& message);
+    void tell(Link& to, const Message& message, Kind what);
+    void send_fragments(Link& to, Message& message);
+    void continue_long();
+    void arrive_long(const LongHeader& header, std::span<const std::byte> data);
+    void arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes);
+    static Status check_request(const Link& from, const Message& message, const Early& request);
+    void arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes);
+    static void arrive_fragment(Link& from, const LongHeader& header,
+                                std::span<const std::byte> data);
+
     // Groups.
     void release_peers(Group& group);
     void adopt_orphans(Group& group);
+    void adopt(Link& from, Early& early);
 
     // Connections: connections.cpp.
     Peer* find_peer(std::uint64_t process);
@@ -200,6 +218,8 @@ class Core final : private LaneSink {
         std::string payload;
     };
     std::vector<Pull> pulls_; ///< Rendezvous that met their receives.
+    /// Long messages of which a fragment is to be sent.
+    std::vector<std::pair<Link*, Message*>> to_continue_;
     std::vector<Link*> credits_due_;
     Fifo<Early> unwanted_;
     std::vector<LaneNotice> notices_;

@@ -1,4 +1,5 @@
 // Groups come and go on a worker.
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -51,13 +52,24 @@ void Core::adopt_orphans(Group& group) {
     while (Early* early = found->second.pop()) {
         if (Link* from = receiver_of(group, early->envelope)) {
             from->acknowledge(early->envelope.released);
-            from->early.push(*early);
+            adopt(*from, *early);
         } else {
             refused.push(*early);
         }
     }
     orphans_.erase(found);
     discard(refused);
+}
+
+void Core::adopt(Link& from, Early& early) {
+    if (early.envelope.kind != Kind::ready_to_receive) {
+        from.early.push(early);
+        return;
+    }
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, early.data().data(), sizeof(bytes));
+    from.note_ready(key_of(early), bytes);
+    early_pool_.release(&early);
 }
 
 Link& Core::link(Group& group, Rank rank) {
@@ -95,6 +107,9 @@ void Core::detach(Group& group) {
     }
     for (std::unique_ptr<Link>& link : group.links) {
         while (Message* message = link ? link->unsent.pop() : nullptr) {
+            end(*message, Status(Code::io_error, "the group has ended"));
+        }
+        while (Message* message = link ? link->held.pop() : nullptr) {
             end(*message, Status(Code::io_error, "the group has ended"));
         }
         if (link) {

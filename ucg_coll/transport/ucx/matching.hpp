@@ -4,11 +4,13 @@
 // Invariant of a Link: no posted receive has the key of an early arrival.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,6 +61,17 @@ class Fifo {
         (head_ == nullptr ? head_ : tail_->next) = &item;
         tail_ = &item;
     }
+
+    /// The item with this key; null if there is none.
+    T* find(const Key& key) {
+        T* item = head_;
+        while (item != nullptr && !(key_of(*item) == key)) {
+            item = item->next;
+        }
+        return item;
+    }
+
+    T* front() { return head_; }
 
     T* pop() {
         T* item = head_;
@@ -133,6 +146,12 @@ class EarlyPool {
 
 struct Group;
 
+/// A receive that a peer has posted.
+struct Ready {
+    Key key;
+    std::uint64_t bytes = 0;
+};
+
 /// One group's relation to one peer rank; made at its first use.
 ///
 /// Credits count the bytes that eager messages may occupy (credit_cost) from the beginning, modulo
@@ -156,11 +175,34 @@ struct Link {
     }
 
     Group& group;
+    /// The peer is ready to receive a message of ours of so many bytes. It may say so twice.
+    void note_ready(const Key& key, std::uint64_t bytes) {
+        const auto is_same = [&](const Ready& each) { return each.key == key; };
+        if (std::none_of(ready.begin(), ready.end(), is_same)) {
+            ready.push_back({key, bytes});
+        }
+    }
+
+    /// How many bytes the peer is ready to receive of the message that is now sent; empty if it is
+    /// not ready.
+    std::optional<std::uint64_t> take_ready(const Key& key) {
+        const auto found = std::find_if(ready.begin(), ready.end(),
+                                        [&](const Ready& each) { return each.key == key; });
+        if (found == ready.end()) {
+            return std::nullopt;
+        }
+        const std::uint64_t bytes = found->bytes;
+        ready.erase(found);
+        return bytes;
+    }
+
     const Rank rank;
     Peer& peer;
-    Fifo<Message> posted; ///< Receives without their data.
-    Fifo<Message> unsent; ///< Sends that wait for the connection.
-    Fifo<Early> early;    ///< Data without their receives.
+    Fifo<Message> posted;     ///< Receives without their data.
+    Fifo<Message> unsent;     ///< Sends that wait for the connection.
+    Fifo<Early> early;        ///< Data without their receives.
+    Fifo<Message> held;       ///< Long sends for which the peer is not ready.
+    std::vector<Ready> ready; ///< For long messages of ours that are not posted.
     std::uint32_t sent = 0;
     std::uint32_t acknowledged = 0;
     std::uint32_t consumed = 0;

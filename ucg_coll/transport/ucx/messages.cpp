@@ -2,10 +2,9 @@
 #include <cstring>
 
 #include "ucg_coll/transport/ucx/core.hpp"
+#include "ucg_coll/transport/ucx/envelope.hpp"
 
 namespace ucg::transport::ucx {
-
-namespace {
 
 Envelope envelope_of(const Link& link, const Message& message) {
     Envelope envelope;
@@ -18,14 +17,15 @@ Envelope envelope_of(const Link& link, const Message& message) {
     return envelope;
 }
 
-/// Says what it found, too: of the failure itself, an MPI program gets to see a code only.
 Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes) {
+    const bool sends = message.direction == Direction::send;
     Status status =
         failure(Code::disagreement,
                 "rank {} sent {} bytes where rank {} expected {} (collective {} of group {}, "
                 "step {}): do all ranks call it with equal arguments?",
-                link.rank, bytes, link.group.self, message.bytes, message.sequence, link.group.id,
-                message.step);
+                sends ? link.group.self : link.rank, sends ? message.bytes : bytes,
+                sends ? link.rank : link.group.self, sends ? bytes : message.bytes,
+                message.sequence, link.group.id, message.step);
     log(LogLevel::error, "ucx: {}", status.message());
     return status;
 }
@@ -41,13 +41,18 @@ Status plan_mismatch(const Link& link, std::uint32_t sequence) {
     return status;
 }
 
-/// Ends the receive that an arrival of another plan shows to be in vain, if there is one.
+Status sending_failed(const Link& to, ucs_status_t status) {
+    return ucx_failure(status, fmt::format("sending to rank {} of group {}", to.rank, to.group.id));
+}
+
 void end_contradicted(Link& from, const Envelope& envelope) {
     if (const Message* contradicted = from.posted.contradicting(key_of(envelope))) {
         Message* message = from.posted.take(key_of(*contradicted));
         from.group.complete(*message, plan_mismatch(from, envelope.sequence));
     }
 }
+
+namespace {
 
 /// Ends a message within post(): its state tells, progress() does not count it.
 void end_at_once(Group& group, Message& message, const Status& outcome) {
@@ -66,6 +71,7 @@ Operation& Core::take_operation() {
     Operation& operation = *free_operations_;
     free_operations_ = operation.next;
     operation.active = true;
+    operation.header = {};
     ++active_operations_;
     return operation;
 }
@@ -93,16 +99,30 @@ void Core::finish(Operation& operation, ucs_status_t status) {
     if (present && status == UCS_OK) {
         peer->carried = true;
     }
-    if (operation.message != nullptr && peer != nullptr && !present && status != UCS_OK &&
-        peer->failure.ok() && phase_ == Phase::running) {
-        --operation.link->group.in_flight;
-        operation.link->unsent.push(*operation.message);
-        to_resend_.push_back(peer);
-    } else if (operation.message != nullptr) {
+    const Kind kind = operation.header.envelope.kind;
+    Message* message = operation.message;
+    if (peer != nullptr && !present && status != UCS_OK && peer->failure.ok() &&
+        phase_ == Phase::running) {
+        if (message != nullptr) {
+            --operation.link->group.in_flight;
+            if (kind == Kind::fragment) { // The first: nothing had gone out.
+                operation.link->note_ready(key_of(*message), message->bytes);
+            }
+            operation.link->unsent.push(*message);
+        }
+        if (message != nullptr || kind == Kind::ready_to_receive) {
+            to_resend_.push_back(peer);
+        }
+    } else if (message != nullptr) {
         Group& group = operation.link->group;
         --group.in_flight;
+        if (kind == Kind::fragment && status == UCS_OK && message->moved < message->bytes) {
+            to_continue_.emplace_back(operation.link, message);
+            release_operation(operation);
+            return;
+        }
         const Status& known = operation.link->peer.failure;
-        group.complete(*operation.message,
+        group.complete(*message,
                        status == UCS_OK ? Status()
                        : known.ok()
                            ? ucx_failure(status, fmt::format("a message to or from "
@@ -125,8 +145,13 @@ void Core::send(Group& group, Message& message) {
     }
 }
 
-/// Whether the message has ended, which is its group's again then. REQUIRES: the peer is connected.
+/// Whether the message has ended, uncounted, and is its group's again. REQUIRES: the peer is
+/// connected.
 bool Core::transmit(Link& to, Message& message) {
+    if (receiver_begins(to.peer, message.bytes)) {
+        send_long(to, message);
+        return false;
+    }
     const std::uint32_t cost = credit_cost(message.bytes);
     const bool credit = message.bytes <= eager_bytes_ && to.has_credit(cost, options_.window_bytes);
     const Envelope envelope = envelope_of(to, message);
@@ -154,32 +179,40 @@ bool Core::send_short(Link& to, const Message& message, const Envelope& envelope
 /// the message has ended.
 bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
     Operation& operation = take_send(to.peer);
-    operation.envelope = envelope;
+    operation.header.envelope = envelope;
     operation.link = &to;
     operation.message = &message;
     const bool empty = !credit && message.bytes == 0;
-    operation.envelope.kind = empty ? Kind::empty : Kind::data;
-    ucp_request_param_t parameters;
-    parameters.op_attr_mask =
-        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.flags = credit ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
-    parameters.cb.send = on_sent;
-    parameters.user_data = &operation;
-    const ucs_status_ptr_t request = ucp_am_send_nbx(
-        to.peer.endpoint, kUcpData, &operation.envelope, sizeof(Envelope),
-        empty ? &operation.nothing : message.data, empty ? 1 : message.bytes, &parameters);
+    operation.header.envelope.kind = empty ? Kind::empty : Kind::data;
+    const std::byte* data = empty ? &operation.nothing : message.data;
+    const ucs_status_ptr_t request =
+        put(operation, sizeof(Envelope), {data, empty ? 1 : message.bytes},
+            credit ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV);
     if (UCS_PTR_IS_PTR(request)) {
         ++to.group.in_flight;
         return false;
     }
-    to.peer.carried = to.peer.carried || request == nullptr;
     release_operation(operation);
     end_at_once(to.group, message,
-                request == nullptr ? Status()
-                                   : ucx_failure(UCS_PTR_STATUS(request),
-                                                 fmt::format("sending to rank {} of group {}",
-                                                             to.rank, to.group.id)));
+                request == nullptr ? Status() : sending_failed(to, UCS_PTR_STATUS(request)));
     return true;
+}
+
+/// A request while UCX holds the operation, else its end. REQUIRES: the operation's peer is
+/// connected.
+ucs_status_ptr_t Core::put(Operation& operation, std::size_t header_bytes,
+                           std::span<const std::byte> data, std::uint32_t flags) {
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.flags = flags;
+    parameters.cb.send = on_sent;
+    parameters.user_data = &operation;
+    const ucs_status_ptr_t request =
+        ucp_am_send_nbx(operation.peer->endpoint, kUcpData, &operation.header, header_bytes,
+                        data.data(), data.size(), &parameters);
+    operation.peer->carried = operation.peer->carried || request == nullptr;
+    return request;
 }
 
 void Core::on_sent(void* request, ucs_status_t status, void* operation) {
@@ -190,7 +223,17 @@ void Core::on_sent(void* request, ucs_status_t status, void* operation) {
 
 void Core::receive(Group& group, Message& message) {
     Link& from = link(group, message.peer);
-    if (Early* early = from.early.take(key_of(message))) {
+    message.moved = 0;
+    Early* early = from.early.take(key_of(message));
+    if (early != nullptr && early->envelope.kind == Kind::request_to_send) {
+        const Status expected = check_request(from, message, *early);
+        early_pool_.release(std::exchange(early, nullptr));
+        if (!expected.ok()) {
+            end_at_once(group, message, expected);
+            return;
+        }
+    }
+    if (early != nullptr) {
         if (early->rendezvous != nullptr) {
             message.state = MessageState::posted;
             pull_into(from, message, early->rendezvous, early->bytes);
@@ -216,6 +259,7 @@ void Core::receive(Group& group, Message& message) {
     }
     message.state = MessageState::posted;
     from.posted.push(message);
+    tell_ready(from, message);
 }
 
 /// Takes eager data, and counts what may be given back to the sender.
@@ -332,6 +376,12 @@ void Core::on_pulled(void* request, ucs_status_t status, std::size_t /*bytes*/, 
 ucs_status_t Core::on_data(void* argument, const void* header, std::size_t header_bytes, void* data,
                            std::size_t bytes, const ucp_am_recv_param_t* parameters) {
     Core& core = *static_cast<Core*>(argument);
+    if (header_bytes == sizeof(LongHeader)) {
+        LongHeader head;
+        std::memcpy(&head, header, sizeof(head));
+        core.arrive_long(head, {static_cast<const std::byte*>(data), bytes});
+        return UCS_OK;
+    }
     Envelope envelope;
     if (header_bytes != sizeof(envelope)) {
         return UCS_OK;
@@ -355,28 +405,19 @@ void Core::send_credit(Link& to) {
     if (to.consumed == to.reported || !to.peer.failure.ok() || !connect(to.peer)) {
         return;
     }
-    Operation& operation = take_send(to.peer);
-    operation.envelope = Envelope{};
-    operation.envelope.group = to.group.id;
-    operation.envelope.source = to.group.self;
-    operation.envelope.released = to.consumed;
-    operation.envelope.kind = Kind::credit;
+    Envelope envelope;
+    envelope.group = to.group.id;
+    envelope.source = to.group.self;
+    envelope.released = to.consumed;
+    envelope.kind = Kind::credit;
     to.reported = to.consumed;
     if (to.peer.lane_state == LaneState::open &&
-        ShortLane::send(to.peer.lane.get(), operation.envelope, nullptr, 0) == UCS_OK) {
-        release_operation(operation);
+        ShortLane::send(to.peer.lane.get(), envelope, nullptr, 0) == UCS_OK) {
         return;
     }
-    ucp_request_param_t parameters;
-    parameters.op_attr_mask =
-        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-    parameters.cb.send = on_sent;
-    parameters.user_data = &operation;
-    const ucs_status_ptr_t request = ucp_am_send_nbx(
-        to.peer.endpoint, kUcpData, &operation.envelope, sizeof(Envelope), nullptr, 0, &parameters);
-    if (!UCS_PTR_IS_PTR(request)) {
-        to.peer.carried = to.peer.carried || request == nullptr;
+    Operation& operation = take_send(to.peer);
+    operation.header.envelope = envelope;
+    if (!UCS_PTR_IS_PTR(put(operation, sizeof(Envelope), {}, UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation); // A failed endpoint reports itself.
     }
 }

@@ -86,11 +86,15 @@ UcxTransport::~UcxTransport() {
 
 void UcxTransport::post(std::span<Message> messages) {
     const std::lock_guard lock(core_.mutex());
+    // A peer that waits for this rank to be ready hears it before long data fill the link.
+    for (Message& message : messages) {
+        if (message.direction == Direction::recv) {
+            core_.receive(*group_, message);
+        }
+    }
     for (Message& message : messages) {
         if (message.direction == Direction::send) {
             core_.send(*group_, message);
-        } else {
-            core_.receive(*group_, message);
         }
     }
     core_.run_deferred();

@@ -48,7 +48,10 @@ struct UcxOptions {
     std::size_t eager_bytes = 8192;
 
     /// The same where nothing but TCP leads to other hosts. A rendezvous there costs a round trip
-    /// of system calls more, and saves a copy that is short beside the kernel's own.
+    /// of system calls more, and saves a copy that is short beside the kernel's own. The receiver
+    /// begins it, when it posts the receive: UCX's own asks when the message is due, and the answer
+    /// then stands in the receiver's link behind what that is sending, on a slow one for
+    /// milliseconds.
     std::size_t eager_bytes_tcp = 64 << 10;
 
     /// How much a peer may hold of our eager messages before it has posted their receives, in bytes

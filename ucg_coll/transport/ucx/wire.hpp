@@ -17,6 +17,10 @@ enum class Kind : std::uint8_t {
     empty,  ///< A message without bytes, by rendezvous of one: UCX 1.13 loses memory at each
             ///< rendezvous of none.
     credit, ///< No message: only `released` counts.
+    // Rendezvous that the receiver begins, each with a LongHeader.
+    request_to_send,  ///< No data: a long message waits to be received.
+    ready_to_receive, ///< No data: the receive of a long message is posted.
+    fragment,         ///< A part of a long message that the receiver is ready for.
 };
 
 /// Head of everything that belongs to a group. Its first eight bytes are the header word of
@@ -31,6 +35,14 @@ struct Envelope {
     Kind kind = Kind::data;
 };
 static_assert(sizeof(Envelope) == 24 && std::is_trivially_copyable_v<Envelope>);
+
+/// Head of what belongs to a long message.
+struct LongHeader {
+    Envelope envelope;
+    /// fragment: how many of the message's bytes lie before it; else how many the message has.
+    std::uint64_t bytes = 0;
+};
+static_assert(sizeof(LongHeader) == 32 && std::is_trivially_copyable_v<LongHeader>);
 
 enum class Control : std::uint32_t {
     lane_answer, ///< "Your greeting on the short lane came to me."
@@ -70,6 +82,10 @@ struct LaneNotice {
     std::uint32_t attempt = 0; ///< Tells the routes tried apart.
 };
 static_assert(sizeof(LaneNotice) == 24 && std::is_trivially_copyable_v<LaneNotice>);
+
+/// The longest fragment: with its headers no longer than what UCX's TCP takes in at once
+/// (UCX_TCP_RX_SEG_SIZE, 64 KiB), so that the receiver copies it once, to where it belongs.
+inline constexpr std::uint64_t kFragmentBytes = 60 << 10;
 
 /// What a receiver keeps of an eager message that comes before its receive is posted: so much, in
 /// which a short one finds room, and a longer one's bytes beside it.

@@ -1,0 +1,173 @@
+// Long messages where TCP alone carries them. The receiver begins their rendezvous: it tells that
+// the receive is posted, and the sender sends fragments then. Whoever sends first asks to send, so
+// that lengths and plans that differ are noticed; nobody waits for the answer.
+#include <cstring>
+
+#include "ucg_coll/transport/ucx/core.hpp"
+#include "ucg_coll/transport/ucx/envelope.hpp"
+
+namespace ucg::transport::ucx {
+
+/// The same at both ends.
+bool Core::receiver_begins(const Peer& peer, std::uint64_t bytes) const {
+    return bytes > std::max(options_.eager_bytes, options_.eager_bytes_tcp) && self_.only_tcp &&
+           peer.address.only_tcp;
+}
+
+/// Sends a long message, now or when the peer is ready. REQUIRES: the peer is connected.
+void Core::send_long(Link& to, Message& message) {
+    message.moved = 0;
+    const std::optional<std::uint64_t> ready = to.take_ready(key_of(message));
+    if (ready == message.bytes) {
+        send_fragments(to, message);
+        return;
+    }
+    tell(to, message, Kind::request_to_send);
+    if (ready) {
+        to.group.complete(message, length_mismatch(to, message, *ready));
+    } else {
+        to.held.push(message);
+    }
+}
+
+/// Without a connection it is told when there is one.
+void Core::tell_ready(Link& from, const Message& message) {
+    if (from.peer.endpoint != nullptr && receiver_begins(from.peer, message.bytes)) {
+        tell(from, message, Kind::ready_to_receive);
+    }
+}
+
+void Core::tell(Link& to, const Message& message, Kind what) {
+    Operation& operation = take_send(to.peer);
+    operation.header = {envelope_of(to, message), message.bytes};
+    operation.header.envelope.kind = what;
+    to.reported = operation.header.envelope.released;
+    if (!UCS_PTR_IS_PTR(put(operation, sizeof(LongHeader), {}, UCP_AM_SEND_FLAG_EAGER))) {
+        release_operation(operation); // A failed endpoint reports itself.
+    }
+}
+
+/// One after the other: UCX holds one fragment at most, behind which other messages to the peer
+/// wait.
+void Core::send_fragments(Link& to, Message& message) {
+    while (message.moved < message.bytes) {
+        Operation& operation = take_send(to.peer);
+        operation.link = &to;
+        operation.message = &message;
+        operation.header = {envelope_of(to, message), message.moved};
+        operation.header.envelope.kind = Kind::fragment;
+        to.reported = operation.header.envelope.released;
+        const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.moved);
+        const std::span<const std::byte> data(message.data + message.moved, bytes);
+        message.moved += bytes;
+        const ucs_status_ptr_t request =
+            put(operation, sizeof(LongHeader), data, UCP_AM_SEND_FLAG_EAGER);
+        if (UCS_PTR_IS_PTR(request)) {
+            ++to.group.in_flight;
+            return;
+        }
+        release_operation(operation);
+        if (request != nullptr) {
+            to.group.complete(message, sending_failed(to, UCS_PTR_STATUS(request)));
+            return;
+        }
+        to.peer.carried = true;
+    }
+    to.group.complete(message, Status());
+}
+
+/// What callbacks found that there is to send.
+void Core::continue_long() {
+    for (const auto& [link, message] : std::exchange(to_continue_, {})) {
+        if (!link->peer.failure.ok() || link->peer.endpoint == nullptr) {
+            link->group.complete(*message, link->peer.failure.ok()
+                                               ? failure(Code::io_error, "the connection is gone")
+                                               : link->peer.failure);
+        } else {
+            send_fragments(*link, *message);
+        }
+    }
+}
+
+void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
+    const Envelope& envelope = header.envelope;
+    Group* group = find_group(envelope.group);
+    if (group == nullptr) {
+        if (envelope.kind != Kind::fragment) {
+            orphans_[envelope.group].push(
+                *early_pool_.hold(envelope, &header.bytes, sizeof(header.bytes)));
+        }
+        return;
+    }
+    Link* from = receiver_of(*group, envelope);
+    if (from == nullptr) {
+        return;
+    }
+    from->acknowledge(envelope.released);
+    switch (envelope.kind) {
+    case Kind::request_to_send: arrive_request(*from, envelope, header.bytes); return;
+    case Kind::ready_to_receive: arrive_ready(*from, envelope, header.bytes); return;
+    case Kind::fragment: arrive_fragment(*from, header, data); return;
+    case Kind::data:
+    case Kind::empty:
+    case Kind::credit: return; // Another version's; none exists.
+    }
+}
+
+/// The sender knows, or hears soon, whether the receive is posted.
+void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes) {
+    const Key key = key_of(envelope);
+    Message* message = from.posted.find(key);
+    if (message == nullptr) {
+        end_contradicted(from, envelope);
+        from.early.push(*early_pool_.hold(envelope, &bytes, sizeof(bytes)));
+    } else if (message->bytes != bytes) {
+        from.posted.take(key);
+        from.group.complete(*message, length_mismatch(from, *message, bytes));
+    }
+}
+
+/// Whether a receive that is about to be posted expects what its sender has asked to send.
+Status Core::check_request(const Link& from, const Message& message, const Early& request) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, request.data().data(), sizeof(bytes));
+    return bytes == message.bytes ? Status() : length_mismatch(from, message, bytes);
+}
+
+void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes) {
+    const Key key = key_of(envelope);
+    if (Message* message = to.held.take(key)) {
+        if (message->bytes == bytes) {
+            to_continue_.emplace_back(&to, message);
+        } else {
+            to.group.complete(*message, length_mismatch(to, *message, bytes));
+        }
+    } else if (const Message* contradicted = to.held.contradicting(key)) {
+        Message* other = to.held.take(key_of(*contradicted));
+        to.group.complete(*other, plan_mismatch(to, envelope.sequence));
+    } else {
+        to.note_ready(key, bytes);
+    }
+}
+
+void Core::arrive_fragment(Link& from, const LongHeader& header, std::span<const std::byte> data) {
+    const Key key = key_of(header.envelope);
+    Message* message = from.posted.find(key);
+    if (message == nullptr) {
+        return; // Its receive has failed.
+    }
+    const std::uint64_t end = header.bytes + data.size();
+    if (end > message->bytes) {
+        from.posted.take(key);
+        from.group.complete(*message, length_mismatch(from, *message, end));
+        return;
+    }
+    std::memcpy(message->data + header.bytes, data.data(), data.size());
+    message->moved += data.size();
+    if (message->moved == message->bytes) {
+        from.posted.take(key);
+        from.group.complete(*message, Status());
+    }
+}
+
+} // namespace ucg::transport::ucx
