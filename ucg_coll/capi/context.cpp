@@ -217,7 +217,7 @@ void Context::collect_memory() {
     }
 }
 
-Result<transport::Network*> Context::ucx() {
+Result<transport::Network*> Context::ucx(bool several_hosts) {
     if (!ucx_failure_.ok()) {
         return ucx_failure_;
     }
@@ -225,6 +225,7 @@ Result<transport::Network*> Context::ucx() {
         transport::ucx::UcxOptions options;
         options.short_lane = config_.short_lane();
         options.threads = threaded_;
+        options.link_bytes_per_second = several_hosts ? link_rate(topology()) : 0;
         options.connect_timeout = std::chrono::seconds(config_.timeout_seconds());
         Result<std::unique_ptr<transport::Network>> made = open_ucx(options);
         if (!made.ok()) {

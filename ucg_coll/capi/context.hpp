@@ -119,7 +119,8 @@ class Context {
     bool release(const std::byte* data);
     /// UCX, started at first use: a program whose ranks are all on one host never pays for it. The
     /// maker's.
-    Result<transport::Network*> ucx();
+    /// `several_hosts`: the group has; then the switches between them may matter.
+    Result<transport::Network*> ucx(bool several_hosts);
 
     /// What does not change while the process lives, asked of the system once: many a program makes
     /// thousands of groups.

@@ -469,7 +469,8 @@ class Former {
                              "rank {}: shared memory does not reach all ranks of the group and "
                              "UCG_TLS does not list ucx",
                              rank_);
-        } else if (Result<Network*> started = context_.ucx(); started.ok()) {
+        } else if (Result<Network*> started = context_.ucx(formation_.placement.host_count() > 1);
+                   started.ok()) {
             network = *started;
         } else {
             status = started.status();

@@ -35,6 +35,14 @@ Result<topo::Cluster> read_cluster(const std::string& path, int& error) {
 
 } // namespace
 
+std::uint64_t link_rate(const LoadedTopology& topology) {
+    if (!topology.machine) {
+        return 0;
+    }
+    const topo::Cluster& cluster = topology.cluster;
+    return cluster.nodes()[cluster.node_of_machine(*topology.machine)].rate;
+}
+
 std::string host_name() {
     std::array<char, HOST_NAME_MAX + 1> name = {};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";

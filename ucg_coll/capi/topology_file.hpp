@@ -25,6 +25,9 @@ struct LoadedTopology {
     std::optional<std::uint32_t> machine; ///< This host's number among the cluster's machines.
 };
 
+/// What this host's link to its switch carries, in bytes per second; 0: not known.
+std::uint64_t link_rate(const LoadedTopology& topology);
+
 /// What this host calls itself.
 std::string host_name();
 

@@ -85,9 +85,13 @@ TEST_CASE("topology file: Slurm's own is found, a missing one is no news", "[top
     CHECK(loaded.path == slurm.path("topology.conf"));
     CHECK(loaded.complaint.empty());
     CHECK(loaded.machine == 1);
+    CHECK(link_rate(loaded) == 0);
     CHECK(loaded.host == this_host());
     CHECK(loaded.hash == loaded.cluster.hash());
     CHECK(load_topology("none").cluster.empty());
+    CHECK(link_rate(load_topology("none")) == 0);
+    slurm.file("topology.conf", "SwitchName=s0 LinkSpeed=100mbit Nodes=nobody," + this_host());
+    CHECK(link_rate(load_topology("")) == 12'500'000);
     CHECK(load_topology("none").path.empty());
     ::unsetenv("SLURM_CONF");
     CHECK(default_topology_path() == "/etc/slurm/topology.conf");

@@ -1,3 +1,7 @@
+#include <cstdlib>
+#include <string>
+#include <utility>
+
 #include "test/support/catch.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
@@ -35,6 +39,18 @@ TEST_CASE("ucx worker: no short lane where messages are system calls", "[ucx]") 
     CHECK(worker->describe().find("tcp/lo: a message costs") != std::string::npos);
 }
 
+TEST_CASE("ucx worker: what it sets for UCX is gone when UCX has read it", "[ucx]") {
+    UcxOptions options;
+    options.config = {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}};
+    options.link_bytes_per_second = 100'000'000 / 8;
+    REQUIRE(UcxWorker::create(options).ok());
+    CHECK(std::getenv("UCX_TCP_SNDBUF") == nullptr);
+    ::setenv("UCX_TCP_SNDBUF", "100k", 1);
+    REQUIRE(UcxWorker::create(options).ok());
+    CHECK(std::getenv("UCX_TCP_SNDBUF") == std::string("100k"));
+    ::unsetenv("UCX_TCP_SNDBUF");
+}
+
 TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]") {
     const auto worker = make_worker();
     const auto peer = make_worker();
@@ -54,9 +70,12 @@ TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are 
                                            std::string(workers[1]->address())};
     auto first = UcxTransport::create(*workers[0], 1, 0, both).value();
     auto second = UcxTransport::create(*workers[1], 1, 1, both).value();
-    const std::size_t sent = GENERATE(4, 20000);
-    std::vector<std::byte> out(sent, std::byte{1});
-    std::vector<std::byte> in(sent + 1);
+    const auto [sent, expected] =
+        GENERATE(std::pair{4, 5}, std::pair{20000, 20001}, // Eager, over TCP.
+                 std::pair{200000, 200001}, std::pair{200001, 200000}, std::pair{200000, 4},
+                 std::pair{4, 200000});
+    std::vector<std::byte> out(static_cast<std::size_t>(sent), std::byte{1});
+    std::vector<std::byte> in(static_cast<std::size_t>(expected));
     Message send;
     send.data = out.data();
     send.bytes = out.size();
@@ -66,8 +85,13 @@ TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are 
     receive.bytes = in.size();
     receive.peer = 0;
     receive.direction = Direction::recv;
-    first->post({&send, 1});
-    second->post({&receive, 1});
+    const bool receives_first = GENERATE(false, true);
+    (receives_first ? second : first)->post({receives_first ? &receive : &send, 1});
+    for (int i = 0; i < 100; ++i) { // The other hears of it, or not yet.
+        first->progress();
+        second->progress();
+    }
+    (receives_first ? first : second)->post({receives_first ? &send : &receive, 1});
     for (int i = 0; i < 10'000'000 &&
                     (receive.state == MessageState::posted || send.state == MessageState::posted);
          ++i) {

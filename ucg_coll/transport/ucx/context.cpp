@@ -27,6 +27,43 @@ std::string context_info(ucp_context_h context) {
     return info;
 }
 
+/// What a TCP connection may have to send, by a link's rate; 0: as much as the kernel finds right,
+/// megabytes in time.
+std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second) {
+    // 5 ms of the link. A round trip between hosts is shorter, so that the link stays busy.
+    constexpr std::uint64_t kPerSecond = 200;
+    constexpr std::uint64_t kLeast = 16 << 10;
+    // What Linux grants to everybody (net.core.wmem_max). Links that send it within half a
+    // millisecond, not much more than a round trip, are left alone.
+    constexpr std::uint64_t kMost = 208 << 10;
+    constexpr std::uint64_t kFastest = kMost * 2000;
+    return link_bytes_per_second == 0 || link_bytes_per_second > kFastest
+               ? 0
+               : std::clamp(link_bytes_per_second / kPerSecond, kLeast, kMost);
+}
+
+/// Sets UCX_TCP_SNDBUF while UCX opens its interfaces: settings of transports it takes from the
+/// environment alone. Not where other threads may read that, nor where the user has set it.
+class SendBuffer {
+  public:
+    explicit SendBuffer(const UcxOptions& options) {
+        const std::uint64_t bytes = send_buffer_bytes(options.link_bytes_per_second);
+        set_ = bytes > 0 && !options.threads && std::getenv(kName) == nullptr &&
+               ::setenv(kName, std::to_string(bytes).c_str(), 1) == 0;
+    }
+    ~SendBuffer() {
+        if (set_) {
+            ::unsetenv(kName);
+        }
+    }
+    SendBuffer(const SendBuffer&) = delete;
+    SendBuffer& operator=(const SendBuffer&) = delete;
+
+  private:
+    static constexpr const char* kName = "UCX_TCP_SNDBUF";
+    bool set_ = false;
+};
+
 Status open_context(const UcxOptions& options, UcpContext& context) {
     ucp_config_t* raw = nullptr;
     ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw);
@@ -135,6 +172,7 @@ UcpInventory parse_inventory(std::string_view text) {
 
 Result<Ucp> open_ucp(const UcxOptions& options) {
     Ucp ucp;
+    const SendBuffer send_buffer(options);
     Status status = find_room();
     if (status.ok()) {
         status = open_context(options, ucp.context);

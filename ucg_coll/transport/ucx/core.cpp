@@ -129,7 +129,7 @@ void Core::run_deferred() {
             early_pool_.release(pull.early);
         }
     }
-    if (!to_continue_.empty()) {
+    if (!to_continue_.empty() || !to_tell_.empty()) {
         continue_long();
     }
     if (!credits_due_.empty()) {

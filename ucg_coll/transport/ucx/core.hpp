@@ -118,12 +118,12 @@ class Core final : private LaneSink {
     bool receiver_begins(const Peer& peer, std::uint64_t bytes) const;
     void send_long(Link& to, Message& message);
     void tell_ready(Link& from, const Message& message);
-    void tell(Link& to, const Message& message, Kind what);
+    void tell(Link& to, const LongHeader& header);
     void send_fragments(Link& to, Message& message);
     void continue_long();
     void arrive_long(const LongHeader& header, std::span<const std::byte> data);
     void arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes);
-    static Status check_request(const Link& from, const Message& message, const Early& request);
+    Status check_request(Link& from, const Message& message, const Early& request);
     void arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes);
     static void arrive_fragment(Link& from, const LongHeader& header,
                                 std::span<const std::byte> data);
@@ -218,6 +218,7 @@ class Core final : private LaneSink {
         std::string payload;
     };
     std::vector<Pull> pulls_; ///< Rendezvous that met their receives.
+    std::vector<std::pair<Link*, LongHeader>> to_tell_;
     /// Long messages of which a fragment is to be sent.
     std::vector<std::pair<Link*, Message*>> to_continue_;
     std::vector<Link*> credits_due_;

@@ -8,6 +8,16 @@
 
 namespace ucg::transport::ucx {
 
+namespace {
+
+LongHeader about(const Link& link, const Message& message, Kind what) {
+    LongHeader header = {envelope_of(link, message), message.bytes};
+    header.envelope.kind = what;
+    return header;
+}
+
+} // namespace
+
 /// The same at both ends.
 bool Core::receiver_begins(const Peer& peer, std::uint64_t bytes) const {
     return bytes > std::max(options_.eager_bytes, options_.eager_bytes_tcp) && self_.only_tcp &&
@@ -22,7 +32,7 @@ void Core::send_long(Link& to, Message& message) {
         send_fragments(to, message);
         return;
     }
-    tell(to, message, Kind::request_to_send);
+    tell(to, about(to, message, Kind::request_to_send));
     if (ready) {
         to.group.complete(message, length_mismatch(to, message, *ready));
     } else {
@@ -33,15 +43,14 @@ void Core::send_long(Link& to, Message& message) {
 /// Without a connection it is told when there is one.
 void Core::tell_ready(Link& from, const Message& message) {
     if (from.peer.endpoint != nullptr && receiver_begins(from.peer, message.bytes)) {
-        tell(from, message, Kind::ready_to_receive);
+        tell(from, about(from, message, Kind::ready_to_receive));
     }
 }
 
-void Core::tell(Link& to, const Message& message, Kind what) {
+void Core::tell(Link& to, const LongHeader& header) {
     Operation& operation = take_send(to.peer);
-    operation.header = {envelope_of(to, message), message.bytes};
-    operation.header.envelope.kind = what;
-    to.reported = operation.header.envelope.released;
+    operation.header = header;
+    to.reported = header.envelope.released;
     if (!UCS_PTR_IS_PTR(put(operation, sizeof(LongHeader), {}, UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation); // A failed endpoint reports itself.
     }
@@ -78,6 +87,11 @@ void Core::send_fragments(Link& to, Message& message) {
 
 /// What callbacks found that there is to send.
 void Core::continue_long() {
+    for (const auto& [link, header] : std::exchange(to_tell_, {})) {
+        if (link->peer.failure.ok() && link->peer.endpoint != nullptr) {
+            tell(*link, header);
+        }
+    }
     for (const auto& [link, message] : std::exchange(to_continue_, {})) {
         if (!link->peer.failure.ok() || link->peer.endpoint == nullptr) {
             link->group.complete(*message, link->peer.failure.ok()
@@ -122,16 +136,22 @@ void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t by
         end_contradicted(from, envelope);
         from.early.push(*early_pool_.hold(envelope, &bytes, sizeof(bytes)));
     } else if (message->bytes != bytes) {
+        // The sender is to hear of it as well: it would wait.
+        to_tell_.emplace_back(&from, about(from, *message, Kind::ready_to_receive));
         from.posted.take(key);
         from.group.complete(*message, length_mismatch(from, *message, bytes));
     }
 }
 
 /// Whether a receive that is about to be posted expects what its sender has asked to send.
-Status Core::check_request(const Link& from, const Message& message, const Early& request) {
+Status Core::check_request(Link& from, const Message& message, const Early& request) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, request.data().data(), sizeof(bytes));
-    return bytes == message.bytes ? Status() : length_mismatch(from, message, bytes);
+    if (bytes == message.bytes) {
+        return {};
+    }
+    to_tell_.emplace_back(&from, about(from, message, Kind::ready_to_receive));
+    return length_mismatch(from, message, bytes);
 }
 
 void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes) {

@@ -54,6 +54,12 @@ struct UcxOptions {
     /// milliseconds.
     std::size_t eager_bytes_tcp = 64 << 10;
 
+    /// What this host's link carries, in bytes per second; 0: not known. Where it is known and slow,
+    /// no more than a few milliseconds of it are handed to a TCP connection at once: schedules that
+    /// keep messages out of one another's way tell the next rank when one has gone, and a kernel
+    /// that holds all of it would let that word outrun the message. UCX_TCP_SNDBUF wins over it.
+    std::uint64_t link_bytes_per_second = 0;
+
     /// How much a peer may hold of our eager messages before it has posted their receives, in bytes
     /// of its memory: some 200 for each message beside those of a longer one. So a rank that only
     /// sends, as most do in a gather, is well over a thousand short messages ahead before it waits.
