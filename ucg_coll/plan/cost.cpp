@@ -64,7 +64,10 @@ double Link::both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const {
     if (single_copy(bytes)) {
         return 2 * ends_ns + single_copy_ns(bytes, cma_per_byte_ns);
     }
-    const double per_byte_ns = std::max(model_.gap_per_byte_ns, 2 * crowded_->copy_per_byte_ns);
+    // Between hosts the gap is the wire's, on which no processor works; the kernels copy.
+    const double copies_per_byte_ns = 2 * crowded_->copy_per_byte_ns;
+    const double per_byte_ns =
+        across_hosts_ ? copies_per_byte_ns : std::max(model_.gap_per_byte_ns, copies_per_byte_ns);
     return ends_ns + static_cast<double>(bytes) * per_byte_ns;
 }
 
