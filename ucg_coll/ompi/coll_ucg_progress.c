@@ -97,7 +97,9 @@ static int progress_library(void) {
     return (int)events;
 }
 
-/** Messages through shared memory complete without this rank; only UCX needs its worker driven. */
+/** Messages through shared memory complete without this rank; only UCX needs its worker driven. Its
+ *  collectives drive it themselves, and each look at sockets is a system call: so by the way, as
+ *  Open MPI looks at its own. */
 void coll_ucg_start_polling(mca_coll_ucg_module_t* module) {
     ucg_group_attr_t attributes;
     if (UCG_OK != ucg_group_query(module->group, &attributes) || !attributes.uses_ucx) {
@@ -105,7 +107,7 @@ void coll_ucg_start_polling(mca_coll_ucg_module_t* module) {
     }
     module->polled = true;
     if (1 == ++mca_coll_ucg_component.polled_groups) {
-        (void)opal_progress_register(progress_library);
+        (void)opal_progress_register_lp(progress_library);
     }
 }
 
