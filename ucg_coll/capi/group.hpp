@@ -109,6 +109,8 @@ class Group {
 
     /// The ladder of a wait, at its first rung.
     const shm::Waiter& waiter() const { return waiter_; }
+    /// Do messages of this group go by UCX?
+    bool over_network() const { return ucx_ != nullptr; }
     /// So many threads of this process sleep, or are about to. The caller holds the lock of the
     /// context's list of groups, or nobody else knows the group.
     void sleeping(std::uint64_t threads) {

@@ -9,7 +9,9 @@ namespace ucg::capi {
 namespace {
 
 /// The host's own progress is asked for once per this many idle polls, after those of the first
-/// rung: it costs as much as some of ours, and somebody may wait there for what we hold up.
+/// rung: it costs as much as some of ours, and somebody may wait there for what we hold up. Without
+/// a network each poll that gives the processor away asks, too; with one that would lengthen the
+/// turns of all ranks of a processor by another look at sockets.
 constexpr unsigned kPollsPerHostProgress = 4;
 /// Other groups are looked after, and the clock is read, once per this many idle polls ...
 constexpr unsigned kPollsPerTick = 128;
@@ -88,7 +90,7 @@ class Wait {
     /// wait is for, and is then looked at first.
     unsigned serve_others(bool yields) {
         unsigned events = 0;
-        if (yields || idle_polls_ % kPollsPerHostProgress == 0) {
+        if ((yields && !group_.over_network()) || idle_polls_ % kPollsPerHostProgress == 0) {
             events += context_.host_progress();
         }
         if (idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
