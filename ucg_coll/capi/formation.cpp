@@ -48,7 +48,7 @@ class Former {
         if (!shared.ok()) {
             return shared.status();
         }
-        if (formation_.placement.host_count() > 1 || !*shared) {
+        if (several_hosts() || !*shared) {
             if (Status status = connect_ucx(); !status.ok()) {
                 return status;
             }
@@ -366,7 +366,7 @@ class Former {
 
     /// What ranks of one host read of one another. Nothing is said of other hosts.
     void agree_on_staging(const std::vector<ShmOffer>& offers) {
-        if (formation_.placement.host_count() > 1 || formation_.shm == nullptr) {
+        if (several_hosts() || formation_.shm == nullptr) {
             return;
         }
         formation_.staging_bytes = formation_.shm->staging().size();
@@ -461,6 +461,8 @@ class Former {
         return false;
     }
 
+    bool several_hosts() const { return formation_.placement.host_count() > 1; }
+
     Status connect_ucx() {
         Status status;
         Network* network = nullptr;
@@ -469,8 +471,7 @@ class Former {
                              "rank {}: shared memory does not reach all ranks of the group and "
                              "UCG_TLS does not list ucx",
                              rank_);
-        } else if (Result<Network*> started = context_.ucx(formation_.placement.host_count() > 1);
-                   started.ok()) {
+        } else if (Result<Network*> started = context_.ucx(several_hosts()); started.ok()) {
             network = *started;
         } else {
             status = started.status();
@@ -501,12 +502,10 @@ class Former {
 
     /// Every rank's UCX address, or the same failure on all ranks if one has none.
     Result<std::vector<std::string>> exchange_addresses(Network* network) {
-        const std::string mine =
-            network == nullptr ? std::string() : std::string(network->address());
-        const bool several_hosts = formation_.placement.host_count() > 1;
-        Result<std::vector<NetworkEnd>> ends =
-            exchange(NetworkEnd{mine.size(), network != nullptr && network->only_tcp() ? 1U : 0U,
-                                several_hosts ? topology_end(context_.topology()) : TopologyEnd()});
+        const std::string mine(network == nullptr ? std::string_view() : network->address());
+        Result<std::vector<NetworkEnd>> ends = exchange(
+            NetworkEnd{mine.size(), network != nullptr && network->only_tcp() ? 1U : 0U,
+                       several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
         if (!ends.ok()) {
             return ends.status();
         }
@@ -523,7 +522,7 @@ class Former {
             formation_.network =
                 one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
         }
-        if (several_hosts) {
+        if (several_hosts()) {
             place_hosts(ends_of(*ends, &NetworkEnd::topology));
         }
         return exchange_texts(mine, *ends);

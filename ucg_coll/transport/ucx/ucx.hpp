@@ -54,10 +54,11 @@ struct UcxOptions {
     /// milliseconds.
     std::size_t eager_bytes_tcp = 64 << 10;
 
-    /// What this host's link carries, in bytes per second; 0: not known. Where it is known and slow,
-    /// no more than a few milliseconds of it are handed to a TCP connection at once: schedules that
-    /// keep messages out of one another's way tell the next rank when one has gone, and a kernel
-    /// that holds all of it would let that word outrun the message. UCX_TCP_SNDBUF wins over it.
+    /// What this host's link carries, in bytes per second; 0: not known. Where it is known and
+    /// slow, no more than a few milliseconds of it are handed to a TCP connection at once:
+    /// schedules that keep messages out of one another's way tell the next rank when one has gone,
+    /// and a kernel that holds all of it would let that word outrun the message. UCX_TCP_SNDBUF
+    /// wins over it.
     std::uint64_t link_bytes_per_second = 0;
 
     /// How much a peer may hold of our eager messages before it has posted their receives, in bytes
