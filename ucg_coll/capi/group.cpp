@@ -96,10 +96,11 @@ void Group::advance(engine::Execution& execution, Lock& lock) {
 }
 
 std::string_view Group::choice_for_blocks(std::uint64_t mean_bytes) const {
-    return plan::choose(facts(), {.collective = graph::Collective::alltoallv,
-                                  .rank_count = rank_count_,
-                                  .bytes = mean_bytes})
-        .name;
+    graph::Request request;
+    request.collective = graph::Collective::alltoallv;
+    request.rank_count = rank_count_;
+    request.bytes = mean_bytes;
+    return plan::choose(facts(), request).name;
 }
 
 /// Where links between hosts are not known, lengths hardly change what is best, and nobody pays for

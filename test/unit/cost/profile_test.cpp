@@ -115,7 +115,7 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
             const auto number = [&] {
                 return std::exp(std::uniform_real_distribution<double>(-40, 40)(random));
             };
-            Profile profile{{}, number(), number(), number(), {}, {}};
+            Profile profile{{}, number(), number(), number(), {}, {}, {}};
             for (LogGp& level : profile.levels) {
                 level = {number(), number(), number(), number()};
             }
