@@ -295,13 +295,18 @@ std::string told_ready(const ForkedRank& rank, const Fabric& fabric) {
     transport->post({&after, 1}); // It comes after the news that rank 1 is ready.
     complete(*transport, {&after, 1});
     rank.barrier_polling([&] { transport->progress(); });
+    std::string wrong;
     if (rank.rank() == 0) {
         transport->post({&message_long, 1});
-        complete(*transport, {&message_long, 1});
+        if (!complete(*transport, {&message_long, 1}, 5s)) {
+            wrong = "the sender waited for a receiver that had told to be ready";
+        }
     }
     rank.barrier();
     complete(*transport, {&message_long, 1});
-    std::string wrong = check_done({&message_long, 1}, transport->status());
+    if (wrong.empty()) {
+        wrong = check_done({&message_long, 1}, transport->status());
+    }
     if (wrong.empty() && content != filled(6, kLong)) {
         wrong = "wrong bytes";
     }

@@ -326,10 +326,10 @@ def _host_main(spec, name, channel, outer_proc):
 
 
 def _use_common_tcp():
-    """Lets this host's TCP control congestion as most clusters' does, whatever this machine's own
-    uses: by cubic, Linux's default, or else by reno, which behaves like it over short round trips,
-    where the machine does not let namespaces choose cubic. BBR, for one, takes links whose queues
-    fill in both directions for slower than they are. What cannot be set stays as it is."""
+    """Lets this host's TCP control congestion as most clusters' does, so that results do not depend
+    on what this machine's own is set to: by cubic, Linux's default, or else by reno, which behaves
+    like it over short round trips, where the machine does not let namespaces choose cubic. What
+    cannot be set stays as it is."""
     for name in ["cubic", "reno"]:
         try:
             with open("/proc/sys/net/ipv4/tcp_congestion_control", "w", encoding="utf-8") as file:

@@ -64,3 +64,12 @@ TEST_CASE("ucx inventory: without a transport the failure names the remedy", "[u
     REQUIRE_FALSE(ucp.ok());
     CHECK(ucp.status().message().find("UCX_TLS") != std::string_view::npos);
 }
+
+TEST_CASE("ucx context: a connection holds 5 ms of a slow link, and of a fast one what it likes",
+          "[ucx]") {
+    CHECK(send_buffer_bytes(0) == 0);                   // Not known.
+    CHECK(send_buffer_bytes(1'250'000) == 16 << 10);    // 10 Mbit/s: the least.
+    CHECK(send_buffer_bytes(12'500'000) == 62'500);     // 100 Mbit/s
+    CHECK(send_buffer_bytes(125'000'000) == 208 << 10); // 1 Gbit/s: what everybody is granted.
+    CHECK(send_buffer_bytes(1'250'000'000) == 0);       // 10 Gbit/s
+}

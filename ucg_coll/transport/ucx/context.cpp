@@ -27,23 +27,9 @@ std::string context_info(ucp_context_h context) {
     return info;
 }
 
-/// What a TCP connection may have to send, by a link's rate; 0: as much as the kernel finds right,
-/// megabytes in time.
-std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second) {
-    // 5 ms of the link. A round trip between hosts is shorter, so that the link stays busy.
-    constexpr std::uint64_t kPerSecond = 200;
-    constexpr std::uint64_t kLeast = 16 << 10;
-    // What Linux grants to everybody (net.core.wmem_max). Links that send it within half a
-    // millisecond, not much more than a round trip, are left alone.
-    constexpr std::uint64_t kMost = 208 << 10;
-    constexpr std::uint64_t kFastest = kMost * 2000;
-    return link_bytes_per_second == 0 || link_bytes_per_second > kFastest
-               ? 0
-               : std::clamp(link_bytes_per_second / kPerSecond, kLeast, kMost);
-}
-
 /// Sets UCX_TCP_SNDBUF while UCX opens its interfaces: settings of transports it takes from the
-/// environment alone. Not where other threads may read that, nor where the user has set it.
+/// environment alone. Not where several threads call the library, of which another may read the
+/// environment meanwhile, nor where the user has set it.
 class SendBuffer {
   public:
     explicit SendBuffer(const UcxOptions& options) {
@@ -137,6 +123,19 @@ bool is_memory(const UcpInventory::Resource& resource) {
 }
 
 } // namespace
+
+std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second) {
+    // 5 ms of the link. A round trip between hosts is shorter, so that the link stays busy.
+    constexpr std::uint64_t kPerSecond = 200;
+    constexpr std::uint64_t kLeast = 16 << 10;
+    // What Linux grants to everybody (net.core.wmem_max). Links that send it within half a
+    // millisecond, not much more than a round trip, are left alone.
+    constexpr std::uint64_t kMost = 208 << 10;
+    constexpr std::uint64_t kFastest = kMost * 2000;
+    return link_bytes_per_second == 0 || link_bytes_per_second > kFastest
+               ? 0
+               : std::clamp(link_bytes_per_second / kPerSecond, kLeast, kMost);
+}
 
 bool UcpInventory::has_network() const {
     return !std::all_of(resources.begin(), resources.end(), is_memory);

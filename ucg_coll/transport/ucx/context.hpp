@@ -1,6 +1,7 @@
 // The UCP context and worker of the process, and what UCP chose to open.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct Ucp {
     std::string address;
     UcpInventory inventory;
 };
+
+/// What a TCP connection may have to send, by a link's rate; 0: as much as the kernel finds right,
+/// megabytes in time.
+std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second);
 
 /// Makes context and worker, for active messages.
 Result<Ucp> open_ucp(const UcxOptions& options);

@@ -1,7 +1,9 @@
 // Long messages where TCP alone carries them. The receiver begins their rendezvous: it tells that
 // the receive is posted, and the sender sends fragments then. Whoever sends first asks to send, so
 // that lengths and plans that differ are noticed; nobody waits for the answer.
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ucg_coll/transport/ucx/core.hpp"
 #include "ucg_coll/transport/ucx/envelope.hpp"
