@@ -262,17 +262,8 @@ void Core::answer_greeting(std::uint64_t process, std::uint32_t attempt) {
 void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
     Operation& operation = take_send(peer);
     operation.control = {what, detail, self_.process, peer.address.process};
-    ucp_request_param_t parameters;
-    parameters.op_attr_mask =
-        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-    parameters.cb.send = on_sent;
-    parameters.user_data = &operation;
-    const ucs_status_ptr_t request =
-        ucp_am_send_nbx(peer.endpoint, kUcpControl, &operation.control, sizeof(ControlHeader),
-                        payload.data(), payload.size(), &parameters);
-    if (!UCS_PTR_IS_PTR(request)) {
-        peer.carried = peer.carried || request == nullptr;
+    if (!UCS_PTR_IS_PTR(put(operation, kUcpControl, std::as_bytes(std::span(&operation.control, 1)),
+                            std::as_bytes(std::span(payload)), UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation);
     }
 }

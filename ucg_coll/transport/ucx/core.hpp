@@ -103,8 +103,9 @@ class Core final : private LaneSink {
     bool transmit(Link& to, Message& message);
     static bool send_short(Link& to, const Message& message, const Envelope& envelope);
     bool send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
-    ucs_status_ptr_t put(Operation& operation, std::size_t header_bytes,
-                         std::span<const std::byte> data, std::uint32_t flags);
+    static ucs_status_ptr_t put(Operation& operation, unsigned id,
+                                std::span<const std::byte> header, std::span<const std::byte> data,
+                                std::uint32_t flags);
     void send_credit(Link& to);
     void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
     void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);

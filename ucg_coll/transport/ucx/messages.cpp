@@ -54,6 +54,10 @@ void end_contradicted(Link& from, const Envelope& envelope) {
 
 namespace {
 
+std::span<const std::byte> short_header(const Operation& operation) {
+    return std::as_bytes(std::span(&operation.header.envelope, 1));
+}
+
 /// Ends a message within post(): its state tells, progress() does not count it.
 void end_at_once(Group& group, Message& message, const Status& outcome) {
     if (!outcome.ok() && group.status.ok()) {
@@ -186,7 +190,7 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     operation.header.envelope.kind = empty ? Kind::empty : Kind::data;
     const std::byte* data = empty ? &operation.nothing : message.data;
     const ucs_status_ptr_t request =
-        put(operation, sizeof(Envelope), {data, empty ? 1 : message.bytes},
+        put(operation, kUcpData, short_header(operation), {data, empty ? 1 : message.bytes},
             credit ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV);
     if (UCS_PTR_IS_PTR(request)) {
         ++to.group.in_flight;
@@ -198,9 +202,9 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     return true;
 }
 
-/// A request while UCX holds the operation, else its end. REQUIRES: the operation's peer is
-/// connected.
-ucs_status_ptr_t Core::put(Operation& operation, std::size_t header_bytes,
+/// Hands an active message to UCX. A request while UCX holds the operation, in which the header
+/// lies, else its end. REQUIRES: the operation's peer is connected.
+ucs_status_ptr_t Core::put(Operation& operation, unsigned id, std::span<const std::byte> header,
                            std::span<const std::byte> data, std::uint32_t flags) {
     ucp_request_param_t parameters;
     parameters.op_attr_mask =
@@ -209,8 +213,8 @@ ucs_status_ptr_t Core::put(Operation& operation, std::size_t header_bytes,
     parameters.cb.send = on_sent;
     parameters.user_data = &operation;
     const ucs_status_ptr_t request =
-        ucp_am_send_nbx(operation.peer->endpoint, kUcpData, &operation.header, header_bytes,
-                        data.data(), data.size(), &parameters);
+        ucp_am_send_nbx(operation.peer->endpoint, id, header.data(), header.size(), data.data(),
+                        data.size(), &parameters);
     operation.peer->carried = operation.peer->carried || request == nullptr;
     return request;
 }
@@ -417,7 +421,8 @@ void Core::send_credit(Link& to) {
     }
     Operation& operation = take_send(to.peer);
     operation.header.envelope = envelope;
-    if (!UCS_PTR_IS_PTR(put(operation, sizeof(Envelope), {}, UCP_AM_SEND_FLAG_EAGER))) {
+    if (!UCS_PTR_IS_PTR(
+            put(operation, kUcpData, short_header(operation), {}, UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation); // A failed endpoint reports itself.
     }
 }

@@ -18,6 +18,10 @@ LongHeader about(const Link& link, const Message& message, Kind what) {
     return header;
 }
 
+std::span<const std::byte> long_header(const Operation& operation) {
+    return std::as_bytes(std::span(&operation.header, 1));
+}
+
 } // namespace
 
 /// The same at both ends.
@@ -53,7 +57,8 @@ void Core::tell(Link& to, const LongHeader& header) {
     Operation& operation = take_send(to.peer);
     operation.header = header;
     to.reported = header.envelope.released;
-    if (!UCS_PTR_IS_PTR(put(operation, sizeof(LongHeader), {}, UCP_AM_SEND_FLAG_EAGER))) {
+    if (!UCS_PTR_IS_PTR(
+            put(operation, kUcpData, long_header(operation), {}, UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation); // A failed endpoint reports itself.
     }
 }
@@ -72,7 +77,7 @@ void Core::send_fragments(Link& to, Message& message) {
         const std::span<const std::byte> data(message.data + message.moved, bytes);
         message.moved += bytes;
         const ucs_status_ptr_t request =
-            put(operation, sizeof(LongHeader), data, UCP_AM_SEND_FLAG_EAGER);
+            put(operation, kUcpData, long_header(operation), data, UCP_AM_SEND_FLAG_EAGER);
         if (UCS_PTR_IS_PTR(request)) {
             ++to.group.in_flight;
             return;
