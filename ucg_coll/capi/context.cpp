@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/planner.hpp"
 #include "ucg_coll/capi/single_copies.hpp"
 #include "ucg_coll/capi/ucx_library.hpp"
 
@@ -289,6 +290,22 @@ void Context::add(const Group& group) {
         busy_.reserve(2 * group_count_); // A collective that starts allocates nothing.
     }
     staging_groups_ += group.has_staging() ? 1 : 0;
+}
+
+/// A program makes its communicators in a few kinds: of all ranks, of each host's, of rows and
+/// columns.
+std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
+    auto found = std::find_if(planners_.begin(), planners_.end(),
+                              [&](const auto& planner) { return planner->is_for(facts); });
+    if (found == planners_.end()) {
+        if (planners_.size() == kPlannersMax) {
+            planners_.pop_back();
+        }
+        found =
+            planners_.insert(planners_.end(), std::make_shared<Planner>(*this, std::move(facts)));
+    }
+    std::rotate(planners_.begin(), found, found + 1);
+    return planners_.front();
 }
 
 /// Threads asleep announced themselves before the group was busy: they are to do so again.

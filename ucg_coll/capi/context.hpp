@@ -3,7 +3,8 @@
 //
 // Threading: any thread, where the context was made for several; each lock below says what it
 // guards. They are taken in the order in which they are declared, groups' own locks after that of
-// the list, and none is held while anything of the program's runs, but the first.
+// the list, planners' after those of groups, and none is held while anything of the program's runs,
+// but the first.
 #pragma once
 
 #include <array>
@@ -37,6 +38,8 @@
 namespace ucg::capi {
 
 class Group;
+class Planner;
+struct PlanningFacts;
 
 /// Ranks and the CPUs that they may use, by affinity masks and control groups.
 struct CpuLoad {
@@ -143,6 +146,9 @@ class Context {
     /// The maker's.
     std::uint32_t next_group_id() const { return next_group_id_; }
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
+    /// The planner for groups of these facts: that of another group, or of one of the latest that
+    /// are no more. The maker's.
+    std::shared_ptr<Planner> planner(PlanningFacts facts);
     void add(const Group& group);
     void remove(Group& group);
     /// The group has something in progress that its caller may leave alone (Group::to_be_listed()):
@@ -236,6 +242,7 @@ class Context {
     }
 
   private:
+    static constexpr std::size_t kPlannersMax = 8;
     static constexpr unsigned kHostRest = 8;
     static constexpr unsigned kHostBusy = 2 * kHostRest; ///< There were messages.
 
@@ -273,7 +280,8 @@ class Context {
     std::uint32_t next_group_id_ = 1;
     std::optional<topo::Place> place_;
     std::optional<LoadedTopology> topology_;
-    std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
+    std::vector<std::shared_ptr<Planner>> planners_; ///< The latest that were asked for come first.
+    std::uint64_t single_copy_bytes_min_ = 0;        ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
     OptionalMutex groups_mutex_;              ///< Groups' own locks are taken under it.

@@ -18,6 +18,7 @@
 #include "ucg_coll/capi/formation.hpp"
 #include "ucg_coll/capi/mean_block.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
+#include "ucg_coll/capi/planner.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
@@ -128,27 +129,17 @@ class Group {
     Group(Context& context, const ucg_group_params_t& params, Formation formation);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;
-    std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
     bool mean_block_matters() const;
-    Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request);
-    Result<graph::Schedule> plan_for(const graph::Request& request) const;
-    bool moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const;
-    Status prove(const graph::Request& request, std::string_view algorithm) const;
-    plan::Facts facts() const;
+    Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request,
+                                                  std::uint64_t hash);
 
     Context& context_;
     OptionalMutex mutex_;
-    const cost::Profile profile_; ///< Alike on all ranks.
     std::string name_;
     Rank rank_;
     Rank rank_count_;
     shm::Waiter waiter_;
-    topo::Placement placement_;
-    plan::SharedMemory shared_;
-    std::unique_ptr<const plan::Network> network_; ///< Null: links between hosts are not known.
-    std::unique_ptr<const plan::LoadedSchedule> loaded_; ///< Null: there is none for these ranks.
-    double ranks_per_cpu_;
-    std::optional<topo::Placement> reproducible_; ///< What reductions are planned by, if asked.
+    const std::shared_ptr<Planner> planner_; ///< Of all groups that plan alike.
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<transport::ShmTransport> shm_;

@@ -88,7 +88,7 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
     if (plans_.size() >= kPlansMax || bytes_ >= kBytesMax) {
         drop_unused();
     }
-    Result<std::unique_ptr<CachedPlan>> made = make_(request);
+    Result<std::unique_ptr<CachedPlan>> made = make_(request, hash);
     if (!made.ok()) {
         return made.status();
     }

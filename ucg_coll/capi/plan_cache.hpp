@@ -83,9 +83,10 @@ struct KnownCall {
 
 class PlanCache {
   public:
-    using Make = std::function<Result<std::unique_ptr<CachedPlan>>(const graph::Request&)>;
+    /// Plans and lowers a request, of which the second is a hash.
+    using Make =
+        std::function<Result<std::unique_ptr<CachedPlan>>(const graph::Request&, std::uint64_t)>;
 
-    /// `make` plans and lowers a request.
     explicit PlanCache(Make make) : make_(std::move(make)) {}
 
     /// The call that `params` repeats, if it is the latest at its place; else null. Until the next

@@ -1,0 +1,106 @@
+// Groups that would plan alike share a planner, and what it has planned.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/planner.hpp"
+
+namespace ucg::capi {
+namespace {
+
+Config config_with(std::vector<std::pair<std::string_view, std::string_view>> settings) {
+    Result<Config> config = Config::from_environment();
+    REQUIRE(config.ok());
+    for (const auto& [name, value] : settings) {
+        REQUIRE(config->set(name, value).ok());
+    }
+    return std::move(*config);
+}
+
+PlanningFacts facts_of(Rank rank_count) {
+    PlanningFacts facts;
+    facts.placement = topo::Placement::one_host(rank_count);
+    facts.profile = cost::default_profile();
+    return facts;
+}
+
+graph::Request allreduce_of(Rank rank_count, std::uint64_t bytes) {
+    graph::Request request;
+    request.collective = graph::Collective::allreduce;
+    request.rank_count = rank_count;
+    request.bytes = bytes;
+    request.element_bytes = 8;
+    return request;
+}
+
+TEST_CASE("capi: equal facts have one planner, others another", "[capi]") {
+    Context context(nullptr, config_with({}), {}, {});
+    const std::shared_ptr<Planner> first = context.planner(facts_of(4));
+    CHECK(context.planner(facts_of(4)) == first);
+    std::vector<PlanningFacts> others(6, facts_of(4));
+    others[0].rank = 1;
+    others[1].placement = topo::Placement::regular(2, 2);
+    others[2].board_bytes = 64;
+    others[3].staging_bytes = 4096;
+    others[4].ranks_per_cpu = 2;
+    others[5].profile.copy_per_byte_ns *= 2;
+    for (const PlanningFacts& facts : others) {
+        CHECK(context.planner(facts) != first);
+    }
+    CHECK(context.planner(facts_of(4)) == first);
+}
+
+TEST_CASE("capi: of planners that nobody asks for any more the latest are kept", "[capi]") {
+    Context context(nullptr, config_with({}), {}, {});
+    const std::weak_ptr<Planner> first = context.planner(facts_of(1));
+    const std::weak_ptr<Planner> second = context.planner(facts_of(2));
+    for (Rank ranks = 3; ranks < 9; ++ranks) {
+        context.planner(facts_of(ranks));
+    }
+    REQUIRE_FALSE(first.expired());
+    CHECK(context.planner(facts_of(1)) == first.lock());
+    context.planner(facts_of(9));
+    CHECK(second.expired());
+    CHECK_FALSE(first.expired());
+}
+
+TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
+    const char* verify = GENERATE("n", "y");
+    Context context(nullptr, config_with({{"VERIFY", verify}}), {}, {});
+    const std::shared_ptr<Planner> planner = context.planner(facts_of(4));
+    const auto first = planner->plan(allreduce_of(4, 64), 1, "group");
+    REQUIRE(first.ok());
+    CHECK((*first)->schedule == *plan::plan(planner->facts(), allreduce_of(4, 64), 0));
+    CHECK(*planner->plan(allreduce_of(4, 64), 1, "another") == *first);
+    // Two requests may have one hash.
+    const auto longer = planner->plan(allreduce_of(4, 1 << 20), 1, "group");
+    REQUIRE(longer.ok());
+    CHECK((*longer)->request.bytes == 1 << 20);
+    CHECK(*planner->plan(allreduce_of(4, 64), 1, "group") == *first);
+}
+
+TEST_CASE("capi: a planner forgets, what somebody holds stays", "[capi]") {
+    Context context(nullptr, config_with({}), {}, {});
+    const std::shared_ptr<Planner> planner = context.planner(facts_of(2));
+    const auto first = planner->plan(allreduce_of(2, 8), 8, "group");
+    REQUIRE(first.ok());
+    for (std::uint64_t bytes = 16; bytes < 16 + 8 * 600; bytes += 8) {
+        REQUIRE(planner->plan(allreduce_of(2, bytes), bytes, "group").ok());
+    }
+    const auto again = planner->plan(allreduce_of(2, 8), 8, "group");
+    REQUIRE(again.ok());
+    CHECK(*again != *first);
+    CHECK((*again)->schedule == (*first)->schedule);
+}
+
+TEST_CASE("capi: a forced algorithm counts in a planner, too", "[capi]") {
+    Context context(nullptr, config_with({{"ALLREDUCE", "ring"}}), {}, {});
+    const auto planned = context.planner(facts_of(4))->plan(allreduce_of(4, 64), 1, "group");
+    REQUIRE(planned.ok());
+    CHECK((*planned)->schedule.algorithm == "ring");
+}
+
+} // namespace
+} // namespace ucg::capi

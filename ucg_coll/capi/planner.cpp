@@ -1,0 +1,154 @@
+#include "ucg_coll/capi/planner.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/proof.hpp"
+
+namespace ucg::capi {
+namespace {
+
+std::unique_ptr<const plan::LoadedSchedule> loaded_for(const LoadedPhases& phases,
+                                                       const std::vector<Rank>& ranks) {
+    if (ranks.empty()) {
+        return nullptr;
+    }
+    return std::make_unique<const plan::LoadedSchedule>(
+        plan::LoadedSchedule{phases.path, phases.listed, ranks});
+}
+
+std::optional<topo::Placement> reproducible_for(const Config& config, Rank rank_count) {
+    if (!config.reproducible()) {
+        return std::nullopt;
+    }
+    return plan::reproducible_placement(rank_count);
+}
+
+} // namespace
+
+Planner::Planner(Context& context, PlanningFacts facts)
+    : context_(context), facts_(std::move(facts)),
+      network_(plan::network_between(facts_.placement, facts_.cluster)),
+      loaded_(loaded_for(context.phases(), facts_.ranks_of_phases)),
+      reproducible_(reproducible_for(context.config(), facts_.placement.rank_count())),
+      plan_facts_{facts_.placement,
+                  facts_.profile,
+                  plan::shared_memory(facts_.placement, facts_.profile, facts_.staging_bytes,
+                                      facts_.buffers_in_heap, facts_.board_bytes),
+                  facts_.ranks_per_cpu,
+                  reproducible_ ? &*reproducible_ : nullptr,
+                  network_.get(),
+                  loaded_.get()},
+      mutex_(context.threaded()) {}
+
+Result<std::shared_ptr<const Planned>> Planner::plan(const graph::Request& request,
+                                                     std::uint64_t hash, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    if (std::shared_ptr<const Planned> known = find(request, hash)) {
+        return known;
+    }
+    Result<graph::Schedule> schedule = schedule_for(request, name);
+    if (!schedule.ok()) {
+        return schedule.status();
+    }
+    if (context_.config().verify_plans()) {
+        if (Status status = prove(request, schedule->algorithm, name); !status.ok()) {
+            return status;
+        }
+    }
+    const bool moved = moves_what_peers_read(request, schedule->algorithm);
+    auto planned = std::make_shared<const Planned>(Planned{request, std::move(*schedule), moved});
+    keep(hash, planned);
+    return planned;
+}
+
+std::shared_ptr<const Planned> Planner::find(const graph::Request& request,
+                                             std::uint64_t hash) const {
+    const auto [first, last] = plans_.equal_range(hash);
+    for (auto entry = first; entry != last; ++entry) {
+        if (entry->second->request == request) {
+            return entry->second;
+        }
+    }
+    return nullptr;
+}
+
+void Planner::keep(std::uint64_t hash, std::shared_ptr<const Planned> planned) {
+    const std::size_t ops = planned->schedule.ops.size();
+    if (ops > kOpsMax) {
+        return;
+    }
+    if (plans_.size() >= kPlansMax || ops_ + ops > kOpsMax) {
+        plans_.clear();
+        ops_ = 0;
+    }
+    ops_ += ops;
+    plans_.emplace(hash, std::move(planned));
+}
+
+Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,
+                                              std::string_view name) const {
+    const std::string_view wanted =
+        context_.config().algorithm(request.collective, plan::uniform_bytes(request));
+    if (!wanted.empty()) {
+        Result<graph::Schedule> forced = plan::plan(facts(), request, facts_.rank, wanted);
+        if (forced.ok()) {
+            return forced;
+        }
+        // Asked on all ranks: any of them may be rank 0 of another group.
+        const bool first = context_.first_remark(request.collective, wanted);
+        if (facts_.rank == 0) {
+            log(first ? LogLevel::warn : LogLevel::debug, "{}: {}; the planner chooses instead",
+                name, forced.status().message());
+        }
+    }
+    return plan::plan(facts(), request, facts_.rank);
+}
+
+/// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to say it; messages carry
+/// the same bytes wherever they come from. Of rank 0's program, so that all ranks agree.
+bool Planner::moves_what_peers_read(const graph::Request& request,
+                                    std::string_view algorithm) const {
+    if (!request.in_place || graph::rooted(request.collective) ||
+        graph::has_block_vectors(request.collective)) {
+        return false;
+    }
+    const Result<graph::Schedule> first = plan::plan(facts(), request, 0, algorithm);
+    return first.ok() && first->exposed;
+}
+
+/// Proves the plans of all ranks, as far as this one knows what they ask for.
+Status Planner::prove(const graph::Request& request, std::string_view algorithm,
+                      std::string_view name) const {
+    const std::string_view assumed = what_is_assumed(request.collective);
+    if (!assumed.empty() && context_.first_remark(request.collective, "UCG_VERIFY") &&
+        facts_.rank == 0) {
+        log(LogLevel::warn, "{}: UCG_VERIFY: {}: {}", name, graph::name(request.collective),
+            assumed);
+    }
+    const std::vector<graph::Request> requests = requests_of_all(request, facts_.rank);
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < request.rank_count; ++rank) {
+        Result<graph::Schedule> schedule =
+            plan::plan(facts(), requests[static_cast<std::size_t>(rank)], rank, algorithm);
+        if (!schedule.ok()) {
+            return schedule.status();
+        }
+        schedules.push_back(std::move(*schedule));
+    }
+    const auto same_host = [](Rank a, Rank b, const void* placement) {
+        return static_cast<const topo::Placement*>(placement)->same_host(a, b);
+    };
+    return graph::verify(schedules, requests, same_host, &facts_.placement);
+}
+
+std::string_view Planner::choice_for_blocks(std::uint64_t mean_bytes) const {
+    graph::Request request;
+    request.collective = graph::Collective::alltoallv;
+    request.rank_count = facts_.placement.rank_count();
+    request.bytes = mean_bytes;
+    return plan::choose(facts(), request).name;
+}
+
+} // namespace ucg::capi

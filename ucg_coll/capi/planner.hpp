@@ -1,0 +1,95 @@
+// What a group plans by, and what it has planned so: shared by all groups of a process that would
+// plan alike. Programs make thousands of communicators of the same ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/optional_mutex.hpp"
+#include "ucg_coll/cost/cost.hpp"
+#include "ucg_coll/graph/graph.hpp"
+#include "ucg_coll/plan/network.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::capi {
+
+class Context;
+
+/// All that plans of a group depend on, beside what is the same for all groups of a context. A
+/// plain value; alike on all ranks but for `rank`.
+struct PlanningFacts {
+    Rank rank = 0;
+    topo::Placement placement;
+    topo::ClusterMap cluster;          ///< The switches between the hosts; empty: not known.
+    std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.
+    cost::Profile profile;
+    std::uint64_t board_bytes = 0;   ///< The longest share on a board; on one host.
+    std::uint64_t staging_bytes = 0; ///< That each rank has for its peers to read; on one host.
+    bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
+    double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.
+
+    bool operator==(const PlanningFacts&) const = default;
+};
+
+/// A schedule, and what the marks of its messages say beside what the request does.
+struct Planned {
+    graph::Request request;
+    graph::Schedule schedule;
+    bool moved = false; ///< MPI_IN_PLACE moves buffers that peers read: all ranks have to say it.
+};
+
+/// Any thread.
+class Planner {
+  public:
+    /// `context` outlives it.
+    Planner(Context& context, PlanningFacts facts);
+    Planner(const Planner&) = delete; // plan::Facts refer to the members.
+    Planner& operator=(const Planner&) = delete;
+
+    bool is_for(const PlanningFacts& facts) const { return facts_ == facts; }
+    /// Valid as long as the planner.
+    const plan::Facts& facts() const { return plan_facts_; }
+    const topo::Placement& placement() const { return facts_.placement; }
+
+    /// The plan of `request`: by the algorithm that the user asked for where it serves, else by the
+    /// planner's choice; proved, if the user asked for that. `hash` is equal for equal requests.
+    /// `name` is the group's, for messages.
+    Result<std::shared_ptr<const Planned>> plan(const graph::Request& request, std::uint64_t hash,
+                                                std::string_view name);
+    /// The algorithm that an alltoallv of so many bytes a block is served by.
+    std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
+
+  private:
+    /// Schedules beyond these are dropped, all at once: groups hold programs, which are what runs.
+    static constexpr std::size_t kPlansMax = 512;
+    static constexpr std::size_t kOpsMax = 1U << 16U;
+
+    std::shared_ptr<const Planned> find(const graph::Request& request, std::uint64_t hash) const;
+    void keep(std::uint64_t hash, std::shared_ptr<const Planned> planned);
+    Result<graph::Schedule> schedule_for(const graph::Request& request,
+                                         std::string_view name) const;
+    bool moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const;
+    Status prove(const graph::Request& request, std::string_view algorithm,
+                 std::string_view name) const;
+
+    Context& context_;
+    const PlanningFacts facts_;
+    const std::unique_ptr<const plan::Network> network_;       ///< Null: links are not known.
+    const std::unique_ptr<const plan::LoadedSchedule> loaded_; ///< Null: none for these ranks.
+    const std::optional<topo::Placement>
+        reproducible_; ///< What reductions are planned by, if asked.
+    const plan::Facts plan_facts_;
+
+    OptionalMutex mutex_; ///< Guards what follows.
+    std::unordered_multimap<std::uint64_t, std::shared_ptr<const Planned>> plans_; // By hash.
+    std::size_t ops_ = 0;
+};
+
+} // namespace ucg::capi
