@@ -22,6 +22,7 @@ struct Network {
     };
     std::vector<Node> nodes;
     std::vector<std::uint32_t> node_of; ///< By rank: its machine.
+    std::uint32_t at_once = 1;          ///< How many messages verify lets an edge carry at a time.
 
     bool operator==(const Network&) const = default;
 };

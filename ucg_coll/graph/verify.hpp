@@ -11,7 +11,8 @@
 //   order     no two unordered accesses to one byte of which one writes (happens-before over
 //             dependencies, messages and signals; the issue order alone orders nothing); a peer's
 //             slice is touched only when the peer is known to have entered, and has not left
-//   network   where one is given: messages that pass one link the same way follow one another
+//   network   where one is given: messages that pass one link the same way follow one another, in
+//             as many rows as it carries at a time
 //   memory    scratch is read only after it was written; every byte of the output that the
 //             collective defines is written exactly once (at most once where in-place input already
 //             is the result)
@@ -39,8 +40,10 @@ namespace ucg::graph {
 /// May two ranks use each other's slices? `shares_memory` says; without it, none may.
 ///
 /// With a `network`, which is borrowed, messages must not meet on it: of two with bytes that pass
-/// one edge of it, one starts to be sent after the other has been sent or received. Signals and
-/// empty messages may meet whom they like.
+/// one edge of it, one starts to be sent after the other has been sent or received. Where it says
+/// that more than one may pass at once, the same holds of any set of so many and one more: two of
+/// them are ordered. Signals and empty messages may meet whom they like.
+///
 /// Returns ok, or invalid_argument with a message that names the rank, the op and the reason.
 using SharesMemory = bool (*)(Rank a, Rank b, const void* context);
 Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,

@@ -1,5 +1,6 @@
-// verify, network: messages that pass one link the same way follow one another. Then a link always
-// carries one of them at its full rate, and none waits in a switch.
+// verify, network: messages that pass one link the same way follow one another, in one row or in as
+// many as the network says. With one, a link carries one of them at a time, at its full rate, and
+// none waits in a switch.
 #include <algorithm>
 
 #include "ucg_coll/graph/happens_before.hpp"
@@ -23,27 +24,110 @@ std::vector<std::vector<OpRef>> list_users(const World& world) {
     return users;
 }
 
+/// Rows of messages, each of which follows the one before it in its row: as few as there can be,
+/// which is the most messages of which no two are ordered (Dilworth). Fewest rows are most pairs of
+/// neighbours, found as matchings are, by augmenting paths, one message after another.
+class Rows {
+  public:
+    /// `messages` in an order in which they may start.
+    Rows(const World& world, HappensBefore& before, std::span<const OpRef> messages)
+        : world_(world), before_(before), messages_(messages), next_(messages.size(), kNone),
+          previous_(messages.size(), kNone), claims_(messages.size(), kNone) {}
+
+    /// Puts the next message into a row; false if it takes one more than `most`.
+    bool add(std::uint32_t most) {
+        const std::uint32_t added = count_++;
+        if (!find_place(added)) {
+            lasts_.push_back(added);
+        }
+        return lasts_.size() <= most;
+    }
+
+  private:
+    bool follows(std::uint32_t earlier, std::uint32_t later) {
+        const OpRef x = messages_[earlier];
+        const OpRef y = messages_[later];
+        return earlier < later && (before_.ordered(x, y) || before_.ordered(world_.match[x], y));
+    }
+
+    /// Behind the last of a row, or behind a message whose successor finds another place.
+    bool find_place(std::uint32_t added) {
+        std::fill(claims_.begin(), claims_.end(), kNone);
+        displaced_.assign(1, added);
+        for (std::size_t i = 0; i < displaced_.size(); ++i) {
+            const std::uint32_t message = displaced_[i];
+            // The oldest first: others may need the younger ones.
+            const auto last = std::find_if(lasts_.begin(), lasts_.end(), [&](std::uint32_t one) {
+                return follows(one, message);
+            });
+            if (last != lasts_.end()) {
+                settle(*last, message, added);
+                lasts_.erase(last);
+                lasts_.push_back(added);
+                return true;
+            }
+            for (std::uint32_t earlier = message; earlier-- > 0;) {
+                if (claims_[earlier] == kNone && next_[earlier] != kNone &&
+                    follows(earlier, message)) {
+                    claims_[earlier] = message;
+                    displaced_.push_back(next_[earlier]);
+                }
+            }
+        }
+        return false;
+    }
+
+    /// Who is displaced leaves its place to who claimed that, up to the one that is added.
+    void settle(std::uint32_t place, std::uint32_t message, std::uint32_t added) {
+        while (true) {
+            const std::uint32_t left = previous_[message];
+            next_[place] = message;
+            previous_[message] = place;
+            if (message == added) {
+                return;
+            }
+            place = left;
+            message = claims_[left];
+        }
+    }
+
+    const World& world_;
+    HappensBefore& before_;
+    std::span<const OpRef> messages_;
+    std::uint32_t count_ = 0;              ///< How many are in rows.
+    std::vector<std::uint32_t> next_;      ///< In the row; kNone at its end.
+    std::vector<std::uint32_t> previous_;  ///< Likewise.
+    std::vector<std::uint32_t> lasts_;     ///< Of all rows.
+    std::vector<std::uint32_t> claims_;    ///< By message: who would come right behind it.
+    std::vector<std::uint32_t> displaced_; ///< Who needs a place, by the search so far.
+};
+
+Status reject_meeting(const World& world, std::span<const OpRef> users, std::size_t index,
+                      Edge edge) {
+    const std::string where = describe(*world.network, edge);
+    if (world.network->at_once == 1) {
+        return reject(world, users[index],
+                      fmt::format("contention: may meet the message of {} on {}",
+                                  world.describe(users[index - 1]), where));
+    }
+    return reject(world, users[index],
+                  fmt::format("contention: may meet {} other messages at a time on {}",
+                              world.network->at_once, where));
+}
+
 } // namespace
 
-/// Neighbours are enough: if any two are ordered, they are in this order.
 Status check_contention(World& world) {
     if (world.network == nullptr) {
         return Status();
     }
     HappensBefore before(world);
-    const auto follows = [&](OpRef earlier, OpRef later) {
-        return before.ordered(earlier, later) || before.ordered(world.match[earlier], later);
-    };
     const std::vector<std::vector<OpRef>> users = list_users(world);
     for (std::uint32_t index = 0; index < users.size(); ++index) {
-        for (std::size_t i = 1; i < users[index].size(); ++i) {
-            const OpRef earlier = users[index][i - 1];
-            const OpRef later = users[index][i];
-            if (!follows(earlier, later)) {
-                const Edge edge{index / 2, index % 2 == 1};
-                return reject(world, later,
-                              fmt::format("contention: may meet the message of {} on {}",
-                                          world.describe(earlier), describe(*world.network, edge)));
+        Rows rows(world, before, users[index]);
+        for (std::size_t i = 0; i < users[index].size(); ++i) {
+            if (!rows.add(world.network->at_once)) {
+                return reject_meeting(world, users[index], i, {index / 2, index % 2 == 1});
             }
         }
     }

@@ -74,7 +74,8 @@ TEST_CASE("graph: verify accepts messages that are ordered by their sources",
           "[graph][verify][network]") {
     CHECK(gather(fmt::format("rank\n send to 2 input[0:8]\n signal 1 after 0\n"
                              "rank\n await 0\n send to 3 input[0:8] after 0\n{}",
-                             kReceivers)) == "");
+                             kReceivers))
+              .empty());
 }
 
 TEST_CASE("graph: verify accepts messages that are ordered by a destination",
@@ -82,7 +83,8 @@ TEST_CASE("graph: verify accepts messages that are ordered by a destination",
     CHECK(gather("rank\n send to 2 input[0:8]\n"
                  "rank\n await 2\n send to 3 input[0:8] after 0\n"
                  "rank\n recv from 0 output[0:8]\n signal 1 after 0\n"
-                 "rank\n recv from 1 output[0:8]\n") == "");
+                 "rank\n recv from 1 output[0:8]\n")
+              .empty());
 }
 
 TEST_CASE("graph: a signal before the message has gone orders nothing",
@@ -91,6 +93,60 @@ TEST_CASE("graph: a signal before the message has gone orders nothing",
                              "rank\n await 0\n send to 3 input[0:8] after 0\n{}",
                              kReceivers))
               .find("contention") != std::string::npos);
+}
+
+namespace {
+
+/// Messages of rank 0 to rank 1, one byte each, all of which pass two edges; each follows those
+/// that its line names.
+std::string stream(std::uint32_t at_once, const std::vector<std::string>& after) {
+    Request alltoallv;
+    alltoallv.collective = Collective::alltoallv;
+    alltoallv.rank_count = 4;
+    const Blocks none{{0, 0, 0, 0}, {0, 0, 0, 0}};
+    alltoallv.send = none;
+    alltoallv.receive = none;
+    std::vector<Request> requests(4, alltoallv);
+    requests[0].send.bytes[1] = after.size();
+    requests[1].receive.bytes[0] = after.size();
+    std::string bodies = "rank\n";
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        bodies += fmt::format(" send to 1 input[{}:{}]{}\n", i, i + 1, after[i]);
+    }
+    bodies += "rank\n";
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        bodies += fmt::format(" recv from 0 output[{}:{}]\n", i, i + 1);
+    }
+    bodies += "rank\nrank\n";
+    Network links = network();
+    links.at_once = at_once;
+    const std::vector<Schedule> schedules = test::programs(requests, bodies);
+    return std::string(verify(schedules, requests, nullptr, nullptr, &links).message());
+}
+
+} // namespace
+
+TEST_CASE("graph: verify counts the messages that may be on a link at a time",
+          "[graph][verify][network]") {
+    const std::vector<std::string> two_rows = {"", "", " after 0", " after 1", " after 2"};
+    CHECK(stream(2, two_rows).empty());
+    CHECK(stream(3, two_rows).empty());
+    CHECK(stream(1, two_rows).find("contention: may meet the message of") != std::string::npos);
+    const std::vector<std::string> three_rows = {"", "", " after 0", " after 0", " after 1"};
+    CHECK(stream(3, three_rows).empty());
+    CHECK(
+        stream(2, three_rows).find("contention: may meet 2 other messages at a time on m0 -> a") !=
+        std::string::npos);
+}
+
+TEST_CASE("graph: verify finds rows that the first message behind each does not give",
+          "[graph][verify][network]") {
+    // 2 comes behind 0 or 1, and leaves 0 to 3, which has no other place.
+    CHECK(stream(2, {"", "", " after 0 1", " after 0"}).empty());
+    CHECK(stream(2, {"", "", " after 0 1", " after 1"}).empty());
+    // 5 takes the place of 3 behind 0, which takes that of 4 behind 1, which comes behind 2.
+    CHECK(stream(3, {"", "", "", " after 0 1", " after 1 2", " after 0"}).empty());
+    CHECK_FALSE(stream(3, {"", "", "", " after 0 1", " after 0 1", " after 0 1"}).empty());
 }
 
 } // namespace ucg::graph
