@@ -60,7 +60,7 @@ bool same_host(Rank a, Rank b, const void* placement) {
     return static_cast<const topo::Placement*>(placement)->same_host(a, b);
 }
 
-/// Plans all ranks by one algorithm and proves the whole; where its row says that no messages meet
+/// Plans all ranks by one algorithm and proves the whole; where its row says how many messages meet
 /// on the links between hosts, that as well.
 Status prove(const plan::Facts& facts, const Question& question, std::string_view algorithm) {
     std::vector<graph::Request> requests;
@@ -73,9 +73,14 @@ Status prove(const plan::Facts& facts, const Question& question, std::string_vie
         }
         schedules.push_back(std::move(*schedule));
     }
-    const bool alone = plan::split_algorithm(algorithm).name == "aapc";
+    std::optional<graph::Network> links;
+    const auto at_once = plan::messages_at_once(schedules.front().algorithm);
+    if (at_once && facts.network != nullptr) {
+        links = facts.network->links();
+        links->at_once = *at_once;
+    }
     return graph::verify(schedules, requests, same_host, &facts.placement,
-                         alone ? &facts.network->links() : nullptr);
+                         links ? &*links : nullptr);
 }
 
 /// Proves the planner's schedules for all questions of a sweep.

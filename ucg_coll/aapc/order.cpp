@@ -31,16 +31,31 @@ bool Order::adjacent_everywhere(const Use& candidate) const {
     });
 }
 
+/// The next message but for the window's others, or likewise the last one.
+std::optional<Use> Order::neighbour(const Step& step, std::uint64_t phase, bool later) const {
+    const Link& link = phases_.layout().link(step.link);
+    std::optional<Use> use;
+    for (std::uint32_t i = 0; i < window_; ++i) {
+        use = later ? next_use(phases_, link, step.direction, phase)
+                    : previous_use(phases_, link, step.direction, phase);
+        if (!use) {
+            return std::nullopt;
+        }
+        phase = use->phase;
+    }
+    return use;
+}
+
+/// What is ordered by way of another is left out where one row shows that. Of several rows, two
+/// messages may be in the same one on one link and not on another.
 const std::vector<Use>& Order::neighbours(const Use& message, bool later) {
     found_.clear();
     find_path(message.message);
     for (Step& step : path_) {
-        const Link& link = phases_.layout().link(step.link);
-        step.neighbour = later ? next_use(phases_, link, step.direction, message.phase)
-                               : previous_use(phases_, link, step.direction, message.phase);
+        step.neighbour = neighbour(step, message.phase, later);
     }
     for (const Step& step : path_) {
-        if (step.neighbour && adjacent_everywhere(*step.neighbour) &&
+        if (step.neighbour && (window_ > 1 || adjacent_everywhere(*step.neighbour)) &&
             std::find(found_.begin(), found_.end(), *step.neighbour) == found_.end()) {
             found_.push_back(*step.neighbour);
         }

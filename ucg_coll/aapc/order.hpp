@@ -24,8 +24,9 @@ struct Sync {
 /// The neighbours in that order of one message after another. Not thread-safe.
 class Order {
   public:
-    /// Borrows `phases`.
-    explicit Order(const Phases& phases) : phases_(phases) {}
+    /// Borrows `phases`. REQUIRES: window > 0.
+    explicit Order(const Phases& phases, std::uint32_t window = 1)
+        : phases_(phases), window_(window) {}
 
     /// What `message` waits for, and what waits for it, by phase. Messages of the same source are
     /// among them. Empty for messages within a node, which nobody waits for. Takes time in the
@@ -41,9 +42,11 @@ class Order {
     };
     const std::vector<Use>& neighbours(const Use& message, bool later);
     void find_path(Message message);
+    std::optional<Use> neighbour(const Step& step, std::uint64_t phase, bool later) const;
     bool adjacent_everywhere(const Use& candidate) const;
 
     const Phases& phases_;
+    std::uint32_t window_;
     std::vector<Step> path_;
     std::vector<Use> found_;
 };
@@ -54,6 +57,14 @@ enum class Signaller : std::uint8_t {
     destination, ///< Its destination: once it is there.
 };
 
+/// Word to another member that a message has ended.
+struct Signal {
+    Position to = 0;
+    std::uint32_t ended = 0; ///< The message's step, of the member that sends word.
+
+    bool operator==(const Signal&) const = default;
+};
+
 /// One member's part: a message that it sends or receives, in the order of phases; in a phase that
 /// has both, what it sends comes first.
 struct Step {
@@ -61,15 +72,18 @@ struct Step {
     bool within_node = false;         ///< It passes no link, and nobody waits for it.
     std::vector<Position> awaits;     ///< Who must have sent word before a message of its own.
     std::vector<std::uint32_t> after; ///< Steps of this member that must have ended before it.
-    std::vector<Position> signals;    ///< Whom it sends word once the message has ended.
+    std::vector<Signal> signals;      ///< What it sends word of once this step has begun.
 
     bool operator==(const Step&) const = default;
 };
 
-/// What a member does, by the run-time rule, given that it sends one message after another. Of two
-/// members, the k-th word that one sends the other is the k-th that the other awaits of it. Takes
-/// time in its own messages and the links of their paths, times O(log |M|).
-std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller);
+/// What a member does, by the run-time rule. Of two members, the k-th word that one sends the other
+/// is the k-th that the other awaits of it. A member may take its steps and what belongs to them
+/// one after another, waiting in each for what that needs: there is no circle. Takes time in its
+/// own messages and the links of their paths, times O(log |M|) and the window.
+/// REQUIRES: window == 1, or sources signal and window > 0.
+std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller,
+                           std::uint32_t window = 1);
 
 /// All messages, by phase and then by position of their source.
 std::vector<Use> all_messages(const Phases& phases);

@@ -16,13 +16,17 @@ struct Word {
     std::size_t step = 0; ///< Of this member.
 };
 
-/// Drops what other words between the same two already say, so that counting matches the rest.
-/// Where one comes of a message that is not later, and is awaited by one that is not earlier, than
-/// another's, that other one orders these two as well. Both members see the same words.
-void drop_implied(std::vector<Word>& words) {
+void sort_words(std::vector<Word>& words) {
     std::sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
         return std::tuple(a.other, a.later, b.earlier) < std::tuple(b.other, b.later, a.earlier);
     });
+}
+
+/// Drops what other words between the same two already say, so that counting matches the rest.
+/// REQUIRES: they are sorted, and members send one message after another. Where one comes of a
+/// message that is not later, and is awaited by one that is not earlier, than another's, that other
+/// one orders these two as well. Both members see the same words.
+void drop_implied(std::vector<Word>& words) {
     std::vector<Word> kept;
     for (const Word& word : words) { // By `later`, and of one `later` the last `earlier` first.
         if (kept.empty() || kept.back().other != word.other || kept.back().earlier < word.earlier) {
@@ -44,37 +48,126 @@ Position signaller_of(Message message, Signaller signaller) {
     return signaller == Signaller::source ? message.source : message.target;
 }
 
-/// The step in which the member receives in a phase.
-std::uint32_t received_in(const std::vector<Step>& steps, Position member, std::uint64_t phase) {
+/// The step in which the member sends or receives in a phase.
+std::uint32_t step_in(const std::vector<Step>& steps, Position member, std::uint64_t phase,
+                      bool receives) {
     const auto place = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
         return std::tuple(step.message.phase, step.message.message.target == member) <
-               std::tuple(phase, true);
+               std::tuple(phase, receives);
     });
     return static_cast<std::uint32_t>(place - steps.begin());
 }
 
-/// Both lists are of one member.
-void add_words(std::vector<Step>& steps, Position member, Signaller signaller,
-               std::vector<Word> awaited, std::vector<Word> sent) {
-    drop_implied(awaited);
-    drop_implied(sent);
-    for (const Word& word : awaited) {
-        if (word.other != member) {
-            steps[word.step].awaits.push_back(word.other);
-        } else if (signaller == Signaller::destination) {
-            steps[word.step].after.push_back(received_in(steps, member, word.earlier));
+/// Of one member.
+struct Words {
+    std::vector<Word> awaited;
+    std::vector<Word> sent;
+};
+
+/// Who writes a member's words into its steps.
+class Assignment {
+  public:
+    Assignment(std::vector<Step>& steps, Position member, Signaller signaller, std::uint32_t window)
+        : steps_(steps), member_(member), signaller_(signaller), window_(window),
+          sends_before_(steps.size(), 0) {
+        for (std::uint32_t i = 0; i < steps_.size(); ++i) {
+            sends_before_[i] = static_cast<std::uint32_t>(sends_.size());
+            if (steps_[i].message.message.source == member_ && !steps_[i].within_node) {
+                sends_.push_back(i);
+            }
         }
     }
-    for (const Word& word : sent) {
-        if (word.other != member) {
-            steps[word.step].signals.push_back(word.other);
+
+    void add(Words words) {
+        sort_words(words.awaited);
+        sort_words(words.sent);
+        if (window_ == 1) {
+            drop_implied(words.awaited);
+            drop_implied(words.sent);
+        }
+        follow_own();
+        for (const Word& word : words.awaited) {
+            await(word);
+        }
+        place(words.sent);
+    }
+
+  private:
+    /// As many messages of its own are under way at once as the window has.
+    void follow_own() {
+        for (std::size_t i = window_; i < sends_.size(); ++i) {
+            steps_[sends_[i]].after.push_back(sends_[i - window_]);
         }
     }
-}
+
+    void await(const Word& word) {
+        Step& step = steps_[word.step];
+        if (word.other != member_) {
+            step.awaits.push_back(word.other);
+            return;
+        }
+        const bool received = signaller_ == Signaller::destination;
+        const std::uint32_t earlier = step_in(steps_, member_, word.earlier, received);
+        if (received ||
+            std::find(step.after.begin(), step.after.end(), earlier) == step.after.end()) {
+            step.after.push_back(earlier);
+        }
+    }
+
+    /// Where word goes out of a message of its own that has ended. Not before the window is full:
+    /// who waits for the end of a message to send word of it could have begun another one. But
+    /// before any message that comes in the phase of the one that is waited for, or later:
+    /// otherwise members wait for one another in a circle.
+    std::uint32_t place_of(const Word& word) const {
+        const auto ended = static_cast<std::uint32_t>(word.step);
+        if (window_ == 1) {
+            return ended;
+        }
+        const std::size_t full = sends_before_[ended] + window_ - 1;
+        const std::uint32_t first_later = step_in(steps_, member_, word.later, false);
+        return std::min(full < sends_.size() ? sends_[full] : first_later, first_later - 1);
+    }
+
+    /// Words for one member keep their order, in which it awaits them.
+    void place(const std::vector<Word>& words) {
+        struct Placed {
+            std::uint32_t step;
+            Signal signal;
+            std::uint32_t ready; ///< The last step for which this word waits, or one before it.
+        };
+        std::vector<Placed> all;
+        for (const Word& word : words) {
+            if (word.other == member_) {
+                continue;
+            }
+            const auto ended = static_cast<std::uint32_t>(word.step);
+            Placed placed{place_of(word), {word.other, ended}, ended};
+            if (!all.empty() && all.back().signal.to == word.other) {
+                placed.step = std::max(placed.step, all.back().step);
+                placed.ready = std::max(placed.ready, all.back().ready);
+            }
+            all.push_back(placed);
+        }
+        std::stable_sort(all.begin(), all.end(),
+                         [](const Placed& a, const Placed& b) { return a.ready < b.ready; });
+        for (const Placed& placed : all) {
+            steps_[placed.step].signals.push_back(placed.signal);
+        }
+    }
+
+    std::vector<Step>& steps_;
+    Position member_;
+    Signaller signaller_;
+    std::uint32_t window_;
+    std::vector<std::uint32_t> sends_;        ///< Steps, of messages to other nodes.
+    std::vector<std::uint32_t> sends_before_; ///< By step: how many there are.
+};
 
 } // namespace
 
-std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller) {
+std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller,
+                           std::uint32_t window) {
+    UCG_ASSERT(window == 1 || (window > 0 && signaller == Signaller::source));
     const Layout& layout = phases.layout();
     std::vector<Step> steps;
     steps.reserve(2 * std::size_t{layout.member_count()});
@@ -87,24 +180,23 @@ std::vector<Step> steps_of(const Phases& phases, Position member, Signaller sign
         }
     }
     sort_steps(steps, member);
-    std::vector<Word> awaited;
-    std::vector<Word> sent;
-    Order order(phases);
+    Words words;
+    Order order(phases, window);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const Use& own = steps[i].message;
         if (own.message.source == member) {
             for (const Use& earlier : order.before(own)) {
-                awaited.push_back(
+                words.awaited.push_back(
                     {signaller_of(earlier.message, signaller), earlier.phase, own.phase, i});
             }
         }
         if (signaller_of(own.message, signaller) == member) {
             for (const Use& later : order.after(own)) {
-                sent.push_back({later.message.source, own.phase, later.phase, i});
+                words.sent.push_back({later.message.source, own.phase, later.phase, i});
             }
         }
     }
-    add_words(steps, member, signaller, std::move(awaited), std::move(sent));
+    Assignment(steps, member, signaller, window).add(std::move(words));
     return steps;
 }
 
@@ -120,19 +212,18 @@ std::vector<Step> steps_of(const Listed& listed, Position machine) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
         step_of[{steps[i].message.message.source, steps[i].message.message.target}] = i;
     }
-    std::vector<Word> awaited;
-    std::vector<Word> sent;
+    Words words;
     for (const auto& [earlier, later] : listed.syncs) {
         if (later.message.source == machine) {
-            awaited.push_back({earlier.message.source, earlier.phase, later.phase,
-                               step_of.at({later.message.source, later.message.target})});
+            words.awaited.push_back({earlier.message.source, earlier.phase, later.phase,
+                                     step_of.at({later.message.source, later.message.target})});
         }
         if (earlier.message.source == machine) {
-            sent.push_back({later.message.source, earlier.phase, later.phase,
-                            step_of.at({earlier.message.source, earlier.message.target})});
+            words.sent.push_back({later.message.source, earlier.phase, later.phase,
+                                  step_of.at({earlier.message.source, earlier.message.target})});
         }
     }
-    add_words(steps, machine, Signaller::source, std::move(awaited), std::move(sent));
+    Assignment(steps, machine, Signaller::source, 1).add(std::move(words));
     return steps;
 }
 

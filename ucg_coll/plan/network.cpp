@@ -57,6 +57,12 @@ Network::Network(const topo::Cluster& cluster, std::span<const std::uint32_t> ma
     phases_ns_per_byte_ = static_cast<double>(phases_.count()) * slowest_ns_per_byte;
 }
 
+bool Network::is_one_switch() const {
+    const std::span<const aapc::Link> links = layout_.links();
+    return std::all_of(links.begin(), links.end(),
+                       [](const aapc::Link& link) { return link.outer == aapc::kNone; });
+}
+
 std::unique_ptr<const Network> network_between(const topo::Placement& placement,
                                                const topo::ClusterMap& map) {
     if (map.empty()) {

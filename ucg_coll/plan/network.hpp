@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "topo/cluster.hpp"
@@ -28,6 +30,9 @@ class Network {
     const aapc::Phases& phases() const { return phases_; }
     /// For graph::verify and simulations.
     const graph::Network& links() const { return links_; }
+
+    /// Does each message pass the links of its two machines alone?
+    bool is_one_switch() const;
 
     /// What an alltoall, for each byte of a block, keeps the link that limits it: the greatest load
     /// / rate. 0 if no rate is known.
@@ -54,6 +59,10 @@ struct LoadedSchedule {
     std::shared_ptr<const aapc::Listed> listed;
     std::vector<Rank> ranks; ///< By machine of the list.
 };
+
+/// How many messages of a schedule by that algorithm a link carries at a time; nothing for the many
+/// that do not say.
+std::optional<std::uint32_t> messages_at_once(std::string_view algorithm);
 
 /// The time of an alltoall which takes `alone_ns` where links are not in the way, and whose
 /// messages meet on them. `traffic`: how many times a block travels. No less than `alone_ns`.

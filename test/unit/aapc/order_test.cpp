@@ -25,10 +25,10 @@ Users list_users(const Tree& tree, const Phases& phases) {
 }
 
 /// What comes before each message, when some wait for others and each member sends one message
-/// after another: a square of bits.
+/// after another, or waits for those of its own that are named: a square of bits.
 class Closure {
   public:
-    Closure(const Phases& phases, const std::vector<Sync>& syncs)
+    Closure(const Phases& phases, const std::vector<Sync>& syncs, bool one_after_another = true)
         : messages_(all_messages(phases)), count_(phases.layout().member_count()),
           words_((messages_.size() + 63) / 64), before_(messages_.size() * words_),
           direct_(messages_.size()), number_(std::size_t{count_} * count_) {
@@ -37,7 +37,7 @@ class Closure {
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             number_[key(messages_[i])] = i;
             std::size_t& previous = last[messages_[i].message.source];
-            if (previous != kNobody) {
+            if (one_after_another && previous != kNobody) {
                 direct_[i].push_back(previous);
             }
             previous = i;
@@ -86,12 +86,12 @@ class Closure {
     std::vector<std::size_t> number_;
 };
 
-/// Do all messages that share an edge follow one another?
-bool sufficient(const Users& all, const Closure& closure) {
+/// Do all messages that share an edge follow one another, each the one `window` before it?
+bool sufficient(const Users& all, const Closure& closure, std::uint32_t window = 1) {
     return std::all_of(all.begin(), all.end(), [&](const auto& edge_and_users) {
         const std::vector<Use>& users = edge_and_users.second;
-        for (std::size_t i = 1; i < users.size(); ++i) {
-            if (!closure.ordered(users[i - 1], users[i])) {
+        for (std::size_t i = window; i < users.size(); ++i) {
+            if (!closure.ordered(users[i - window], users[i])) {
                 return false;
             }
         }
@@ -99,16 +99,18 @@ bool sufficient(const Users& all, const Closure& closure) {
     });
 }
 
-/// What members do of themselves, with words matched by counting.
-std::vector<Sync> run_time_syncs(const Phases& phases, Signaller signaller) {
+/// What members do of themselves, with words matched by counting. Without a window that each sends
+/// one message after another is left out.
+std::vector<Sync> run_time_syncs(const Phases& phases, Signaller signaller,
+                                 std::uint32_t window = 1) {
     std::map<std::pair<Position, Position>, std::vector<Use>> sent;
     std::map<std::pair<Position, Position>, std::size_t> met;
     std::vector<std::vector<Step>> all;
     for (Position member = 0; member < phases.layout().member_count(); ++member) {
-        all.push_back(steps_of(phases, member, signaller));
+        all.push_back(steps_of(phases, member, signaller, window));
         for (const Step& step : all.back()) {
-            for (const Position other : step.signals) {
-                sent[{member, other}].push_back(step.message);
+            for (const Signal& signal : step.signals) {
+                sent[{member, signal.to}].push_back(all.back()[signal.ended].message);
             }
         }
     }
@@ -122,8 +124,9 @@ std::vector<Sync> run_time_syncs(const Phases& phases, Signaller signaller) {
                 syncs.push_back({sent[{other, member}][count], step.message});
             }
             for (const std::uint32_t earlier : step.after) {
-                REQUIRE(steps[earlier].message.message.target == member);
-                syncs.push_back({steps[earlier].message, step.message});
+                if (window > 1 || steps[earlier].message.message.source != member) {
+                    syncs.push_back({steps[earlier].message, step.message});
+                }
             }
         }
     }
@@ -194,6 +197,50 @@ TEST_CASE("aapc: the run-time rule orders all that share a link among several ra
         for (const Signaller signaller : {Signaller::source, Signaller::destination}) {
             const Closure closure(phases, run_time_syncs(phases, signaller));
             REQUIRE(sufficient(list_users(tree, phases), closure));
+        }
+    }
+}
+
+TEST_CASE("aapc: with a window, a link carries so many messages at a time", "[aapc][order]") {
+    std::mt19937_64 random(16);
+    for (int i = 0; i < 200; ++i) {
+        const auto switches = static_cast<std::uint32_t>(1 + random() % 8);
+        const auto machines = static_cast<std::uint32_t>(2 + random() % 12);
+        const Tree tree = i % 2 == 0
+                              ? test::random_tree(random, switches, machines)
+                              : test::random_tree_of_ranks(random, switches, 2 + machines / 3, 4);
+        const Layout layout(tree);
+        const Phases phases(layout);
+        const Users users = list_users(tree, phases);
+        for (const std::uint32_t window : {2, 3, 5}) {
+            const Closure closure(phases, run_time_syncs(phases, Signaller::source, window), false);
+            REQUIRE(sufficient(users, closure, window));
+            REQUIRE((phases.count() < 9 || !sufficient(users, closure, 1)));
+        }
+    }
+}
+
+TEST_CASE("aapc: with a window, word of a message goes out when the window is full or before what "
+          "waits for it",
+          "[aapc][order]") {
+    std::mt19937_64 random(17);
+    for (int i = 0; i < 50; ++i) {
+        const Tree tree =
+            test::random_tree(random, 4, static_cast<std::uint32_t>(3 + random() % 9));
+        const Layout layout(tree);
+        const Phases phases(layout);
+        for (Position member = 0; member < layout.member_count(); ++member) {
+            const std::vector<Step> steps = steps_of(phases, member, Signaller::source, 3);
+            for (std::size_t step = 0; step < steps.size(); ++step) {
+                for (const Signal& signal : steps[step].signals) {
+                    REQUIRE(signal.ended <= step);
+                    REQUIRE(steps[signal.ended].message.message.source == member);
+                }
+                for (const std::uint32_t earlier : steps[step].after) {
+                    REQUIRE(earlier < step);
+                    REQUIRE(steps[earlier].message.message.source == member);
+                }
+            }
         }
     }
 }

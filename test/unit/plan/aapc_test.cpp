@@ -59,9 +59,33 @@ TEST_CASE("plan: aapc is proved on random clusters, and that no messages meet",
             require_proved(site, algorithm,
                            {Collective::alltoall, site.ranks(), 0, 24, 8, in_place, true});
         }
-        require_proved(site, "aapc",
-                       {Collective::alltoallv, site.ranks(), 0, 24, 8, in_place, true});
+        for (const char* algorithm : {"aapc", "aapc:window2", "aapc:window3", "aapc:window7"}) {
+            require_proved(site, algorithm,
+                           {Collective::alltoallv, site.ranks(), 0, 24, 8, in_place, true});
+        }
+        require_proved(site, "aapc:window2",
+                       {Collective::alltoall, site.ranks(), 0, 24, 8, in_place, true});
     }
+}
+
+TEST_CASE("plan: what keeps more messages apart than a schedule does is not proved of it",
+          "[plan][proof][aapc]") {
+    std::mt19937_64 random(18);
+    const Site site(random, 2, 8, 1);
+    const graph::Request request = request_of({Collective::alltoall, 8, 0, 8, 1, false, true}, 0);
+    std::vector<graph::Schedule> schedules;
+    for (Rank rank = 0; rank < 8; ++rank) {
+        schedules.push_back(*plan(site.facts(), request, rank, "aapc:window3"));
+    }
+    CHECK(messages_at_once(schedules.front().algorithm) == 3U);
+    graph::Network links = site.network->links();
+    links.at_once = 3;
+    CHECK(graph::verify(schedules, std::span(&request, 1), nullptr, nullptr, &links).ok());
+    links.at_once = 2;
+    const Status status =
+        graph::verify(schedules, std::span(&request, 1), nullptr, nullptr, &links);
+    CHECK(std::string(status.message()).find("contention: may meet 2 other messages") !=
+          std::string::npos);
 }
 
 TEST_CASE("plan: messages of other algorithms may meet", "[plan][aapc]") {
@@ -133,12 +157,40 @@ TEST_CASE("plan: alltoallv is chosen by what ranks have agreed that blocks have"
     CHECK(*plan(facts, request, 0) == *long_one); // Whatever is agreed, the lengths are the own.
 }
 
+TEST_CASE("plan: on one switch, and there alone, aapc lets a link carry several messages",
+          "[plan][aapc]") {
+    std::mt19937_64 random(19);
+    const Site star(random, 1, 9, 2);
+    CHECK(star.network->is_one_switch());
+    graph::Request request =
+        request_of({Collective::alltoall, star.ranks(), 0, 8, 1, false, true}, 0);
+    CHECK(plan(star.facts(), request, 0, "aapc")->algorithm == "aapc:window4");
+    CHECK(plan(star.facts(), request, 0, "aapc:source")->algorithm == "aapc");
+    request = request_of({Collective::alltoallv, star.ranks(), 0, 8, 1, false, true}, 0);
+    CHECK(plan(star.facts(), request, 0, "aapc")->algorithm == "aapc:window6");
+
+    const topo::Cluster tree = topo::test::figure1(12'500'000);
+    std::vector<std::uint32_t> machines(6);
+    std::iota(machines.begin(), machines.end(), 0U);
+    const Network network(tree, machines);
+    CHECK_FALSE(network.is_one_switch());
+    const topo::Placement placement = topo::Placement::regular(6, 1);
+    const Facts facts{placement, cost::default_profile(), {}, 1, nullptr, &network};
+    request = request_of({Collective::alltoallv, 6, 0, 8, 1, false, true}, 0);
+    CHECK(plan(facts, request, 0, "aapc")->algorithm == "aapc");
+}
+
 TEST_CASE("plan: aapc refuses arguments that it does not have", "[plan][aapc]") {
     std::mt19937_64 random(16);
     const Site site(random, 2, 5, 1);
     const graph::Request equal = request_of({Collective::alltoall, 5, 0, 8, 1, false, true}, 0);
     CHECK(plan(site.facts(), equal, 0, "aapc:source").ok());
-    CHECK(plan(site.facts(), equal, 0, "aapc:nobody").status().code() == Code::invalid_argument);
+    for (const char* wrong : {"aapc:nobody", "aapc:window", "aapc:window0", "aapc:window65",
+                              "aapc:window2x", "aapc:window-1", "aapc:2"}) {
+        CHECK(plan(site.facts(), equal, 0, wrong).status().code() == Code::invalid_argument);
+    }
+    CHECK(*plan(site.facts(), equal, 0, "aapc:window1") ==
+          *plan(site.facts(), equal, 0, "aapc:source"));
     const graph::Request any = request_of({Collective::alltoallv, 5, 0, 8, 1, false, true}, 0);
     CHECK(plan(site.facts(), any, 0, "aapc:destination").status().code() == Code::unsupported);
 }

@@ -128,9 +128,9 @@ Status prove(const Facts& facts, std::string_view algorithm, const std::vector<R
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    const bool in_phases = algorithm.starts_with("aapc") || algorithm.starts_with("file");
+    const std::optional<graph::Network> links = links_for(facts, schedules.front());
     return graph::verify(schedules, requests, same_host, &facts.placement,
-                         in_phases ? &facts.network->links() : nullptr);
+                         links ? &*links : nullptr);
 }
 
 namespace {
