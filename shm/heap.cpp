@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
@@ -533,6 +534,21 @@ void Heap::unmap_ended() {
     std::erase_if(peers_, [](const auto& entry) {
         return entry.second.use_count() == 1 && !somebody_listens(entry.first);
     });
+}
+
+/// A sum, so that the order does not matter. Tokens are random, all their bits.
+std::uint64_t Heap::attached_digest() const {
+    const auto add = [](std::uint64_t sum, const Token& token) {
+        return sum + Hash().value(token.bits[0]).value(token.bits[1]).digest();
+    };
+    std::uint64_t sum = mates_.empty()
+                            ? add(0, address_.token)
+                            : std::accumulate(mates_.begin(), mates_.end(), std::uint64_t{0}, add);
+    const std::lock_guard lock(mutex_);
+    for (const auto& [token, peer] : peers_) {
+        sum = add(sum, token);
+    }
+    return sum;
 }
 
 std::byte* Heap::base_of(const Token& token) const {

@@ -168,7 +168,12 @@ class Heap {
     /// is not attached.
     std::byte* base_of(const Token& token) const;
 
-    /// The same; and it stays mapped for as long as the caller keeps this, whatever its owner does.
+    /// Of the heaps that are attached, with the own one: equal for equal sets of them, for others
+    /// hardly ever.
+    std::uint64_t attached_digest() const;
+
+    /// Where the segment of an attached heap starts; and it stays mapped for as long as the caller
+    /// keeps this, whatever its owner does.
     std::shared_ptr<std::byte> hold(const Token& token) const;
 
     /// Where `bytes` bytes from `data` on lie, if all of them lie in the own heap's segment.

@@ -1,5 +1,10 @@
 // How groups of the C API come to be: how often their ranks exchange what they are.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "test/support/thread_ranks.hpp"
@@ -27,33 +32,94 @@ ucg_context_h make_context() {
     return ucg_context_create(nullptr, nullptr, &context) == UCG_OK ? context : nullptr;
 }
 
+/// Some of the ranks, which find each other by a meeting of their own.
+struct Part {
+    ucg::test::Meeting meeting;
+    std::vector<unsigned> ranks;
+
+    explicit Part(std::vector<unsigned> members)
+        : meeting(static_cast<unsigned>(members.size())), ranks(std::move(members)) {}
+};
+
+/// A group that works, and how many exchanges it took.
+class CountedGroup {
+  public:
+    CountedGroup(ucg_context_h context, ThreadRank me) : me_(me), counted_{&me_} {
+        ucg_group_params_t params = me_.group_params();
+        params.oob_allgather = CountedRank::allgather;
+        params.oob_arg = &counted_;
+        static_cast<void>(ucg_group_create(context, &params, &group_));
+    }
+    ~CountedGroup() {
+        if (group_ != nullptr) {
+            ucg_group_destroy(group_);
+        }
+    }
+    CountedGroup(const CountedGroup&) = delete;
+    CountedGroup& operator=(const CountedGroup&) = delete;
+
+    /// Empty if it took so many exchanges, and adds up right by itself and by messages.
+    std::string complaint(int exchanges) {
+        if (group_ == nullptr) {
+            return "no group";
+        }
+        if (counted_.exchanges != exchanges) {
+            return std::to_string(counted_.exchanges) + " exchanges, not " +
+                   std::to_string(exchanges);
+        }
+        return adds_up(1) && adds_up(20000) ? "" : "wrong sums";
+    }
+
+  private:
+    bool adds_up(std::size_t count) {
+        const std::vector<std::int64_t> in(count, me_.rank + 1);
+        std::vector<std::int64_t> out(count);
+        ucg_coll_params_t params = {};
+        params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+        params.type = UCG_COLL_ALLREDUCE;
+        params.element_bytes = sizeof(std::int64_t);
+        params.count = count;
+        params.send_buffer = in.data();
+        params.recv_buffer = out.data();
+        params.datatype = UCG_DT_INT64;
+        params.op = UCG_OP_SUM;
+        const std::int64_t size = me_.meeting->size();
+        return ucg_coll_run(group_, &params) == UCG_OK &&
+               out == std::vector<std::int64_t>(count, size * (size + 1) / 2);
+    }
+
+    ThreadRank me_;
+    CountedRank counted_;
+    ucg_group_h group_ = nullptr;
+};
+
+/// Makes a group of the part that `me` is in, after all others did; empty for the other ranks.
+std::string make_group_of(Part& part, ThreadRank& me, ucg_context_h context, int exchanges) {
+    std::string complaint;
+    const auto found = std::find(part.ranks.begin(), part.ranks.end(), me.rank);
+    if (found != part.ranks.end()) {
+        const auto rank = static_cast<unsigned>(found - part.ranks.begin());
+        complaint = CountedGroup(context, {&part.meeting, rank}).complaint(exchanges);
+    }
+    me.meeting->wait();
+    return complaint;
+}
+
 /// Makes groups one after the other and returns what was unexpected. The first takes so many
 /// exchanges.
 std::string make_groups(ThreadRank& me, ucg_context_h context, int first) {
-    CountedRank counted = {&me};
-    ucg_group_params_t params = me.group_params();
-    params.oob_allgather = CountedRank::allgather;
-    params.oob_arg = &counted;
     std::string complaint;
-    for (const int exchanges : {first, 2, 2}) {
-        ucg_group_h group = nullptr;
-        counted.exchanges = 0;
-        if (ucg_group_create(context, &params, &group) != UCG_OK) {
-            return "no group";
-        }
-        if (counted.exchanges != exchanges) {
-            complaint = std::to_string(counted.exchanges) + " exchanges";
-        }
-        ucg_group_destroy(group);
+    for (const int exchanges : {first, 1, 1}) {
+        complaint += CountedGroup(context, me).complaint(exchanges);
     }
     return complaint;
 }
 
 } // namespace
 
-TEST_CASE(
-    "capi: a group is made in two exchanges, in three where ranks meet that have heaps already",
-    "[capi][shm]") {
+TEST_CASE("capi: the first group takes two exchanges, three where ranks meet that have heaps "
+          "already, and another like it one",
+          "[capi][shm]") {
     // Which ranks have asked for memory before.
     const int owners = GENERATE(0, 1, 3, 4);
     CHECK(run_thread_ranks(4, [owners](ThreadRank& me) -> std::string {
@@ -69,6 +135,48 @@ TEST_CASE(
               if (memory != nullptr && ucg_mem_free(context, memory) != UCG_OK) {
                   return "memory that cannot be freed";
               }
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
+
+TEST_CASE("capi: ranks that know others, or more, take the exchanges that this needs",
+          "[capi][shm]") {
+    Part low({0, 1});
+    Part high({1, 2});
+    Part ends({0, 2});
+    CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
+              ucg_context_h context = make_context();
+              std::string complaint;
+              complaint += make_group_of(low, me, context, 2);
+              complaint += make_group_of(low, me, context, 1);
+              complaint += make_group_of(high, me, context, 3); // Rank 2 is new to it.
+              // Rank 1 knows one more than rank 0: by what each says of itself all is well, and
+              // no rank knows that of the others.
+              complaint += make_group_of(low, me, context, 2);
+              complaint += make_group_of(ends, me, context, 2);
+              complaint += make_group_of(low, me, context, 1);
+              complaint += CountedGroup(context, me).complaint(2); // The first of this size.
+              complaint += CountedGroup(context, me).complaint(1);
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
+
+TEST_CASE("capi: a rank that guesses wrongly loses nothing but time", "[capi][shm]") {
+    constexpr int kWithStaging = 16;
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) -> std::string {
+              ucg_context_h context = make_context();
+              std::string complaint;
+              std::vector<std::unique_ptr<CountedGroup>> live;
+              for (int i = 0; i < kWithStaging + 4; ++i) {
+                  // The first that has no memory for peers to read is not as the one before.
+                  const int exchanges = i == 0 || i == kWithStaging ? 2 : 1;
+                  live.push_back(std::make_unique<CountedGroup>(context, me));
+                  complaint += live.back()->complaint(exchanges);
+              }
+              live.clear();
+              complaint += CountedGroup(context, me).complaint(2);
               ucg_context_destroy(context);
               return complaint;
           }) == "");

@@ -292,6 +292,20 @@ void Context::add(const Group& group) {
     staging_groups_ += group.has_staging() ? 1 : 0;
 }
 
+std::optional<transport::ShmOptions> Context::latest_options(std::size_t ranks) const {
+    const auto found = std::find_if(latest_options_.begin(), latest_options_.end(),
+                                    [&](const auto& entry) { return entry.first == ranks; });
+    return found == latest_options_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Context::set_latest_options(std::size_t ranks, const transport::ShmOptions& options) {
+    std::erase_if(latest_options_, [&](const auto& entry) { return entry.first == ranks; });
+    if (latest_options_.size() == kLatestOptionsMax) {
+        latest_options_.erase(latest_options_.begin());
+    }
+    latest_options_.emplace_back(ranks, options);
+}
+
 /// A program makes its communicators in a few kinds: of all ranks, of each host's, of rows and
 /// columns.
 std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {

@@ -33,6 +33,7 @@
 #include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/graph/collective.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::capi {
@@ -146,6 +147,10 @@ class Context {
     /// The maker's.
     std::uint32_t next_group_id() const { return next_group_id_; }
     void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
+    /// By what the latest group of so many ranks shares memory, if all were on one host. The
+    /// maker's.
+    std::optional<transport::ShmOptions> latest_options(std::size_t ranks) const;
+    void set_latest_options(std::size_t ranks, const transport::ShmOptions& options);
     /// The planner for groups of these facts: that of another group, or of one of the latest that
     /// are no more. The maker's.
     std::shared_ptr<Planner> planner(PlanningFacts facts);
@@ -243,6 +248,7 @@ class Context {
 
   private:
     static constexpr std::size_t kPlannersMax = 8;
+    static constexpr std::size_t kLatestOptionsMax = 8;
     static constexpr unsigned kHostRest = 8;
     static constexpr unsigned kHostBusy = 2 * kHostRest; ///< There were messages.
 
@@ -280,6 +286,7 @@ class Context {
     std::uint32_t next_group_id_ = 1;
     std::optional<topo::Place> place_;
     std::optional<LoadedTopology> topology_;
+    std::vector<std::pair<std::size_t, transport::ShmOptions>> latest_options_; ///< By ranks.
     std::vector<std::shared_ptr<Planner>> planners_; ///< The latest that were asked for come first.
     std::uint64_t single_copy_bytes_min_ = 0;        ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.

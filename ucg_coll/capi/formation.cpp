@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "ucg_coll/capi/formation_exchange.hpp"
+#include "ucg_coll/capi/formation_places.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -99,6 +101,7 @@ class Former {
         mine.heap = context_.shm_usable() ? context_.heap_wish() : shm::HeapWish();
         mine.phases = phases_end(context_.phases());
         mine.place = context_.place();
+        guess(mine);
         Result<std::vector<Hello>> all = exchange(mine);
         if (!all.ok()) {
             return all.status();
@@ -129,7 +132,52 @@ class Former {
         for (const Rank local : local_ranks()) {
             heaps_.push_back((*all)[static_cast<std::size_t>(local)].heap);
         }
+        look_at_guesses(*all);
         return {};
+    }
+
+    /// Programs make communicators of the same ranks again and again. So this rank offers at once
+    /// what it would if this group were as the latest of its size, which saves an exchange where
+    /// that holds for all.
+    void guess(Hello& mine) {
+        const std::optional<transport::ShmOptions> options = context_.latest_options(params_.size);
+        if (mine.shm_enabled == 0 || !options) {
+            return;
+        }
+        Result<shm::Heap*> heap = context_.heap();
+        if (!heap.ok()) {
+            return;
+        }
+        std::vector<Rank> ranks(params_.size);
+        std::iota(ranks.begin(), ranks.end(), Rank{0});
+        Result<std::unique_ptr<ShmTransport>> made =
+            ShmTransport::create(**heap, ranks, rank_, *options);
+        if (!made.ok()) {
+            return; // The offer that is not guessed says so.
+        }
+        guess_ = std::move(*made);
+        mine.guess = offer_of(**heap, *guess_);
+        mine.guessed_options = digest(*options);
+        mine.attached_heaps = (*heap)->attached_digest();
+    }
+
+    /// Did all ranks guess, and rightly? Then the second exchange has taken place. Who knows the
+    /// heaps of the same processes as all others, each its own among them, knows all of theirs.
+    void look_at_guesses(const std::vector<Hello>& all) {
+        const std::uint64_t options = digest(shm_options());
+        const bool right =
+            !several_hosts() && all_enable_shm_ &&
+            std::all_of(all.begin(), all.end(), [&](const Hello& hello) {
+                return hello.guess.end == ShmEnd::made && hello.guessed_options == options;
+            });
+        if (!right) {
+            guess_.reset();
+            return;
+        }
+        for (const Hello& hello : all) {
+            guesses_.push_back(hello.guess);
+            guesses_.back().attached = hello.attached_heaps == all.front().attached_heaps ? 1 : 0;
+        }
     }
 
     /// Is this the first rank in trouble, and is it the first time? Many ranks usually share one.
@@ -226,19 +274,11 @@ class Former {
     }
 
     void place_ranks(const std::vector<Hello>& all) {
-        std::map<std::uint64_t, std::uint32_t> hosts;
-        std::vector<topo::Place> places;
-        std::uint32_t next = 0;
-        for (const Hello& hello : all) {
-            topo::Place place = hello.place;
-            const auto [host, fresh] = hosts.try_emplace(hello.host, next);
-            // Host 0 shares memory with nobody, not with another of its kind either.
-            place.host = hello.host == 0 ? next : host->second;
-            next += fresh || hello.host == 0 ? 1 : 0;
-            places.push_back(place);
-        }
-        formation_.placement = topo::Placement(std::move(places));
-        weigh_machines(all);
+        Places places = places_of(all, rank_);
+        formation_.placement = std::move(places.placement);
+        formation_.ranks_per_cpu = places.ranks_per_cpu;
+        formation_.load = std::max(context_.host_load(), places.load);
+        one_kernel_ = places.one_kernel;
     }
 
     /// Finds the hosts in the cluster, or one rank says why all do without.
@@ -266,56 +306,6 @@ class Former {
         }
     }
 
-    /// Ranks of several hosts under one kernel (containers, pods, virtual hosts) share its
-    /// processors, whatever each host shows of them.
-    struct MachineLoad {
-        unsigned ranks = 0;
-        unsigned granted_cpus = 0; ///< By the hosts, one by one.
-        CpuMask cpus;
-
-        CpuLoad load() const { return {ranks, std::min(granted_cpus, cpus.count())}; }
-    };
-
-    void weigh_machines(const std::vector<Hello>& all) {
-        std::map<std::uint64_t, MachineLoad> machines;
-        for (std::uint32_t host = 0; host < formation_.placement.host_count(); ++host) {
-            const std::span<const Rank> ranks = formation_.placement.ranks_on(host);
-            add_host(machines[machine_of(all, host)], all, ranks);
-        }
-        for (const auto& [machine, load] : machines) {
-            const CpuLoad of_machine = load.load();
-            formation_.ranks_per_cpu = std::max(
-                formation_.ranks_per_cpu, static_cast<double>(of_machine.ranks) / of_machine.cpus);
-        }
-        one_kernel_ = machines.size() == 1 && all.front().machine != 0;
-        const std::uint32_t own = formation_.placement.place(rank_).host;
-        formation_.load = std::max(context_.host_load(), machines[machine_of(all, own)].load());
-    }
-
-    /// Of a host that does not know its machine, a number that is no machine's.
-    std::uint64_t machine_of(const std::vector<Hello>& all, std::uint32_t host) const {
-        const Rank first = formation_.placement.ranks_on(host).front();
-        const std::uint64_t machine = all[static_cast<std::size_t>(first)].machine;
-        return machine != 0 ? machine : ~std::uint64_t{host};
-    }
-
-    /// Adds the ranks on a host, and the CPUs that they may use together.
-    static void add_host(MachineLoad& machine, const std::vector<Hello>& all,
-                         std::span<const Rank> ranks) {
-        CpuMask cpus;
-        unsigned quota = ~0U;
-        for (const Rank rank : ranks) {
-            const Hello& hello = all[static_cast<std::size_t>(rank)];
-            cpus.add(hello.cpus);
-            if (hello.cpu_quota < hello.cpus.count()) {
-                quota = std::min(quota, hello.cpu_quota);
-            }
-        }
-        machine.ranks += static_cast<unsigned>(ranks.size());
-        machine.granted_cpus += std::max(1U, std::min(cpus.count(), quota));
-        machine.cpus.add(cpus);
-    }
-
     std::span<const Rank> local_ranks() const {
         return formation_.placement.ranks_on(formation_.placement.place(rank_).host);
     }
@@ -327,9 +317,13 @@ class Former {
             return formation_.placement.ranks_per_host_max() == 1;
         }
         Status status;
-        ShmOffer mine;
-        std::unique_ptr<ShmTransport> made = offer(mine, status);
-        Result<std::vector<ShmOffer>> offers = exchange(mine);
+        std::unique_ptr<ShmTransport> made = std::move(guess_);
+        Result<std::vector<ShmOffer>> offers = std::move(guesses_);
+        if (made == nullptr) {
+            ShmOffer mine;
+            made = offer(mine, status);
+            offers = exchange(mine);
+        }
         if (!offers.ok()) {
             return offers.status();
         }
@@ -359,6 +353,9 @@ class Former {
         if (made != nullptr) {
             made->establish();
         }
+        if (made != nullptr && !several_hosts()) {
+            context_.set_latest_options(params_.size, shm_options());
+        }
         formation_.shm = std::move(made);
         agree_on_staging(*offers);
         return true;
@@ -374,11 +371,6 @@ class Former {
         formation_.buffers_in_heap =
             std::all_of(offers.begin(), offers.end(),
                         [](const ShmOffer& offer) { return offer.serves_malloc != 0; });
-    }
-
-    static bool all_made(const std::vector<ShmEnd>& ends) {
-        return std::all_of(ends.begin(), ends.end(),
-                           [](ShmEnd end) { return end == ShmEnd::made; });
     }
 
     /// Maps the heaps of the ranks on this host. Who fails says so to those that wait for its heap,
@@ -399,6 +391,23 @@ class Former {
         return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
     }
 
+    /// What all ranks of the group agree in, but for the time-out.
+    transport::ShmOptions shm_options() const {
+        transport::ShmOptions options;
+        options.outstanding_max = engine::kOutstandingMax;
+        const cost::MemoryModel& memory = formation_.profile.memory;
+        options.single_copy_bytes_min = memory.cma.permitted
+                                            ? memory.single_copy_bytes_min(formation_.ranks_per_cpu)
+                                            : ~std::uint64_t{0};
+        static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
+        options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
+        options.ring_bytes = ring_bytes_;
+        options.own_processors = formation_.ranks_per_cpu <= 1;
+        options.staging_bytes = formation_.placement.host_count() == 1 ? staging_bytes_ : 0;
+        options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
+        return options;
+    }
+
     /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its
     /// host.
     std::unique_ptr<ShmTransport> offer(ShmOffer& mine, Status& status) {
@@ -414,27 +423,13 @@ class Former {
             mine.end = status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
             return nullptr;
         }
-        transport::ShmOptions options;
-        options.outstanding_max = engine::kOutstandingMax;
-        const cost::MemoryModel& memory = formation_.profile.memory;
-        options.single_copy_bytes_min = memory.cma.permitted
-                                            ? memory.single_copy_bytes_min(formation_.ranks_per_cpu)
-                                            : ~std::uint64_t{0};
-        static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
-        options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
-        options.ring_bytes = ring_bytes_;
-        options.own_processors = formation_.ranks_per_cpu <= 1;
-        options.staging_bytes = formation_.placement.host_count() == 1 ? staging_bytes_ : 0;
-        options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
         Result<std::unique_ptr<ShmTransport>> made = ShmTransport::create(
-            **heap, local_ranks(), formation_.placement.index_on_host(rank_), options);
+            **heap, local_ranks(), formation_.placement.index_on_host(rank_), shm_options());
         if (!made.ok()) {
             status = made.status();
             return nullptr;
         }
-        mine.address = (*made)->address();
-        mine.end = ShmEnd::made;
-        mine.serves_malloc = (*heap)->serves_malloc() ? 1 : 0;
+        mine = offer_of(**heap, **made);
         mine.attached = std::all_of(heaps_.begin(), heaps_.end(),
                                     [&](const shm::HeapWish& peer) {
                                         return (*heap)->base_of(peer.token) != nullptr;
@@ -577,7 +572,9 @@ class Former {
     bool one_kernel_ = false;                         ///< All ranks are on hosts of one.
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
     std::uint64_t ring_bytes_ = 0;                    ///< That the buffers of a ring have.
-    std::vector<shm::HeapWish> heaps_; ///< Of the ranks on this host, when they said hello.
+    std::vector<shm::HeapWish> heaps_;    ///< Of the ranks on this host, when they said hello.
+    std::unique_ptr<ShmTransport> guess_; ///< What this rank offered before it knew the others.
+    std::vector<ShmOffer> guesses_;       ///< Of all ranks, if they hold.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };
 

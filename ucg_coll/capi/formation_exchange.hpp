@@ -14,6 +14,29 @@
 
 namespace ucg::capi {
 
+/// How far a rank came with shared memory.
+enum class ShmEnd : std::uint32_t {
+    failed,       ///< For a reason of its own, which it can tell.
+    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
+    made,
+};
+
+/// Second exchange, where the first has not told it rightly: the ends of shared memory.
+struct ShmOffer {
+    transport::ShmAddress address;
+    ShmEnd end = ShmEnd::failed;
+    std::uint16_t serves_malloc = 0;
+    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
+};
+
+bool all_made(const std::vector<ShmEnd>& ends);
+
+/// `made` is in `heap`; nothing is said of the peers' heaps.
+ShmOffer offer_of(const shm::Heap& heap, const transport::ShmTransport& made);
+
+/// Of what `options` says to the group: not of the time-out, which is each rank's own.
+std::uint64_t digest(const transport::ShmOptions& options);
+
 /// First exchange: who is there. Everything that must be equal on all ranks is compared.
 struct Hello {
     std::uint32_t api_version = UCG_API_VERSION;
@@ -38,6 +61,10 @@ struct Hello {
     TopologyEnd phases; ///< Of a schedule that was loaded.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
+    /// What it offers if all ranks are on one host and agree in options of this digest.
+    ShmOffer guess;
+    std::uint64_t guessed_options = 0;
+    std::uint64_t attached_heaps = 0; ///< Which are mapped: equal for equal sets.
 };
 
 /// By rank, one of what each tells.
@@ -50,21 +77,6 @@ std::vector<TopologyEnd> ends_of(const std::vector<Told>& all, TopologyEnd Told:
     }
     return ends;
 }
-
-/// How far a rank came with shared memory.
-enum class ShmEnd : std::uint32_t {
-    failed,       ///< For a reason of its own, which it can tell.
-    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
-    made,
-};
-
-/// Second exchange: the ends of shared memory.
-struct ShmOffer {
-    transport::ShmAddress address;
-    ShmEnd end = ShmEnd::failed;
-    std::uint16_t serves_malloc = 0;
-    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
-};
 
 /// After these, if UCX is needed: what a rank has of it, and, where there are several hosts, of the
 /// switches between them.
