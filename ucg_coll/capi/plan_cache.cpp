@@ -85,8 +85,7 @@ Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t&
 }
 
 Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t hash) {
-    if (plans_.size() >= kPlansMax || bytes_ >= kBytesMax) {
-        drop_unused();
+    while ((plans_.size() >= kPlansMax || bytes_ >= kBytesMax) && drop_some()) {
     }
     Result<std::unique_ptr<CachedPlan>> made = make_(request, hash);
     if (!made.ok()) {
@@ -97,16 +96,23 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
     return plans_.emplace(hash, std::move(*made))->second.get();
 }
 
-void PlanCache::drop_unused() {
+/// Every eighth of those that are idle, wherever the last time ended: of a loop that is longer than
+/// the cache those that were used last would be the wrong ones to keep. False if none is idle.
+bool PlanCache::drop_some() {
+    constexpr unsigned kOneOf = 8;
     forget_calls();
+    bool any_idle = false;
     for (auto entry = plans_.begin(); entry != plans_.end();) {
-        if (entry->second->in_use()) {
+        const bool idle = !entry->second->in_use();
+        any_idle = any_idle || idle;
+        if (!idle || ++passed_ % kOneOf != 0) {
             ++entry;
         } else {
             bytes_ -= entry->second->bytes();
             entry = plans_.erase(entry);
         }
     }
+    return any_idle;
 }
 
 } // namespace ucg::capi

@@ -121,8 +121,8 @@ class PlanCache {
     std::size_t size() const { return plans_.size(); }
 
   private:
-    /// Beyond these the plans that are not in use are dropped: programs whose sizes never repeat
-    /// must not grow without bound.
+    /// Beyond these some of the plans that are not in use are dropped: programs whose sizes never
+    /// repeat must not grow without bound, and a loop over a few more than these keeps most.
     static constexpr std::size_t kPlansMax = 512;
     static constexpr std::uint64_t kBytesMax = 256ULL << 20;
     static constexpr unsigned kRecentBits = 6;
@@ -133,7 +133,7 @@ class PlanCache {
     Result<CachedPlan*> find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
                              Rank rank_count);
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
-    void drop_unused();
+    bool drop_some();
     void forget_calls() {
         recent_ = {};
         latest_ = recent_.data();
@@ -145,6 +145,7 @@ class PlanCache {
     ucg_coll_params_t given_ = {};             ///< ... by these values; its pointers are not used.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
+    unsigned passed_ = 0; ///< Idle plans that were let be when others were dropped.
     std::uint64_t planned_ = 0;
     std::uint64_t mean_block_ = 0;
 };

@@ -79,12 +79,24 @@ void Planner::keep(std::uint64_t hash, std::shared_ptr<const Planned> planned) {
     if (ops > kOpsMax) {
         return;
     }
-    if (plans_.size() >= kPlansMax || ops_ + ops > kOpsMax) {
-        plans_.clear();
-        ops_ = 0;
+    while (plans_.size() >= kPlansMax || ops_ + ops > kOpsMax) {
+        drop_half();
     }
     ops_ += ops;
     plans_.emplace(hash, std::move(planned));
+}
+
+/// Every second, in the order of hashes, the first among them.
+void Planner::drop_half() {
+    bool keep = false;
+    for (auto entry = plans_.begin(); entry != plans_.end();) {
+        if (std::exchange(keep, !keep)) {
+            ++entry;
+        } else {
+            ops_ -= entry->second->schedule.ops.size();
+            entry = plans_.erase(entry);
+        }
+    }
 }
 
 Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,

@@ -67,12 +67,13 @@ class Planner {
     std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
 
   private:
-    /// Schedules beyond these are dropped, all at once: groups hold programs, which are what runs.
-    static constexpr std::size_t kPlansMax = 512;
+    /// Beyond these half of the schedules are dropped: groups hold programs, which are what runs.
+    static constexpr std::size_t kPlansMax = 4096;
     static constexpr std::size_t kOpsMax = 1U << 16U;
 
     std::shared_ptr<const Planned> find(const graph::Request& request, std::uint64_t hash) const;
     void keep(std::uint64_t hash, std::shared_ptr<const Planned> planned);
+    void drop_half();
     Result<graph::Schedule> schedule_for(const graph::Request& request,
                                          std::string_view name) const;
     bool moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "ucg/ucg.h"
@@ -192,4 +193,25 @@ TEST_CASE("capi: repeated calls do not plan again, in whatever order they come")
     ucg_coll_params_t wrong = allreduce_of(in, out, UCG_OP_BAND);
     wrong.datatype = UCG_DT_FLOAT64;
     CHECK(alone.run(wrong) == UCG_ERR_UNSUPPORTED);
+}
+
+TEST_CASE("capi: a loop over more sizes than the cache has plans for plans few of them anew") {
+    constexpr std::uint64_t kSizes = 600;
+    constexpr std::uint64_t kRounds = 8;
+    Alone alone;
+    const std::vector<std::int64_t> in(kSizes, 7);
+    std::vector<std::int64_t> out(kSizes);
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+        for (std::uint64_t count = 1; count <= kSizes; ++count) {
+            ucg_coll_params_t params = {};
+            params.type = UCG_COLL_ALLGATHER;
+            params.element_bytes = sizeof(std::int64_t);
+            params.count = count;
+            params.send_buffer = in.data();
+            params.recv_buffer = out.data();
+            REQUIRE(alone.run(params) == UCG_OK);
+        }
+    }
+    CHECK(out == in);
+    CHECK(alone.planned() < kSizes * kRounds * 3 / 5);
 }
