@@ -182,6 +182,50 @@ TEST_CASE("capi: a rank that guesses wrongly loses nothing but time", "[capi][sh
           }) == "");
 }
 
+TEST_CASE("capi: where ranks guess differently all take the exchanges that one of them needs",
+          "[capi][shm]") {
+    constexpr int kMoreThanHaveStaging = 17;
+    Part low({0, 1});
+    Part ends({0, 2});
+    CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
+              ucg_context_h context = make_context();
+              std::string complaint = make_group_of(low, me, context, 2);
+              // Rank 0 then guesses that there is no memory for peers to read, rank 1 that there
+              // is.
+              std::vector<std::unique_ptr<CountedGroup>> live;
+              for (int i = 0; i < kMoreThanHaveStaging && me.rank != 1; ++i) {
+                  const ThreadRank here = {&ends.meeting, me.rank / 2};
+                  live.push_back(std::make_unique<CountedGroup>(context, here));
+                  // Rank 0 knows one more than rank 2, so that they have to ask each time.
+                  complaint += live.back()->complaint(i == 0 ? 3 : 2);
+              }
+              complaint += make_group_of(low, me, context, 2);
+              live.clear();
+              me.meeting->wait();
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
+
+TEST_CASE("capi: a group that one rank declines leaves the guess of the others as it was",
+          "[capi][shm][errors]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) -> std::string {
+              ucg_context_h context = make_context();
+              std::string complaint = make_groups(me, context, 2);
+              for (int i = 0; i < 3; ++i) {
+                  const ucg_group_params_t params = me.group_params();
+                  ucg_group_h group = nullptr;
+                  if (ucg_group_create(me.rank == 1 ? nullptr : context, &params, &group) !=
+                      UCG_ERR_UNREACHABLE) {
+                      return "a group that one rank is not in";
+                  }
+                  complaint += CountedGroup(context, me).complaint(1);
+              }
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
+
 TEST_CASE("capi: where one process has no context nobody makes the group", "[capi][errors]") {
     CHECK(run_thread_ranks(3, [](ThreadRank& me) -> std::string {
               ucg_context_h context = me.rank == 1 ? nullptr : make_context();

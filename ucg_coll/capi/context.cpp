@@ -1,6 +1,7 @@
 #include "ucg_coll/capi/context.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <unistd.h>
 #include <utility>
 
@@ -280,7 +281,8 @@ std::uint64_t Context::ring_bytes_for_group() {
     }
     const std::lock_guard lock(memory_mutex_);
     const std::uint64_t heap = heap_ == nullptr ? config_.heap_bytes() : heap_->free_bytes();
-    return std::max(few, heap / kPartOfHeap);
+    // Rounded, so that what a group takes does not make the next one another kind.
+    return std::max(few, std::bit_floor(heap / kPartOfHeap));
 }
 
 void Context::add(const Group& group) {
@@ -298,8 +300,12 @@ std::optional<transport::ShmOptions> Context::latest_options(std::size_t ranks) 
     return found == latest_options_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void Context::set_latest_options(std::size_t ranks, const transport::ShmOptions& options) {
+void Context::forget_latest_options(std::size_t ranks) {
     std::erase_if(latest_options_, [&](const auto& entry) { return entry.first == ranks; });
+}
+
+void Context::set_latest_options(std::size_t ranks, const transport::ShmOptions& options) {
+    forget_latest_options(ranks);
     if (latest_options_.size() == kLatestOptionsMax) {
         latest_options_.erase(latest_options_.begin());
     }
@@ -309,17 +315,25 @@ void Context::set_latest_options(std::size_t ranks, const transport::ShmOptions&
 /// A program makes its communicators in a few kinds: of all ranks, of each host's, of rows and
 /// columns.
 std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
-    auto found = std::find_if(planners_.begin(), planners_.end(),
-                              [&](const auto& planner) { return planner->is_for(facts); });
-    if (found == planners_.end()) {
-        if (planners_.size() == kPlannersMax) {
-            planners_.pop_back();
+    std::shared_ptr<Planner> found;
+    std::erase_if(planners_, [&](const std::weak_ptr<Planner>& known) {
+        std::shared_ptr<Planner> planner = known.lock();
+        const bool ended = planner == nullptr;
+        if (!ended && planner->is_for(facts)) {
+            found = std::move(planner);
         }
-        found =
-            planners_.insert(planners_.end(), std::make_shared<Planner>(*this, std::move(facts)));
+        return ended;
+    });
+    if (found == nullptr) {
+        found = std::make_shared<Planner>(*this, std::move(facts));
+        planners_.push_back(found);
     }
-    std::rotate(planners_.begin(), found, found + 1);
-    return planners_.front();
+    std::erase(latest_planners_, found);
+    latest_planners_.insert(latest_planners_.begin(), found);
+    if (latest_planners_.size() > kLatestPlannersMax) {
+        latest_planners_.pop_back();
+    }
+    return found;
 }
 
 /// Threads asleep announced themselves before the group was busy: they are to do so again.

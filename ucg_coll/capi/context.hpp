@@ -151,6 +151,8 @@ class Context {
     /// maker's.
     std::optional<transport::ShmOptions> latest_options(std::size_t ranks) const;
     void set_latest_options(std::size_t ranks, const transport::ShmOptions& options);
+    /// The latest such group has its ranks on several hosts, or does not share memory.
+    void forget_latest_options(std::size_t ranks);
     /// The planner for groups of these facts: that of another group, or of one of the latest that
     /// are no more. The maker's.
     std::shared_ptr<Planner> planner(PlanningFacts facts);
@@ -247,7 +249,7 @@ class Context {
     }
 
   private:
-    static constexpr std::size_t kPlannersMax = 8;
+    static constexpr std::size_t kLatestPlannersMax = 8;
     static constexpr std::size_t kLatestOptionsMax = 8;
     static constexpr unsigned kHostRest = 8;
     static constexpr unsigned kHostBusy = 2 * kHostRest; ///< There were messages.
@@ -287,8 +289,10 @@ class Context {
     std::optional<topo::Place> place_;
     std::optional<LoadedTopology> topology_;
     std::vector<std::pair<std::size_t, transport::ShmOptions>> latest_options_; ///< By ranks.
-    std::vector<std::shared_ptr<Planner>> planners_; ///< The latest that were asked for come first.
-    std::uint64_t single_copy_bytes_min_ = 0;        ///< 0: not known yet.
+    std::vector<std::weak_ptr<Planner>> planners_; ///< Those of living groups, and some more:
+    std::vector<std::shared_ptr<Planner>>
+        latest_planners_;                     ///< what was asked for last comes first.
+    std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
     OptionalMutex groups_mutex_;              ///< Groups' own locks are taken under it.

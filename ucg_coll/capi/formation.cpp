@@ -1,8 +1,6 @@
 #include "ucg_coll/capi/formation.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -20,15 +18,21 @@ namespace {
 using transport::Network;
 using transport::ShmTransport;
 
-Status declined(std::size_t rank) {
-    return failure(Code::unreachable, "rank {} cannot be in a group", rank);
-}
-
 class Former {
   public:
     Former(Context& context, const ucg_group_params_t& params)
         : context_(context), params_(params), rank_(static_cast<Rank>(params.rank)),
           speaker_(rank_) {}
+
+    /// Ranks for which an exchange that failed here did not fail may have made the group, and write
+    /// where this one said.
+    ~Former() {
+        if (exchanging_ && offered_ != nullptr) {
+            offered_->establish();
+        }
+    }
+    Former(const Former&) = delete;
+    Former& operator=(const Former&) = delete;
 
     Result<Formation> run() {
         Result<Formation> formed = form();
@@ -56,6 +60,7 @@ class Former {
             }
         }
         route();
+        remember_options();
         context_.group_made(formation_.group_id);
         return std::move(formation_);
     }
@@ -65,12 +70,14 @@ class Former {
     Result<std::vector<T>> exchange(const T& mine) {
         static_assert(std::is_trivially_copyable_v<T>);
         std::vector<T> all(params_.size);
+        exchanging_ = true;
         if (params_.oob_allgather(params_.oob_arg, &mine, all.data(), sizeof(T)) != 0) {
             return failure(Code::io_error,
                            "rank {}: the caller's allgather failed while a group of {} ranks was "
                            "made",
                            rank_, params_.size);
         }
+        exchanging_ = false;
         return all;
     }
 
@@ -141,8 +148,8 @@ class Former {
     /// that holds for all.
     void guess(Hello& mine) {
         const std::optional<transport::ShmOptions> options = context_.latest_options(params_.size);
-        if (mine.shm_enabled == 0 || !options) {
-            return;
+        if (mine.shm_enabled == 0 || mine.heap.capacity_bytes > 0 || !options) {
+            return; // Who wishes for a heap has none.
         }
         Result<shm::Heap*> heap = context_.heap();
         if (!heap.ok()) {
@@ -155,8 +162,8 @@ class Former {
         if (!made.ok()) {
             return; // The offer that is not guessed says so.
         }
-        guess_ = std::move(*made);
-        mine.guess = offer_of(**heap, *guess_);
+        offered_ = std::move(*made);
+        mine.guess = offer_of(**heap, *offered_);
         mine.guessed_options = digest(*options);
         mine.attached_heaps = (*heap)->attached_digest();
     }
@@ -171,7 +178,7 @@ class Former {
                 return hello.guess.end == ShmEnd::made && hello.guessed_options == options;
             });
         if (!right) {
-            guess_.reset();
+            offered_.reset();
             return;
         }
         for (const Hello& hello : all) {
@@ -317,11 +324,10 @@ class Former {
             return formation_.placement.ranks_per_host_max() == 1;
         }
         Status status;
-        std::unique_ptr<ShmTransport> made = std::move(guess_);
         Result<std::vector<ShmOffer>> offers = std::move(guesses_);
-        if (made == nullptr) {
+        if (offered_ == nullptr) {
             ShmOffer mine;
-            made = offer(mine, status);
+            offered_ = offer(mine, status);
             offers = exchange(mine);
         }
         if (!offers.ok()) {
@@ -332,9 +338,10 @@ class Former {
             ends.push_back(offered.end);
         }
         if (!all_made(ends)) {
+            offered_.reset();
             return step_down(ends, status);
         }
-        ends = {connect_shm(made.get(), *offers, status)};
+        ends = {connect_shm(offered_.get(), *offers, status)};
         // Where nobody has to map anybody all ranks come to the same end.
         if (!std::all_of(offers->begin(), offers->end(),
                          [](const ShmOffer& offered) { return offered.attached != 0; })) {
@@ -346,17 +353,14 @@ class Former {
         }
         if (!all_made(ends)) {
             context_.give_up_shm();
-            made.reset();
+            offered_.reset();
             context_.drop_unused_heap(); // UCX may need the address space.
             return step_down(ends, status);
         }
-        if (made != nullptr) {
-            made->establish();
+        if (offered_ != nullptr) {
+            offered_->establish();
         }
-        if (made != nullptr && !several_hosts()) {
-            context_.set_latest_options(params_.size, shm_options());
-        }
-        formation_.shm = std::move(made);
+        formation_.shm = std::move(offered_);
         agree_on_staging(*offers);
         return true;
     }
@@ -554,6 +558,14 @@ class Former {
         return addresses;
     }
 
+    void remember_options() {
+        if (formation_.shm != nullptr && !several_hosts()) {
+            context_.set_latest_options(params_.size, shm_options());
+        } else {
+            context_.forget_latest_options(params_.size);
+        }
+    }
+
     void route() {
         formation_.routes.assign(params_.size, formation_.ucx.get());
         if (formation_.shm != nullptr) {
@@ -572,9 +584,10 @@ class Former {
     bool one_kernel_ = false;                         ///< All ranks are on hosts of one.
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
     std::uint64_t ring_bytes_ = 0;                    ///< That the buffers of a ring have.
-    std::vector<shm::HeapWish> heaps_;    ///< Of the ranks on this host, when they said hello.
-    std::unique_ptr<ShmTransport> guess_; ///< What this rank offered before it knew the others.
-    std::vector<ShmOffer> guesses_;       ///< Of all ranks, if they hold.
+    std::vector<shm::HeapWish> heaps_;      ///< Of the ranks on this host, when they said hello.
+    std::unique_ptr<ShmTransport> offered_; ///< What the others hear of, until the group has it.
+    std::vector<ShmOffer> guesses_;         ///< Of all ranks, if they hold.
+    bool exchanging_ = false;               ///< Or an exchange has failed.
     Rank speaker_; ///< Who tells the user why there is no group, where all ranks know who failed.
 };
 
@@ -582,16 +595,6 @@ class Former {
 
 Result<Formation> form_group(Context& context, const ucg_group_params_t& params) {
     return Former(context, params).run();
-}
-
-Status decline_group(const ucg_group_params_t& params) {
-    Hello mine;
-    mine.declines = 1;
-    std::vector<Hello> all(params.size);
-    if (params.oob_allgather(params.oob_arg, &mine, all.data(), sizeof(mine)) != 0) {
-        return Status(Code::io_error, "the caller's allgather failed");
-    }
-    return declined(params.rank);
 }
 
 } // namespace ucg::capi

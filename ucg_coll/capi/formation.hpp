@@ -36,10 +36,10 @@ struct Formation {
 };
 
 /// Collective over the group; calls params.oob_allgather as often on every rank: once where all
-/// ranks share a host, know the same processes and have made a group of this size and kind; twice
-/// where they know one another, or none of them has a node heap yet; three times where some have,
-/// and do not know one another; and three times more for UCX. A failure is logged here,
-/// on the rank that has its cause; further ones of the process at info.
+/// ranks share a host, have mapped the heaps of the same processes and made a group of this size
+/// and kind; twice where they know one another, or none of them has a node heap yet; three times
+/// where some have, and do not know one another; and three times more for UCX. A failure is logged
+/// here, on the rank that has its cause; further ones of the process at info.
 Result<Formation> form_group(Context& context, const ucg_group_params_t& params);
 
 /// The part of a process that cannot be in the group: nobody makes it. Never ok.

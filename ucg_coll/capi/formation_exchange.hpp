@@ -67,6 +67,9 @@ struct Hello {
     std::uint64_t attached_heaps = 0; ///< Which are mapped: equal for equal sets.
 };
 
+/// Of a group that `rank` cannot be in.
+Status declined(std::size_t rank);
+
 /// By rank, one of what each tells.
 template <typename Told>
 std::vector<TopologyEnd> ends_of(const std::vector<Told>& all, TopologyEnd Told::*end) {

@@ -97,8 +97,9 @@ bool Group::mean_block_matters() const {
         return false;
     }
     constexpr std::uint64_t kLongest = std::uint64_t{1} << 32U;
+    const std::string_view of_nothing = planner_->choice_for_blocks(0);
     for (std::uint64_t bytes = 1; bytes <= kLongest; bytes *= 4) {
-        if (planner_->choice_for_blocks(bytes) != planner_->choice_for_blocks(0)) {
+        if (planner_->choice_for_blocks(bytes) != of_nothing) {
             return true;
         }
     }

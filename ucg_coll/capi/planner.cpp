@@ -18,6 +18,19 @@ std::unique_ptr<const plan::LoadedSchedule> loaded_for(const LoadedPhases& phase
         plan::LoadedSchedule{phases.path, phases.listed, ranks});
 }
 
+std::size_t bytes_of(const graph::Blocks& blocks) {
+    return (blocks.bytes.size() + blocks.offsets.size()) * sizeof(std::uint64_t);
+}
+
+std::size_t bytes_of(const Planned& planned) {
+    const graph::Schedule& schedule = planned.schedule;
+    return sizeof(Planned) + bytes_of(planned.request.send) + bytes_of(planned.request.receive) +
+           schedule.ops.size() * sizeof(graph::Op) +
+           schedule.dependencies.size() * sizeof(graph::Dependency) +
+           schedule.operands.size() * sizeof(graph::Slice) +
+           schedule.repeats.size() * sizeof(graph::Repeat);
+}
+
 std::optional<topo::Placement> reproducible_for(const Config& config, Rank rank_count) {
     if (!config.reproducible()) {
         return std::nullopt;
@@ -42,12 +55,29 @@ Planner::Planner(Context& context, PlanningFacts facts)
                   loaded_.get()},
       mutex_(context.threaded()) {}
 
+/// Two threads may make the same plan at once: nobody waits while a plan is made, or proved.
 Result<std::shared_ptr<const Planned>> Planner::plan(const graph::Request& request,
                                                      std::uint64_t hash, std::string_view name) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (std::shared_ptr<const Planned> known = find(request, hash)) {
+            return known;
+        }
+    }
+    Result<std::shared_ptr<const Planned>> made = make(request, name);
+    if (!made.ok()) {
+        return made;
+    }
     const std::lock_guard lock(mutex_);
     if (std::shared_ptr<const Planned> known = find(request, hash)) {
         return known;
     }
+    keep(hash, *made);
+    return made;
+}
+
+Result<std::shared_ptr<const Planned>> Planner::make(const graph::Request& request,
+                                                     std::string_view name) const {
     Result<graph::Schedule> schedule = schedule_for(request, name);
     if (!schedule.ok()) {
         return schedule.status();
@@ -58,9 +88,7 @@ Result<std::shared_ptr<const Planned>> Planner::plan(const graph::Request& reque
         }
     }
     const bool moved = moves_what_peers_read(request, schedule->algorithm);
-    auto planned = std::make_shared<const Planned>(Planned{request, std::move(*schedule), moved});
-    keep(hash, planned);
-    return planned;
+    return std::make_shared<const Planned>(Planned{request, std::move(*schedule), moved});
 }
 
 std::shared_ptr<const Planned> Planner::find(const graph::Request& request,
@@ -75,25 +103,25 @@ std::shared_ptr<const Planned> Planner::find(const graph::Request& request,
 }
 
 void Planner::keep(std::uint64_t hash, std::shared_ptr<const Planned> planned) {
-    const std::size_t ops = planned->schedule.ops.size();
-    if (ops > kOpsMax) {
+    const std::size_t bytes = bytes_of(*planned);
+    if (bytes > kBytesMax / 8) {
         return;
     }
-    while (plans_.size() >= kPlansMax || ops_ + ops > kOpsMax) {
+    while (bytes_ + bytes > kBytesMax) {
         drop_half();
     }
-    ops_ += ops;
+    bytes_ += bytes;
     plans_.emplace(hash, std::move(planned));
 }
 
-/// Every second, in the order of hashes, the first among them.
+/// Every second, the first among them, so that one alone goes too.
 void Planner::drop_half() {
     bool keep = false;
     for (auto entry = plans_.begin(); entry != plans_.end();) {
         if (std::exchange(keep, !keep)) {
             ++entry;
         } else {
-            ops_ -= entry->second->schedule.ops.size();
+            bytes_ -= bytes_of(*entry->second);
             entry = plans_.erase(entry);
         }
     }

@@ -67,11 +67,13 @@ class Planner {
     std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
 
   private:
-    /// Beyond these half of the schedules are dropped: groups hold programs, which are what runs.
-    static constexpr std::size_t kPlansMax = 4096;
-    static constexpr std::size_t kOpsMax = 1U << 16U;
+    /// Beyond these half of the schedules are dropped, and one that takes an eighth is not kept:
+    /// groups hold programs, which are what runs.
+    static constexpr std::size_t kBytesMax = std::size_t{4} << 20;
 
     std::shared_ptr<const Planned> find(const graph::Request& request, std::uint64_t hash) const;
+    Result<std::shared_ptr<const Planned>> make(const graph::Request& request,
+                                                std::string_view name) const;
     void keep(std::uint64_t hash, std::shared_ptr<const Planned> planned);
     void drop_half();
     Result<graph::Schedule> schedule_for(const graph::Request& request,
@@ -90,7 +92,7 @@ class Planner {
 
     OptionalMutex mutex_; ///< Guards what follows.
     std::unordered_multimap<std::uint64_t, std::shared_ptr<const Planned>> plans_; // By hash.
-    std::size_t ops_ = 0;
+    std::size_t bytes_ = 0; ///< That they take, roughly.
 };
 
 } // namespace ucg::capi

@@ -16,7 +16,8 @@
 
 namespace ucg::plan {
 
-/// A value that is large: a group makes one, and its plans share it. Thread-safe to read.
+/// A value that is large: groups of the same ranks share one, and so do their plans. Thread-safe to
+/// read.
 class Network {
   public:
     /// `machines[rank]` are numbers of machines of the cluster. REQUIRES: at least two ranks, each

@@ -39,13 +39,15 @@ TEST_CASE("capi: equal facts have one planner, others another", "[capi]") {
     Context context(nullptr, config_with({}), {}, {});
     const std::shared_ptr<Planner> first = context.planner(facts_of(4));
     CHECK(context.planner(facts_of(4)) == first);
-    std::vector<PlanningFacts> others(6, facts_of(4));
+    std::vector<PlanningFacts> others(8, facts_of(4));
     others[0].rank = 1;
     others[1].placement = topo::Placement::regular(2, 2);
     others[2].board_bytes = 64;
     others[3].staging_bytes = 4096;
     others[4].ranks_per_cpu = 2;
     others[5].profile.copy_per_byte_ns *= 2;
+    others[6].buffers_in_heap = true;
+    others[7].board_bytes = 128;
     for (const PlanningFacts& facts : others) {
         CHECK(context.planner(facts) != first);
     }
@@ -66,6 +68,15 @@ TEST_CASE("capi: of planners that nobody asks for any more the latest are kept",
     CHECK_FALSE(first.expired());
 }
 
+TEST_CASE("capi: a planner that a group holds is found, however many others there are", "[capi]") {
+    Context context(nullptr, config_with({}), {}, {});
+    const std::shared_ptr<Planner> held = context.planner(facts_of(1));
+    for (Rank ranks = 2; ranks < 20; ++ranks) {
+        context.planner(facts_of(ranks));
+    }
+    CHECK(context.planner(facts_of(1)) == held);
+}
+
 TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
     const char* verify = GENERATE("n", "y");
     Context context(nullptr, config_with({{"VERIFY", verify}}), {}, {});
@@ -82,7 +93,7 @@ TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
 }
 
 TEST_CASE("capi: a planner forgets half of many, what somebody holds stays", "[capi]") {
-    constexpr std::uint64_t kPlans = 5000; // More than it keeps.
+    constexpr std::uint64_t kPlans = 8000; // More than it keeps.
     Context context(nullptr, config_with({}), {}, {});
     const std::shared_ptr<Planner> planner = context.planner(facts_of(2));
     std::vector<std::shared_ptr<const Planned>> held;
@@ -98,7 +109,7 @@ TEST_CASE("capi: a planner forgets half of many, what somebody holds stays", "[c
         CHECK((*again)->schedule == held[i]->schedule);
         known += *again == held[i] ? 1 : 0;
     }
-    CHECK(known > kPlans / 3);
+    CHECK(known > kPlans / 8);
     CHECK(known < kPlans);
 }
 
