@@ -73,12 +73,8 @@ Status prove(const plan::Facts& facts, const Question& question, std::string_vie
         }
         schedules.push_back(std::move(*schedule));
     }
-    std::optional<graph::Network> links;
-    const auto at_once = plan::messages_at_once(schedules.front().algorithm);
-    if (at_once && facts.network != nullptr) {
-        links = facts.network->links();
-        links->at_once = *at_once;
-    }
+    const std::optional<graph::Network> links =
+        plan::links_to_prove(facts, schedules.front().algorithm);
     return graph::verify(schedules, requests, same_host, &facts.placement,
                          links ? &*links : nullptr);
 }

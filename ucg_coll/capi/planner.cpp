@@ -180,7 +180,10 @@ Status Planner::prove(const graph::Request& request, std::string_view algorithm,
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    return graph::verify(schedules, requests, same_host, &facts_.placement);
+    const std::optional<graph::Network> links =
+        plan::links_to_prove(facts(), schedules.front().algorithm);
+    return graph::verify(schedules, requests, same_host, &facts_.placement,
+                         links ? &*links : nullptr);
 }
 
 std::string_view Planner::choice_for_blocks(std::uint64_t mean_bytes) const {

@@ -282,4 +282,14 @@ std::optional<std::uint32_t> messages_at_once(std::string_view algorithm) {
     return text.name == "aapc" ? window_of(text.argument).value_or(1) : 1;
 }
 
+std::optional<graph::Network> links_to_prove(const Facts& facts, std::string_view algorithm) {
+    const std::optional<std::uint32_t> at_once = messages_at_once(algorithm);
+    if (!at_once || facts.network == nullptr) {
+        return std::nullopt;
+    }
+    graph::Network links = facts.network->links();
+    links.at_once = *at_once;
+    return links;
+}
+
 } // namespace ucg::plan

@@ -64,6 +64,9 @@ struct LoadedSchedule {
 /// How many messages of a schedule by that algorithm a link carries at a time; nothing for the many
 /// that do not say.
 std::optional<std::uint32_t> messages_at_once(std::string_view algorithm);
+/// What graph::verify is to prove such a schedule on; nothing where it promises nothing of links,
+/// or they are not known.
+std::optional<graph::Network> links_to_prove(const Facts& facts, std::string_view algorithm);
 
 /// The time of an alltoall which takes `alone_ns` where links are not in the way, and whose
 /// messages meet on them. `traffic`: how many times a block travels. No less than `alone_ns`.

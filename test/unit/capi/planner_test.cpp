@@ -1,9 +1,11 @@
 // Groups that would plan alike share a planner, and what it has planned.
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/unit/topo/clusters.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/planner.hpp"
 
@@ -111,6 +113,28 @@ TEST_CASE("capi: a planner forgets half of many, what somebody holds stays", "[c
     }
     CHECK(known > kPlans / 8);
     CHECK(known < kPlans);
+}
+
+TEST_CASE("capi: UCG_VERIFY proves on the links between hosts, too", "[capi][aapc]") {
+    constexpr Rank kRanks = 6;
+    std::vector<std::uint32_t> machines(kRanks);
+    std::iota(machines.begin(), machines.end(), 0U);
+    PlanningFacts facts;
+    facts.placement = topo::Placement::regular(kRanks, 1);
+    facts.profile = cost::default_profile();
+    facts.cluster = topo::map_hosts(topo::test::figure1(12'500'000), machines);
+    Context context(nullptr, config_with({{"VERIFY", "y"}}), {}, {});
+    const std::shared_ptr<Planner> planner = context.planner(facts);
+    graph::Request request;
+    request.collective = graph::Collective::alltoall;
+    request.rank_count = kRanks;
+    request.bytes = 64 << 10;
+    const auto planned = planner->plan(request, 1, "group");
+    REQUIRE(planned.ok());
+    CHECK((*planned)->schedule.algorithm == "aapc");
+    CHECK(plan::links_to_prove(planner->facts(), "aapc")->at_once == 1);
+    CHECK(plan::links_to_prove(planner->facts(), "aapc:window3")->at_once == 3);
+    CHECK_FALSE(plan::links_to_prove(planner->facts(), "pairwise"));
 }
 
 TEST_CASE("capi: a forced algorithm counts in a planner, too", "[capi]") {

@@ -128,7 +128,7 @@ Status prove(const Facts& facts, std::string_view algorithm, const std::vector<R
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    const std::optional<graph::Network> links = links_for(facts, schedules.front());
+    const std::optional<graph::Network> links = links_to_prove(facts, schedules.front().algorithm);
     return graph::verify(schedules, requests, same_host, &facts.placement,
                          links ? &*links : nullptr);
 }

@@ -91,16 +91,6 @@ Request request_of(const Case& sample, Rank rank) {
     return request;
 }
 
-std::optional<graph::Network> links_for(const Facts& facts, const graph::Schedule& schedule) {
-    const std::optional<std::uint32_t> at_once = messages_at_once(schedule.algorithm);
-    if (!at_once || facts.network == nullptr) {
-        return std::nullopt;
-    }
-    graph::Network links = facts.network->links();
-    links.at_once = *at_once;
-    return links;
-}
-
 Status prove(const Facts& facts, std::string_view algorithm, const Case& sample) {
     std::vector<Request> requests;
     std::vector<graph::Schedule> schedules;
@@ -115,7 +105,7 @@ Status prove(const Facts& facts, std::string_view algorithm, const Case& sample)
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    const std::optional<graph::Network> links = links_for(facts, schedules.front());
+    const std::optional<graph::Network> links = links_to_prove(facts, schedules.front().algorithm);
     Status status =
         graph::verify(schedules, requests, same_host, &facts.placement, links ? &*links : nullptr);
     if (status.ok()) {

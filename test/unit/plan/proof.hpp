@@ -31,9 +31,6 @@ graph::Request request_of(const Case& sample, Rank rank);
 /// also that messages do not meet. The message names the case.
 Status prove(const Facts& facts, std::string_view algorithm, const Case& sample);
 
-/// The links that `schedule` says how to share, for verify.
-std::optional<graph::Network> links_for(const Facts& facts, const graph::Schedule& schedule);
-
 /// `count` ranks on: one host; hosts of 2 in turn; hosts of 1, 2, 3, ...; hosts of up to 4, dealt
 /// round robin; a host for each; one host with sockets of 4; one host with three sockets, dealt
 /// round robin.
