@@ -55,10 +55,8 @@ std::string CostsReport::text() const {
                                    copies_.origin, length(memory.copies.crowded_cma_bytes_min));
     if (!profile_.complaint.empty()) {
         text += fmt::format("  note           {}\n", profile_.complaint);
-    } else if (!tuned()) {
-        text +=
-            "  advice         `ucg_tune memory` measures this machine, of which only the kind of "
-            "processor is known\n";
+    } else if (const std::string advice = capi::tune_advice(profile_); !advice.empty()) {
+        text += fmt::format("  advice         {}\n", advice);
     }
     return text;
 }
@@ -75,7 +73,8 @@ nlohmann::ordered_json CostsReport::json() const {
             {"single_copy_bytes_min", copies_.bytes_min},
             {"single_copy_origin", copies_.origin},
             {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},
-            {"complaint", profile_.complaint}};
+            {"complaint", profile_.complaint},
+            {"advice", reason_.empty() ? capi::tune_advice(profile_) : ""}};
 }
 
 } // namespace ucg::tools

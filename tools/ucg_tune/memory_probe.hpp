@@ -8,13 +8,14 @@
 #include "tools/ucg_tune/crew.hpp"
 #include "tools/ucg_tune/statistics.hpp"
 #include "topo/topo.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/cost/cost.hpp"
 
 namespace ucg::tools {
 
 struct ProbeOptions {
-    double seconds = 10; ///< About, all together.
-    bool quick = false;  ///< Short vectors only: outer caches and memory are left as they were.
+    double seconds = capi::kTuneSeconds; ///< About, all together.
+    bool quick = false; ///< Short vectors only: outer caches and memory are left as they were.
     std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 

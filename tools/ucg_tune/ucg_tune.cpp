@@ -6,6 +6,7 @@
 #include "tools/ucg_tune/network_command.hpp"
 #include "tools/ucg_tune/output.hpp"
 #include "topo/topo.hpp"
+#include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/cost/profile_origin.hpp"
 
 namespace ucg::tools {
@@ -25,7 +26,8 @@ class MemoryCommand {
             ->type_name("FILE");
         add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
         app_.add_option("--time", options_.seconds,
-                        "About how long to measure, 0.1 to 3600 (default: 10)")
+                        fmt::format("About how long to measure, 0.1 to 3600 (default: {})",
+                                    capi::kTuneSeconds))
             ->type_name("SECONDS")
             ->transform(real_number(0.1, 3600));
         app_.add_flag("--quick", options_.quick,

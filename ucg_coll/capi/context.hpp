@@ -232,6 +232,7 @@ class Context {
         step_down,
         profile_quarrel,
         bad_profile,
+        no_tune,
         no_topology,
         no_phases,
         unknown_host,

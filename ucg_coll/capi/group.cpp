@@ -21,6 +21,14 @@ PlanningFacts planning_facts(Rank rank, Formation& formation) {
             .ranks_per_cpu = formation.ranks_per_cpu};
 }
 
+/// No warning: results are right, and who runs a program may not be the one who tunes its hosts.
+void tell_of_tune(const Context& context) {
+    if (const std::string advice = tune_advice(context.profile()); !advice.empty()) {
+        log(LogLevel::info, "{}: {}. UCG_PROFILE={} silences this", context.name(), advice,
+            kBuiltinProfile);
+    }
+}
+
 } // namespace
 
 Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
@@ -29,7 +37,13 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
     if (!formation.ok()) {
         return formation.status();
     }
-    return std::unique_ptr<Group>(new Group(context, params, std::move(*formation)));
+    const bool shares_host = formation->placement.ranks_per_host_max() > 1;
+    std::unique_ptr<Group> group(new Group(context, params, std::move(*formation)));
+    // Asked on all ranks: any of them may be rank 0 of another group.
+    if (shares_host && context.first(Context::Once::no_tune) && params.rank == 0) {
+        tell_of_tune(context);
+    }
+    return group;
 }
 
 Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)

@@ -52,6 +52,18 @@ cost::BuiltinCosts builtin_costs_here() {
     return cost::builtin_costs(topo::this_processor());
 }
 
+std::string tune_advice(const LoadedProfile& loaded) {
+    const bool as_asked = loaded.named && loaded.path.empty();
+    if (loaded.profile.memory.cache(cost::Cache::l2).measured || as_asked ||
+        !loaded.complaint.empty()) {
+        return "";
+    }
+    return fmt::format("costs are built in ({}), not measured here. `ucg_tune memory` measures "
+                       "this machine, once, in some {} s: algorithms, and how ranks of a host "
+                       "copy, are then chosen by what its caches, kernel and waits take",
+                       builtin_costs_here().name, kTuneSeconds);
+}
+
 std::string default_profile_path() {
     std::optional<std::string> folder = absolute_path("XDG_CONFIG_HOME");
     if (!folder) {

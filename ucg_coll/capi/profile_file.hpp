@@ -26,6 +26,13 @@ struct LoadedProfile {
     std::string complaint;
 };
 
+/// About how long `ucg_tune memory` measures, unless it is told otherwise.
+inline constexpr unsigned kTuneSeconds = 10;
+
+/// What measuring this machine would bring and how it is done, where nobody has; empty where
+/// somebody has, who wants what is built in, or where there is a complaint, which says it, too.
+std::string tune_advice(const LoadedProfile& loaded);
+
 /// $XDG_CONFIG_HOME/ucg/profile.toml, or $HOME/.config/ucg/profile.toml where the former is not set
 /// to an absolute path; empty where HOME is not either.
 std::string default_profile_path();

@@ -105,6 +105,30 @@ TEST_CASE("profile file: of this processor there is nothing to tell", "[profile]
     CHECK(found->complaint.empty());
 }
 
+TEST_CASE("profile file: where nobody has measured, or wants it, there is one advice",
+          "[profile]") {
+    const Home home;
+    const std::string advice = tune_advice(load_profile("").value());
+    CHECK(advice.find("`ucg_tune memory`") != std::string::npos);
+    CHECK(advice.find(builtin_costs_here().name) != std::string::npos);
+    CHECK(advice.find(fmt::format("some {} s", kTuneSeconds)) != std::string::npos);
+    CHECK(tune_advice(load_profile("builtin").value()).empty());
+
+    cost::Profile profile = cost::default_profile();
+    // Of the network alone.
+    const std::string path = home.file("config/ucg/profile.toml", cost::to_toml(profile));
+    CHECK(tune_advice(load_profile("").value()) == advice);
+    CHECK(tune_advice(load_profile(path).value()) == advice);
+    profile.memory.caches[static_cast<std::size_t>(cost::Cache::l2)].measured = true;
+    home.file("config/ucg/profile.toml", cost::to_toml(profile));
+    CHECK(tune_advice(load_profile("").value()).empty());
+    // What is wrong with the file names the remedy by itself.
+    home.file("config/ucg/profile.toml", "version = 7\n");
+    const LoadedProfile wrong = load_profile("").value();
+    CHECK(wrong.complaint.find("ucg_tune") != std::string::npos);
+    CHECK(tune_advice(wrong).empty());
+}
+
 TEST_CASE("profile file: found by the rules of XDG", "[profile]") {
     const Home home;
     CHECK(default_profile_path() == home.path("config/ucg/profile.toml"));

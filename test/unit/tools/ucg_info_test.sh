@@ -18,6 +18,19 @@ expect 0 '"single_copy_bytes_min": [0-9]+' -c --format json
 expect 0 '^UCG_ALLREDUCE=$' -f
 expect 0 '"UCG_TLS": "shm,ucx"' -f --format json
 
+# Where nothing was measured it says so, unless that is wanted.
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+HOME=$home
+export HOME
+unset XDG_CONFIG_HOME UCG_PROFILE
+expect 0 '^  advice +costs are built in .*`ucg_tune memory` .* s: '
+expect 0 '"advice": "costs are built in' -c --format json
+UCG_PROFILE=builtin
+export UCG_PROFILE
+"$tool" -c | grep -q advice && { echo "advice unasked"; failures=$((failures + 1)); }
+unset UCG_PROFILE
+
 UCG_CMA=32k
 export UCG_CMA
 expect 0 '^  single copies +from 32 KiB on \(UCG_CMA\)' -c
@@ -48,7 +61,7 @@ export UCG_WARN_UNUSED_ENV_VARS
 unset UCG_ALREDUCE UCG_WARN_UNUSED_ENV_VARS
 
 topology=$(mktemp)
-trap 'rm -f "$topology"' EXIT
+trap 'rm -rf "$home" "$topology"' EXIT
 UCG_TOPOLOGY=$topology
 export UCG_TOPOLOGY
 host=$(hostname)

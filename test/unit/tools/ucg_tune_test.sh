@@ -28,6 +28,24 @@ expect 2 'from 0.1 to 3600, found .0.' memory --time 0
 expect 2 'expected one of text, json, toml; found dot' memory --format dot
 expect 1 "expected a name without quotes" memory --plot "it's.svg"
 
+# How often a program of some ranks, whose output is its own, is told to tune: advices RANKS
+advices() {
+    "$ranks" "$1" 2>"$directory/told" >"$directory/printed" || fail "a program of $1 ranks failed"
+    grep -q ucg_tune "$directory/printed" && fail "advice among what a program prints"
+    grep -c 'ucg info: .*`ucg_tune memory`.* silences this$' "$directory/told"
+}
+
+# Programs are told where they are told anything but warnings, once.
+[ "$(advices 3)" -eq 0 ] || fail "told of tuning unasked: $(cat "$directory/told")"
+UCG_LOG_LEVEL=info
+export UCG_LOG_LEVEL
+[ "$(advices 3)" -eq 1 ] || fail "not told once of tuning: $(cat "$directory/told")"
+[ "$(advices 1)" -eq 0 ] || fail "who is alone on a host has nothing to tune"
+UCG_PROFILE=builtin
+export UCG_PROFILE
+[ "$(advices 3)" -eq 0 ] || fail "UCG_PROFILE=builtin does not silence: $(cat "$directory/told")"
+unset UCG_LOG_LEVEL UCG_PROFILE
+
 # The report, and the profile where UCG looks for it.
 expect 0 '^Futex wake, same CPU +[0-9.]+ ns$' memory --quick --time 0.3
 [ -f "$XDG_CONFIG_HOME/ucg/profile.toml" ] || fail "no profile at the default place"
@@ -43,6 +61,7 @@ for file in "$XDG_CONFIG_HOME/ucg/profile.toml" "$directory/node.toml" "$directo
 done
 tool=$ranks
 expect 0 '.' 2
+[ "$(UCG_LOG_LEVEL=info advices 2)" -eq 0 ] || fail "told of tuning after it"
 UCG_PROFILE=$directory/node.toml
 export UCG_PROFILE
 expect 0 '.' 2
