@@ -3,9 +3,10 @@
  *
  * Times MPI_Comm_dup, one barrier on the duplicate and MPI_Comm_free, and, with --live N, says what
  * memory N duplicates hold that have each run a few short collectives: pages of the processes'
- * anonymous shared files (memfd) and private memory, per rank and communicator. And what they add
- * to a barrier on MPI_COMM_WORLD, although nobody uses them: one that all enter at once, and one
- * that the last rank enters late, so that the others wait.
+ * anonymous shared files (memfd) and private memory, per rank and communicator. With
+ * coll_ucg_setup_after=0 UCG's groups are in all of that. And what the duplicates add to a barrier
+ * on MPI_COMM_WORLD, although nobody uses them: one that all enter at once, and one that the last
+ * rank enters late, so that the others wait.
  */
 #include <dirent.h>
 #include <getopt.h>

@@ -12,7 +12,7 @@ import uuid
 
 import mpirun
 
-PARAMETERS = ["priority", "verbose", "tls", "heap_size", "enable_allreduce",
+PARAMETERS = ["priority", "verbose", "setup_after", "tls", "heap_size", "enable_allreduce",
               "enable_barrier", "allreduce_algorithm"]
 
 
@@ -40,6 +40,22 @@ def check_switches(checks, launcher, program):
     checks.expect(counted.get("allreduce") == (1, 0), "allreduce was not served")
     job = launcher.run(3, [program, "use"], {"coll_ucg_verbose": "1", "coll": "^ucg"})
     checks.expect(job.status == 0 and not mpirun.counters(job.output), "coll ^ucg was ignored")
+
+
+def check_setup_after(checks, launcher, program):
+    """The first collectives of each communicator go to others: here five of its twelve."""
+    mca = {"coll_ucg_verbose": "1", "coll_ucg_setup_after": "5"}
+    job = launcher.run(3, [program, "crowd"], mca)
+    counted = mpirun.counters(job.output)
+    checks.expect(job.status == 0, job.output)
+    checks.expect(counted.get("allreduce") == (60, 120), f"5 of 12 calls passed on: {counted}")
+    for name in ["bcast", "allgather", "barrier"]:
+        checks.expect(counted.get(name) == (120, 60), f"5 of 12 calls passed on: {counted}")
+    mca["coll_ucg_setup_after"] = "1000"
+    job = launcher.run(3, [program, "use"], mca)
+    checks.expect(job.status == 0, job.output)
+    checks.expect(mpirun.counters(job.output).get("allreduce") == (1, 0),
+                  "MPI_COMM_WORLD was not served at once")
 
 
 def check_other_host(checks, launcher, program):
@@ -114,7 +130,8 @@ def check_unlike(checks, launcher, what, command, told=1):
 def check_unlike_ranks(checks, launcher, program):
     """One job, whose last rank would choose other collectives than the first two."""
     for variable in ["coll=^ucg", "coll_ucg_priority=-1", "coll_ucg_priority=20",
-                     "coll_ucg_enable_allreduce=0", "coll_tuned_priority=99"]:
+                     "coll_ucg_setup_after=3", "coll_ucg_enable_allreduce=0",
+                     "coll_tuned_priority=99"]:
         check_unlike(checks, launcher, f"a rank with {variable}",
                      ["-n", "2", program, "use",
                       ":", "-n", "1", "env", f"OMPI_MCA_{variable}", program, "use"])
@@ -132,8 +149,8 @@ def check_unlike_jobs(checks, launcher, program, other_version):
                  spawn + [f"LD_PRELOAD={other_version}"], told=2)  # Neither knows the other.
 
 
-def check_part(checks, launcher, program, part, ranks):
-    job = launcher.run(ranks, [program, part], timeout=240)
+def check_part(checks, launcher, program, part, ranks, mca=None):
+    job = launcher.run(ranks, [program, part], mca, timeout=240)
     if "needs more threads" in job.output:
         return
     checks.expect(job.status == 0 and f"{part} ok" in job.output,
@@ -144,6 +161,7 @@ def check_all(checks, launcher, program, library, other_version):
     check_parameters(checks, launcher)
     check_counters(checks, launcher, program)
     check_switches(checks, launcher, program)
+    check_setup_after(checks, launcher, program)
     check_other_host(checks, launcher, program)
     check_wrappers(checks, launcher, program)
     check_fallback(checks, launcher, program)
@@ -154,6 +172,8 @@ def check_all(checks, launcher, program, library, other_version):
                         ("multiple", 2), ("multiple", 3), ("levels", 3)]:
         check_part(checks, launcher, program, part, ranks)
         print(f"{part} on {ranks} ranks: done", flush=True)
+    for part in ["churn", "multiple"]:
+        check_part(checks, launcher, program, part, 3, {"coll_ucg_setup_after": "3"})
 
 
 def main():

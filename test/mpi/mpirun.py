@@ -28,6 +28,8 @@ class Launcher:
             # The vector operators of Open MPI 4.1 saturate sums of 8-bit integers.
             OMPI_MCA_op="^avx",
             OMPI_MCA_btl="^openib",
+            # Tests call few collectives on each communicator, and mean libucg's.
+            OMPI_MCA_coll_ucg_setup_after="0",
             # Not what somebody has measured on this machine.
             UCG_PROFILE="builtin",
         )

@@ -71,6 +71,7 @@ typedef struct {
 
     int priority;
     int verbose;
+    int setup_after; /**< Collectives that a communicator calls before it gets a group. */
     bool enabled[COLL_UCG_FN_COUNT];
     char* settings[COLL_UCG_SETTING_COUNT]; /**< Values for ucg_config_modify(); NULL: not given. */
     char* algorithms[COLL_UCG_FN_COUNT];    /**< The same. */
@@ -129,7 +130,7 @@ typedef struct {
 } coll_ucg_scratch_t;
 
 typedef enum {
-    COLL_UCG_FRESH,      /**< No collective was called yet. */
+    COLL_UCG_FRESH,      /**< It has no group yet: the previous modules serve its first calls. */
     COLL_UCG_SETTING_UP, /**< The group is being made; the previous modules serve meanwhile. */
     COLL_UCG_READY,
     COLL_UCG_OFF /**< All ranks agreed to use the previous modules for good. */
@@ -160,8 +161,9 @@ typedef struct {
     opal_list_item_t waiting; /**< In the component's `waiting` while it asks for its turn. */
 
     coll_ucg_state_t state;
-    bool polled;      /**< Counted in polled_groups. */
-    bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
+    int calls_before_group; /**< That the previous modules still serve while it is fresh. */
+    bool polled;            /**< Counted in polled_groups. */
+    bool takes_turns;       /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;
     coll_ucg_previous_t previous;
@@ -197,7 +199,8 @@ void coll_ucg_stop_polling(mca_coll_ucg_module_t* module);
 /** comm_query of the component: a module, or NULL for a communicator that stays with others. */
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority);
 
-/** Sets the communicator up at its first collective: collective over its ranks. */
+/** Sets the communicator up once it has called as many collectives as it has to: collective over
+ *  its ranks. UCG_ERR_UNSUPPORTED before. */
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t* comm);
 /** Leaves the group, if there is one. Local. */
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module);

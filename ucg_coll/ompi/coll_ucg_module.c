@@ -1,6 +1,6 @@
 /*
  * One module for each communicator: which communicators the component takes, the set-up of the
- * group at the first collective, the modules that were there before, and the end of it all.
+ * group at one of its first collectives, the modules that were there before, and the end of it all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +78,7 @@ static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* com
 
 static void module_construct(mca_coll_ucg_module_t* module) {
     module->state = COLL_UCG_FRESH;
+    module->calls_before_group = 0;
     module->polled = false;
     module->takes_turns = false;
     module->comm = NULL;
@@ -126,6 +127,9 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
         return NULL;
     }
     module->takes_turns = threads;
+    /* Every program uses that one: what it gets is worth its group. */
+    module->calls_before_group =
+        &ompi_mpi_comm_world.comm == comm ? 0 : mca_coll_ucg_component.setup_after;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
 #define OFFER(name)                                                                                \

@@ -24,6 +24,7 @@
 typedef struct {
     uint32_t version[3]; /**< Of libucg, as it runs. */
     int32_t priority;    /**< Negative: takes nothing. */
+    int32_t setup_after; /**< From which collective on it serves a communicator. */
     uint32_t enabled;    /**< A bit for each function. */
     uint32_t others;     /**< Which other components there are, and their priorities. */
     uint32_t threads;    /**< Was MPI_THREAD_MULTIPLE granted? */
@@ -82,6 +83,7 @@ static card_t make_card(void) {
     memset(&card, 0, sizeof card);
     ucg_get_version(&card.version[0], &card.version[1], &card.version[2]);
     card.priority = component->priority;
+    card.setup_after = component->setup_after;
 #if OPAL_CUDA_SUPPORT
     /* Buffers may lie on a device, which no rank can know of the others. */
     if (opal_cuda_support) {

@@ -1,5 +1,5 @@
 /*
- * The set-up of a communicator's group at its first collective.
+ * The set-up of a communicator's group at one of its first collectives.
  */
 
 #include "coll_ucg.h"
@@ -176,6 +176,11 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t*
     /* While the group is made, the previous allgather may call this communicator's other
      * collectives. */
     if (COLL_UCG_FRESH != module->state) {
+        return UCG_ERR_UNSUPPORTED;
+    }
+    /* All ranks call a communicator's collectives in one order, so they count alike. */
+    if (0 < module->calls_before_group) {
+        module->calls_before_group--;
         return UCG_ERR_UNSUPPORTED;
     }
     module->state = COLL_UCG_SETTING_UP;
