@@ -51,6 +51,10 @@ def check_setup_after(checks, launcher, program):
     checks.expect(counted.get("allreduce") == (60, 120), f"5 of 12 calls passed on: {counted}")
     for name in ["bcast", "allgather", "barrier"]:
         checks.expect(counted.get(name) == (120, 60), f"5 of 12 calls passed on: {counted}")
+    job = launcher.run(3, [program, "crowd"], mca,
+                       environment={"UCG_REPRODUCIBLE": "placement"})
+    checks.expect(mpirun.counters(job.output).get("allreduce") == (180, 0),
+                  f"sums that must be reproducible were passed on: {job.output}")
     mca["coll_ucg_setup_after"] = "1000"
     job = launcher.run(3, [program, "use"], mca)
     checks.expect(job.status == 0, job.output)

@@ -298,6 +298,29 @@ ucg_status_t coll_ucg_context(ucg_context_h* context_p) {
 
 /* ------------------------------------------------------------------ life */
 
+/** The value that the user gave a setting, as a parameter or in the environment; "" if he did not.
+ */
+static const char* given(const char* variable) {
+    char name[64];
+    for (int i = 0; i < COLL_UCG_SETTING_COUNT; i++) {
+        const char* value = mca_coll_ucg_component.settings[i];
+        if (0 == strcmp(settings[i].variable, variable) && NULL != value && '\0' != value[0]) {
+            return value;
+        }
+    }
+    snprintf(name, sizeof name, "UCG_%s", variable);
+    const char* value = getenv(name);
+    return NULL != value ? value : "";
+}
+
+/** Who wants the same bits from each call has them from libucg alone. */
+static void serve_all_if_reproducible(void) {
+    const char* value = given("REPRODUCIBLE");
+    if ('\0' != value[0] && 0 != strcmp(value, "n")) {
+        mca_coll_ucg_component.setup_after = 0;
+    }
+}
+
 static int component_open(void) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     OBJ_CONSTRUCT(&component->lock, opal_mutex_t);
@@ -310,6 +333,7 @@ static int component_open(void) {
     component->polled_groups = 0;
     atomic_store(&component->told, false);
     memset(&component->counters, 0, sizeof component->counters);
+    serve_all_if_reproducible();
     coll_ucg_open_peers();
     return OMPI_SUCCESS;
 }
