@@ -1,27 +1,19 @@
 #include "tools/ucg_tune/memory_probe.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 #include <unistd.h>
 
 #include "shm/budget.hpp"
 #include "shm/copy.hpp"
+#include "tools/ucg_tune/memory_work.hpp"
 #include "tools/ucg_tune/rounds.hpp"
-#include "ucg_coll/engine/operators.hpp"
 
 namespace ucg::tools {
 
 namespace {
 
-/// Vectors of this length and less are repeated within a round so that the clock's own 25 ns and
-/// its steps do not show.
-constexpr std::uint64_t kRoundBytes = 64 << 10;
-/// Blocks of one round lie on pages of their own, so that a prefetcher does not run from one to the
-/// next, and not at equal offsets of them, which would all fall into one set of an L1.
-constexpr std::uint64_t kPage = 4096;
-constexpr std::uint64_t kSkew = 5 * kCacheLine;
 /// Four times the largest last-level caches of servers; less than a second a round.
 constexpr std::uint64_t kWorkingSetMax = std::uint64_t{2} << 30;
 constexpr std::uint64_t kQuickBytesMax = 2 << 20;
@@ -30,96 +22,12 @@ constexpr std::array<std::uint64_t, 7> kReadBytes = {256,      1 << 10,   4 << 1
                                                      64 << 10, 256 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 3> kContendedBytes = {4 << 10, 64 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 4> kCmaBytes = {64, 16 << 10, 128 << 10, 1 << 20};
-constexpr std::array<std::uint32_t, 3> kOperands = {2, 4, 8};
-
-double elapsed_ns(Clock::time_point start) {
-    return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
-
 /// The slope over `fixed_ns`. On a machine so busy that a line took longer than the copies, the
 /// longest copy as a whole says what a byte takes.
 double per_byte_ns(std::span<const FitPoint> points, double fixed_ns) {
     const double slope = fit_slope(points, fixed_ns);
     return slope > 0 ? slope : points.back().y / points.back().x;
 }
-
-void fence() {
-    asm volatile("" ::: "memory"); // What was copied must not be merged, moved or left out.
-}
-
-std::uint64_t whole_lines(std::uint64_t bytes) {
-    return bytes / kCacheLine * kCacheLine;
-}
-
-/// The blocks of one round at this length.
-struct Blocks {
-    std::uint64_t bytes;
-    std::uint64_t stride;
-    std::uint64_t count;
-
-    explicit Blocks(std::uint64_t length)
-        : bytes(length), stride(round_up(length, kPage) + kSkew),
-          count(std::clamp<std::uint64_t>(kRoundBytes / length, 1, 16)) {}
-    std::uint64_t span() const { return count * stride; }
-};
-
-/// Per block, the time of `copy(target, source, bytes)` from one place to another.
-template <typename Copy>
-double copy_blocks(std::byte* target, const std::byte* source, const Blocks& blocks, Copy copy) {
-    const Clock::time_point start = Clock::now();
-    for (std::uint64_t i = 0; i < blocks.count; ++i) {
-        copy(target + i * blocks.stride, source + i * blocks.stride, blocks.bytes);
-    }
-    fence();
-    return elapsed_ns(start) / static_cast<double>(blocks.count);
-}
-
-void copy_cached(std::byte* target, const std::byte* source, std::uint64_t bytes) {
-    std::memcpy(target, source, bytes);
-}
-
-/// Vectors of doubles that only the driver touches.
-class Vectors {
-  public:
-    explicit Vectors(std::uint64_t bytes) : memory_(bytes / sizeof(double), 1.0) {}
-
-    /// One of those that lie one after another.
-    std::byte* at(std::uint64_t offset) {
-        return reinterpret_cast<std::byte*>(memory_.data()) + offset;
-    }
-
-    double copy_ns(std::uint64_t bytes) {
-        return repeat(2 * bytes, [&] { std::memcpy(at(bytes), at(0), bytes); });
-    }
-
-    double reduce_ns(std::uint32_t operands, std::uint64_t bytes) {
-        const engine::CombineFn sum =
-            engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
-        std::array<const std::byte*, kOperands.back()> pointers;
-        for (std::uint32_t k = 0; k < operands; ++k) {
-            pointers[k] = at(k * bytes);
-        }
-        return repeat((operands + 1) * bytes, [&] {
-            sum(nullptr, pointers.data(), operands, at(operands * bytes), bytes);
-        });
-    }
-
-  private:
-    template <typename Action>
-    static double repeat(std::uint64_t touched_bytes, Action action) {
-        const std::uint64_t times =
-            std::clamp<std::uint64_t>(16 * kRoundBytes / touched_bytes, 1, 1000);
-        action(); // Brings it into the cache.
-        const Clock::time_point start = Clock::now();
-        for (std::uint64_t i = 0; i < times; ++i) {
-            action();
-            fence();
-        }
-        return elapsed_ns(start) / static_cast<double>(times);
-    }
-
-    std::vector<double> memory_;
-};
 
 /// What is done in one cache: the bytes that a core touches there.
 struct CacheWork {
@@ -156,6 +64,13 @@ class Probe {
 
   private:
     cost::MemoryModel& model() { return result_.model; }
+
+    void fitted(const std::string& table, std::string_view key, double error) {
+        result_.figures[fmt::format("{}.{}", table, key)] = {Origin::fitted, error};
+    }
+    void told(const std::string& table, std::string_view key) {
+        result_.figures[fmt::format("{}.{}", table, key)] = {Origin::told, 0};
+    }
 
     template <typename... Args>
     void note(fmt::format_string<Args...> format, Args&&... args) {
@@ -281,8 +196,25 @@ class Probe {
         return found;
     }
 
-    double median_ns(const std::string& where, Series series, std::uint32_t count = 1) const {
-        return points(where, series, count).front().y;
+    /// The median of the shortest of one series of the phase that `where` names, as a figure of the
+    /// profile.
+    double learn(const std::string& where, Series series, const std::string& table,
+                 std::string_view key, std::uint32_t count = 1) {
+        const auto found =
+            std::find_if(result_.points.begin(), result_.points.end(), [&](const Point& point) {
+                return point.where == where && point.series == series && point.count == count;
+            });
+        UCG_ASSERT(found != result_.points.end());
+        fitted(table, key, spread(found->ns));
+        return found->ns.median;
+    }
+
+    /// What a byte takes beyond `fixed_ns`, as a figure of the profile. `shared_by`: so many times.
+    double learn_slope(std::span<const FitPoint> points, double fixed_ns, const std::string& table,
+                       std::string_view key, unsigned shared_by = 1) {
+        const double slope = per_byte_ns(points, fixed_ns);
+        fitted(table, key, fit_error(points, {fixed_ns, slope}));
+        return slope / shared_by;
     }
 
     std::uint64_t longest(std::uint64_t bytes) const {
@@ -314,8 +246,10 @@ class Probe {
             return status;
         }
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
-        level.latency_ns = median_ns(where, Series::line);
-        level.per_byte_ns = per_byte_ns(points(where, Series::read), level.latency_ns);
+        const std::string table = "memory.levels." + where;
+        level.latency_ns = learn(where, Series::line, table, "latency_ns");
+        level.per_byte_ns =
+            learn_slope(points(where, Series::read), level.latency_ns, table, "per_byte_ns");
         level.measured = true;
         return {};
     }
@@ -347,9 +281,14 @@ class Probe {
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
         // As many readers as there are: with few, a link that is not full would look too narrow.
         level.contended_per_byte_ns =
-            per_byte_ns(points(where, Series::contended, readers), level.latency_ns) / readers;
+            learn_slope(points(where, Series::contended, readers), level.latency_ns,
+                        "memory.levels." + level_name, "contended_per_byte_ns", readers);
         level.contention_measured = true;
         return {};
+    }
+
+    static std::string table_of(cost::Cache cache) {
+        return fmt::format("memory.caches.{}", cost::name(cache));
     }
 
     void learn_capacities() {
@@ -359,9 +298,11 @@ class Probe {
         for (std::size_t i = 0; i < found.size(); ++i) {
             if (found[i] > 0) {
                 model().caches[i].capacity_bytes = found[i];
+                told(table_of(static_cast<cost::Cache>(i)), "capacity_bytes");
             }
         }
         model().caches.back().capacity_bytes = machine_.memory_bytes();
+        told(table_of(cost::Cache::memory), "capacity_bytes");
     }
 
     /// Half of each cache, and four times the last one for memory; as far as there is room.
@@ -430,40 +371,53 @@ class Probe {
                 return status;
             }
             if (&work == &works.front()) {
-                model().reduce_fixed_ns = points(where, Series::reduce, kOperands[0]).front().y;
+                model().reduce_fixed_ns =
+                    learn(where, Series::reduce, "memory.reduce", "fixed_ns", kOperands[0]);
             }
-            learn_rates(where, work);
+            learn_rates(work);
         }
         return {};
     }
 
-    void learn_rates(const std::string& where, const CacheWork& work) {
-        const auto per_byte = [&](Series series, std::uint32_t count, std::uint64_t bytes,
-                                  double fixed_ns) {
-            for (const FitPoint& point : points(where, series, count)) {
-                if (point.x == static_cast<double>(work.bytes)) {
-                    return std::max(point.y - fixed_ns, 0.0) / static_cast<double>(bytes);
-                }
-            }
-            UCG_ASSERT(!"every series was recorded for every cache");
-            return 0.0;
-        };
+    /// The point of a series that was recorded for every cache.
+    const Summary& time_in(const CacheWork& work, Series series, std::uint32_t count) const {
+        const std::string_view where = cost::name(work.cache);
+        const auto found =
+            std::find_if(result_.points.begin(), result_.points.end(), [&](const Point& point) {
+                return point.where == where && point.series == series && point.count == count &&
+                       point.bytes == work.bytes;
+            });
+        UCG_ASSERT(found != result_.points.end());
+        return found->ns;
+    }
+
+    void learn_rates(const CacheWork& work) {
         cost::CacheRates& rates = model().caches[static_cast<std::size_t>(work.cache)];
-        const std::uint64_t half = whole_lines(work.bytes / 2);
-        rates.copy_per_byte_ns = per_byte(Series::copy, 1, half, 0);
-        rates.overwrite_per_byte_ns = per_byte(Series::overwrite, 1, half, 0);
-        rates.streaming_per_byte_ns = per_byte(Series::streaming, 1, half, 0);
+        const std::string table = table_of(work.cache);
+        const auto half = static_cast<double>(whole_lines(work.bytes / 2));
+        const auto learn_copy = [&](Series series, std::string_view key, double& rate) {
+            const Summary& ns = time_in(work, series, 1);
+            rate = ns.median / half;
+            fitted(table, key, spread(ns));
+        };
+        learn_copy(Series::copy, "copy_per_byte_ns", rates.copy_per_byte_ns);
+        learn_copy(Series::overwrite, "overwrite_per_byte_ns", rates.overwrite_per_byte_ns);
+        learn_copy(Series::streaming, "streaming_per_byte_ns", rates.streaming_per_byte_ns);
         std::vector<FitPoint> by_operands;
         by_operands.reserve(kOperands.size());
         for (const std::uint32_t operands : kOperands) {
-            by_operands.push_back(
-                {static_cast<double>(operands),
-                 per_byte(Series::reduce, operands, whole_lines(work.bytes / (operands + 1)),
-                          model().reduce_fixed_ns)});
+            const double ns =
+                time_in(work, Series::reduce, operands).median - model().reduce_fixed_ns;
+            by_operands.push_back({static_cast<double>(operands),
+                                   std::max(ns, 0.0) / static_cast<double>(whole_lines(
+                                                           work.bytes / (operands + 1)))});
         }
         const Line line = fit_line(by_operands);
         rates.reduce_operand_per_byte_ns = line.slope;
         rates.reduce_target_per_byte_ns = line.intercept;
+        const double error = fit_error(by_operands, line);
+        fitted(table, "reduce_operand_per_byte_ns", error);
+        fitted(table, "reduce_target_per_byte_ns", error);
         rates.measured = true;
     }
 
@@ -489,16 +443,19 @@ class Probe {
         }
         const std::vector<FitPoint> times = points(where, Series::cma);
         model().cma.permitted = !times.empty();
+        told("memory.cma", "permitted");
         model().cma.measured = true;
         if (times.empty()) {
             note("cma: the kernel does not permit process_vm_readv between processes of this user");
             return {};
         }
-        model().cma.fixed_ns = times.front().y;
-        model().cma.per_byte_ns = per_byte_ns(std::span(times).subspan(1), model().cma.fixed_ns);
+        cost::CmaModel& cma = model().cma;
+        cma.fixed_ns = learn(where, Series::cma, "memory.cma", "fixed_ns");
+        cma.per_byte_ns =
+            learn_slope(std::span(times).subspan(1), cma.fixed_ns, "memory.cma", "per_byte_ns");
         const std::vector<FitPoint> written = points(where, Series::cma_written);
-        model().cma.written_per_byte_ns =
-            per_byte_ns(std::span(written).subspan(1), model().cma.fixed_ns);
+        cma.written_per_byte_ns = learn_slope(std::span(written).subspan(1), cma.fixed_ns,
+                                              "memory.cma", "written_per_byte_ns");
         return {};
     }
 
@@ -506,8 +463,10 @@ class Probe {
     Status measure_switch() {
         Status status = measure_futex("switch", {cpus_[0], cpus_[0]});
         if (status.ok()) {
-            model().wake.yield_switch_ns = median_ns("switch", Series::line);
-            model().wake.futex_core_ns = median_ns("switch", Series::futex);
+            model().wake.yield_switch_ns =
+                learn("switch", Series::line, "memory.wake", "yield_switch_ns");
+            model().wake.futex_core_ns =
+                learn("switch", Series::futex, "memory.wake", "futex_core_ns");
             model().wake.measured = true;
         }
         return status;
@@ -522,7 +481,8 @@ class Probe {
         }
         Status status = measure_futex("wake", cpus);
         if (status.ok()) {
-            model().wake.futex_across_ns = median_ns("wake", Series::futex);
+            model().wake.futex_across_ns =
+                learn("wake", Series::futex, "memory.wake", "futex_across_ns");
             model().wake.across_measured = true;
         }
         return status;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,23 @@ struct Point {
     Summary ns;
 };
 
+/// How a figure of the profile came to be.
+enum class Origin : std::uint8_t {
+    fitted,  ///< To what was measured.
+    told,    ///< By the system.
+    derived, ///< Of fitted ones.
+    kept,    ///< Measured before, and not by `ucg_tune memory`.
+};
+
+struct Figure {
+    Origin origin = Origin::fitted;
+    double error = 0; ///< Relative: of a line fit_error, of one median its spread; 0: none.
+};
+
 struct ProbeResult {
     cost::MemoryModel model; ///< Where something was not measured: what the probe was given.
+    std::map<std::string, Figure, std::less<>>
+        figures; ///< By cost::NamedFigure::path. No others are known.
     std::vector<Point> points;
     std::vector<std::string> notes; ///< What was not measured and why; what disturbed the rest.
 };

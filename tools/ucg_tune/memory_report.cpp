@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/ucg_tune/memory_figures.hpp"
 #include "topo/topo.hpp"
-#include "ucg_coll/cost/single_copies.hpp"
 
 namespace ucg::tools {
 
@@ -73,9 +73,28 @@ std::string notes_text(const ProbeResult& result, std::string_view prefix) {
     return text;
 }
 
+void add_figures(Json& json, const std::vector<FigureReport>& figures) {
+    json["figures"] = Json::object();
+    json["not_measured"] = Json::array();
+    for (const FigureReport& report : figures) {
+        if (!report.known) {
+            json["not_measured"].push_back({{"figure", report.figure.path()},
+                                            {"value", report.figure.value},
+                                            {"threshold", report.is_threshold()},
+                                            {"reason", report.reason}});
+            continue;
+        }
+        Json& figure = json["figures"][report.figure.path()];
+        figure = {{"value", report.figure.value}, {"origin", name(report.known->origin)}};
+        if (report.known->origin == Origin::fitted) {
+            figure["error_per_cent"] = per_cent(*report.known);
+        }
+    }
+}
+
 } // namespace
 
-std::string to_text(const ProbeResult& result) {
+std::string to_text(const ProbeResult& result, const cost::Profile& tuned) {
     std::string text = model_text(result.model);
     print(text, "\n{:<16} {:<10} {:>5} {:>10} {:>13} {:>13} {:>13} {:>7}\n", "Where", "what",
           "count", "bytes", "median ns", "1st quartile", "3rd quartile", "rounds");
@@ -84,10 +103,12 @@ std::string to_text(const ProbeResult& result) {
               name(point.series), point.count, point.bytes, point.ns.median, point.ns.low,
               point.ns.high, point.ns.count);
     }
-    return text + (result.notes.empty() ? "" : "\n") + notes_text(result, "Note: ");
+    const std::vector<FigureReport> figures = report_figures(result, tuned);
+    return text + "\n" + known_text(figures) + (result.notes.empty() ? "" : "\n") +
+           notes_text(result, "Note: ") + "\n" + unknown_text(figures, "");
 }
 
-std::string to_json(const ProbeResult& result) {
+std::string to_json(const ProbeResult& result, const cost::Profile& tuned) {
     const cost::MemoryModel& model = result.model;
     Json json;
     for (std::size_t i = 0; i < model.levels.size(); ++i) {
@@ -133,25 +154,17 @@ std::string to_json(const ProbeResult& result) {
                                   {"third_quartile_ns", point.ns.high},
                                   {"rounds", point.ns.count}});
     }
+    add_figures(json, report_figures(result, tuned));
     json["notes"] = result.notes;
     return json.dump(2) + "\n";
 }
 
-std::string to_profile_toml(const ProbeResult& result, cost::Profile profile,
+std::string to_profile_toml(const ProbeResult& result, const cost::Profile& tuned,
                             const std::string& command, const std::string& machine) {
-    profile.memory = result.model;
-    // What the planner knew before there was a memory model, from the same measurements.
-    if (const cost::CacheRates& l2 = result.model.cache(cost::Cache::l2); l2.measured) {
-        profile.copy_per_byte_ns = l2.copy_per_byte_ns;
-        profile.reduce_per_byte_ns =
-            l2.reduce_operand_per_byte_ns + l2.reduce_target_per_byte_ns / 2; // Of two operands.
-        profile.reduce_fixed_ns = result.model.reduce_fixed_ns;
-    }
-    if (cost::CmaModel& cma = profile.memory.cma; cma.measured && cma.permitted) {
-        cma.bytes_min = cost::single_copy_bytes_min(profile, cma.fixed_ns, cma.per_byte_ns);
-    }
+    const std::vector<FigureReport> figures = report_figures(result, tuned);
     return fmt::format("# Written by: {}\n# Machine: {}\n", command, machine) +
-           notes_text(result, "# Note: ") + cost::to_toml(profile);
+           notes_text(result, "# Note: ") + errors_toml(figures) + unknown_text(figures, "# ") +
+           cost::to_toml(tuned);
 }
 
 std::string to_gnuplot(const ProbeResult& result, const std::string& path) {

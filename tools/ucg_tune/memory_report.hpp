@@ -7,14 +7,17 @@
 
 namespace ucg::tools {
 
-/// A table of the model's parameters, with a mark at those that were not measured, then of what
-/// was measured, with medians and quartiles; then the notes.
-std::string to_text(const ProbeResult& result);
-std::string to_json(const ProbeResult& result);
+// `tuned`: the profile with these results in it, tuned_profile().
 
-/// The profile with these results in it, as TOML; comments say how it came about. `command` and
-/// `machine`: one line each.
-std::string to_profile_toml(const ProbeResult& result, cost::Profile profile,
+/// A table of the model's parameters, with a mark at those that were not measured, then of what
+/// was measured, with medians and quartiles; each figure with its error; the notes; at the end what
+/// was not measured.
+std::string to_text(const ProbeResult& result, const cost::Profile& tuned);
+std::string to_json(const ProbeResult& result, const cost::Profile& tuned);
+
+/// The profile as TOML; comments say how it came about, and the errors. `command` and `machine`:
+/// one line each.
+std::string to_profile_toml(const ProbeResult& result, const cost::Profile& tuned,
                             const std::string& command, const std::string& machine);
 
 /// A gnuplot program that draws what was measured over the lengths, and the fitted lines, to an SVG

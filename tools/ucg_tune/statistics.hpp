@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -24,6 +25,11 @@ inline Summary summarize(std::vector<double> samples) {
     std::sort(samples.begin(), samples.end());
     const std::size_t last = samples.size() - 1;
     return {samples[last / 2], samples[last / 4], samples[last - last / 4], samples.size()};
+}
+
+/// Half the distance of the quartiles, relative to the median.
+inline double spread(const Summary& summary) {
+    return summary.median > 0 ? (summary.high - summary.low) / (2 * summary.median) : 0;
 }
 
 struct FitPoint {
@@ -49,6 +55,18 @@ struct Line {
     double intercept = 0;
     double slope = 0;
 };
+
+/// How far points lie from a line, relative to the points: the root of the mean square. One
+/// that takes no time, off the line, counts as wholly wrong.
+inline double fit_error(std::span<const FitPoint> points, const Line& line) {
+    double squares = 0;
+    for (const FitPoint& point : points) {
+        const double fitted = line.intercept + line.slope * point.x;
+        const double off = point.y > 0 ? (point.y - fitted) / point.y : (fitted > 0 ? 1 : 0);
+        squares += off * off;
+    }
+    return points.empty() ? 0 : std::sqrt(squares / static_cast<double>(points.size()));
+}
 
 /// Least squares with neither negative: what cannot cost less than nothing is 0, and the other is
 /// fitted without it. REQUIRES: two different x, y > 0.

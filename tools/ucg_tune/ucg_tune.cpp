@@ -1,6 +1,7 @@
 // ucg_tune: measures the machine at hand and writes the profile that plans are chosen by.
 
 #include "tools/cli.hpp"
+#include "tools/ucg_tune/memory_figures.hpp"
 #include "tools/ucg_tune/memory_probe.hpp"
 #include "tools/ucg_tune/memory_report.hpp"
 #include "tools/ucg_tune/network_command.hpp"
@@ -74,8 +75,15 @@ class MemoryCommand {
         "shows quartiles. A profile holds for machines of one kind; all ranks of a job must read\n"
         "the same. What is not measured is marked \"default\" in the report, \"measured = false\" "
         "in\n"
-        "the profile, with the reason in a note. If FILE exists, what it says of other costs "
-        "stays.\n"
+        "the profile. If FILE exists, what it says of other costs stays.\n"
+        "\n"
+        "Report and profile state the error of each figure. Of one that a line was fitted for it "
+        "is\n"
+        "the root mean square of how far medians lie from the line, relative to them; of one that "
+        "is\n"
+        "a median itself, half the distance between quartiles. At the end they name all "
+        "thresholds\n"
+        "and rates that decide and were not measured, with the reason.\n"
         "\n"
         "UCG reads the file that UCG_PROFILE names, else ucg/profile.toml in $XDG_CONFIG_HOME or\n"
         "$HOME/.config.\n"
@@ -106,9 +114,10 @@ class MemoryCommand {
 
     Status write(const ProbeResult& result, const cost::Profile& base, const topo::Machine& machine,
                  const std::string& path) {
+        const cost::Profile tuned = tuned_profile(result, base);
         const std::string outline = topo::to_outline(machine);
         const std::string toml =
-            to_profile_toml(result, base,
+            to_profile_toml(result, tuned,
                             fmt::format("ucg_tune memory --time {}{}", options_.seconds,
                                         options_.quick ? " --quick" : ""),
                             outline.substr(0, outline.find('\n'))) +
@@ -119,9 +128,9 @@ class MemoryCommand {
         if (Status status = write_output(path, toml); !status.ok() || path == "-") {
             return status.ok() ? plot(result) : status;
         }
-        const std::string report = format_ == Format::json   ? to_json(result)
+        const std::string report = format_ == Format::json   ? to_json(result, tuned)
                                    : format_ == Format::toml ? toml
-                                                             : to_text(result);
+                                                             : to_text(result, tuned);
         if (Status status = write_output("-", report); !status.ok()) {
             return status;
         }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
@@ -106,5 +107,20 @@ std::string to_toml(const Profile& profile);
 /// A table that is missing has the values of `base`. In one that is there every key must
 /// be, and no other may. Fails with invalid_argument and "line L: key: expected ..., found ...".
 Result<Profile> parse_toml(std::string_view text, const Profile& base = default_profile());
+
+enum class Unit : std::uint8_t { nanoseconds, bytes, times, truth };
+
+/// What a key of the TOML form says.
+struct NamedFigure {
+    std::string table; ///< "memory.cma"
+    std::string key;   ///< "fixed_ns"
+    double value = 0;
+    Unit unit = Unit::nanoseconds; ///< Lengths at which something is decided are in bytes.
+
+    std::string path() const { return table + '.' + key; }
+};
+
+/// All of them but the marks of what was measured, in the order of the TOML form.
+std::vector<NamedFigure> figures_of(const Profile& profile);
 
 } // namespace ucg::cost

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iterator>
 #include <set>
+#include <utility>
 
 // Compiled from the headers and without exceptions, so that neither leaves this file.
 #define TOML_HEADER_ONLY 1
@@ -28,15 +29,15 @@ constexpr std::string_view kOriginKey = "processor";
 
 // What a profile consists of, said once for writing and reading. `Visitor` has table(path), which
 // begins a table, field(key, value) for numbers of nanoseconds, numbers of bytes and truth values,
-// and ratio(key, value) for how many times as much something is, at least once; `P` is Profile or
-// const Profile.
+// ratio(key, value) for how many times as much something is, at least once, and mark(key, value)
+// for whether figures of the table were measured; `P` is Profile or const Profile.
 template <typename Visitor, typename Level>
 void visit_memory_level(Visitor& visitor, Level& level) {
     visitor.field("latency_ns", level.latency_ns);
     visitor.field("per_byte_ns", level.per_byte_ns);
     visitor.field("contended_per_byte_ns", level.contended_per_byte_ns);
-    visitor.field("measured", level.measured);
-    visitor.field("contention_measured", level.contention_measured);
+    visitor.mark("measured", level.measured);
+    visitor.mark("contention_measured", level.contention_measured);
 }
 
 template <typename Visitor, typename Rates>
@@ -47,7 +48,7 @@ void visit_cache(Visitor& visitor, Rates& rates) {
     visitor.field("reduce_target_per_byte_ns", rates.reduce_target_per_byte_ns);
     visitor.field("overwrite_per_byte_ns", rates.overwrite_per_byte_ns);
     visitor.field("streaming_per_byte_ns", rates.streaming_per_byte_ns);
-    visitor.field("measured", rates.measured);
+    visitor.mark("measured", rates.measured);
 }
 
 template <typename Visitor, typename Model>
@@ -69,7 +70,7 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("per_byte_ns", memory.cma.per_byte_ns);
     visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
     visitor.field("bytes_min", memory.cma.bytes_min);
-    visitor.field("measured", memory.cma.measured);
+    visitor.mark("measured", memory.cma.measured);
     visitor.table("memory.copies");
     visitor.field("mapped_bytes_min", memory.copies.mapped_bytes_min);
     visitor.field("ring_bytes", memory.copies.ring_bytes);
@@ -79,8 +80,8 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("yield_switch_ns", memory.wake.yield_switch_ns);
     visitor.field("futex_core_ns", memory.wake.futex_core_ns);
     visitor.field("futex_across_ns", memory.wake.futex_across_ns);
-    visitor.field("measured", memory.wake.measured);
-    visitor.field("across_measured", memory.wake.across_measured);
+    visitor.mark("measured", memory.wake.measured);
+    visitor.mark("across_measured", memory.wake.across_measured);
 }
 
 template <typename Visitor, typename Postal>
@@ -89,7 +90,7 @@ void visit_network(Visitor& visitor, const char* table, Postal& network) {
     visitor.field("alpha_p_ns", network.alpha_p_ns);
     visitor.field("alpha_r_ns", network.alpha_r_ns);
     visitor.field("beta_ns_per_byte", network.beta_ns_per_byte);
-    visitor.field("measured", network.measured);
+    visitor.mark("measured", network.measured);
 }
 
 template <typename Visitor, typename P>
@@ -111,7 +112,7 @@ void visit(Visitor& visitor, P& profile) {
     visit_network(visitor, "network.median", profile.network.median);
     visitor.table("network.links");
     visitor.ratio("contention", profile.links.contention);
-    visitor.field("measured", profile.links.measured);
+    visitor.mark("measured", profile.links.measured);
 }
 
 class Printer {
@@ -135,6 +136,7 @@ class Printer {
         print("{} = {}\n", key, value);
     }
     void field(std::string_view key, bool value) { print("{} = {}\n", key, value); }
+    void mark(std::string_view key, bool value) { field(key, value); }
 
     std::string text() const { return fmt::to_string(text_); }
 
@@ -145,6 +147,28 @@ class Printer {
     }
 
     fmt::memory_buffer text_;
+};
+
+class Lister {
+  public:
+    void table(std::string_view path) { table_ = path; }
+    void field(std::string_view key, double value) { add(key, value, Unit::nanoseconds); }
+    void ratio(std::string_view key, double value) { add(key, value, Unit::times); }
+    void field(std::string_view key, std::uint64_t value) {
+        add(key, static_cast<double>(value), Unit::bytes);
+    }
+    void field(std::string_view key, bool value) { add(key, value ? 1 : 0, Unit::truth); }
+    void mark(std::string_view /*key*/, bool /*value*/) {}
+
+    std::vector<NamedFigure> take() { return std::move(figures_); }
+
+  private:
+    void add(std::string_view key, double value, Unit unit) {
+        figures_.push_back({table_, std::string(key), value, unit});
+    }
+
+    std::string table_;
+    std::vector<NamedFigure> figures_;
 };
 
 std::string describe(const toml::node* node) {
@@ -220,6 +244,8 @@ class Reader {
             value = *truth;
         }
     }
+
+    void mark(std::string_view key, bool& value) { field(key, value); }
 
     void field(std::string_view key, std::string& value) {
         if (const toml::node* node = find(key); table_ != nullptr) {
@@ -322,6 +348,12 @@ std::string to_toml(const Profile& profile) {
     Printer printer;
     visit(printer, profile);
     return printer.text();
+}
+
+std::vector<NamedFigure> figures_of(const Profile& profile) {
+    Lister lister;
+    visit(lister, profile);
+    return lister.take();
 }
 
 Result<Profile> parse_toml(std::string_view text, const Profile& base) {

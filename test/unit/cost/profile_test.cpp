@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <sstream>
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/cost/cost.hpp"
@@ -314,4 +316,34 @@ TEST_CASE("profile: a network that nobody has measured costs what its kind does"
         chosen.levels[kLevel].latency_ns += 1;
         CHECK(with_network(chosen, network) == chosen);
     }
+}
+
+TEST_CASE("cost: the figures of a profile are its keys, but for the marks", "[cost]") {
+    const Profile& profile = default_profile();
+    std::string listed;
+    std::string table;
+    for (const NamedFigure& figure : figures_of(profile)) {
+        if (figure.table != table) {
+            table = figure.table;
+            listed += '[' + table + "]\n";
+        }
+        listed += figure.key + '\n';
+    }
+    std::istringstream toml(to_toml(profile));
+    std::string expected;
+    for (std::string line; std::getline(toml, line);) {
+        const std::string key = line.substr(0, line.find(" = "));
+        if (line.empty() || line[0] == '#' || key == "version" || key.ends_with("measured")) {
+            continue;
+        }
+        expected += key + '\n';
+    }
+    CHECK(listed == expected);
+    const auto figures = figures_of(profile);
+    const auto found = std::find_if(figures.begin(), figures.end(), [](const NamedFigure& figure) {
+        return figure.path() == "memory.copies.mapped_bytes_min";
+    });
+    REQUIRE(found != figures.end());
+    CHECK(found->unit == Unit::bytes);
+    CHECK(found->value == static_cast<double>(profile.memory.copies.mapped_bytes_min));
 }

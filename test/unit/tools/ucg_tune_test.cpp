@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "test/support/catch.hpp"
+#include "tools/ucg_tune/memory_figures.hpp"
 #include "tools/ucg_tune/memory_probe.hpp"
 #include "tools/ucg_tune/memory_report.hpp"
 #include "tools/ucg_tune/rounds.hpp"
@@ -40,6 +41,74 @@ TEST_CASE("tune: fits find the lines that points were made of", "[tune]") {
     // Relative errors: the largest size does not outweigh the rest.
     const std::array<FitPoint, 2> bent = {{{1, 1}, {1000, 2000}}};
     CHECK(fit_slope(bent, 0) == Approx(1.2));
+}
+
+TEST_CASE("tune: errors of fits are relative", "[tune]") {
+    CHECK(spread({.median = 100, .low = 90, .high = 110, .count = 5}) == Approx(0.1));
+    CHECK(spread({}) == 0);
+    const std::array<FitPoint, 2> points = {{{10, 100}, {1000, 5000}}};
+    CHECK(fit_error(points, {50, 5}) == Approx(0.01 / std::sqrt(2.0)));
+    CHECK(fit_error(points, {0, 10}) == Approx(std::sqrt(0.5)));
+    CHECK(fit_error({}, {1, 1}) == 0);
+    const std::array<FitPoint, 1> free = {{{2, 0}}};
+    CHECK(fit_error(free, {0, 0}) == 0);
+    CHECK(fit_error(free, {0, 1}) == 1);
+}
+
+TEST_CASE("tune: what nobody measured is named, each key of a profile", "[tune]") {
+    const cost::Profile base = cost::default_profile();
+    ProbeResult nothing;
+    nothing.model = base.memory;
+    const std::vector<FigureReport> reports = report_figures(nothing, tuned_profile(nothing, base));
+    const std::string text = unknown_text(reports, "");
+    const std::vector<cost::NamedFigure> all = cost::figures_of(base);
+    REQUIRE(reports.size() == all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        CAPTURE(all[i].path());
+        CHECK(reports[i].figure.path() == all[i].path());
+        CHECK_FALSE(reports[i].known);
+        CHECK_FALSE(reports[i].reason.empty());
+        CHECK(reports[i].is_threshold() == (all[i].unit == cost::Unit::bytes));
+        CHECK(text.find(reports[i].is_threshold() ? all[i].path() : all[i].table) !=
+              std::string::npos);
+    }
+    CHECK(text.find("memory.copies.ring_bytes                256 KiB  nothing measures it\n") !=
+          std::string::npos);
+    CHECK(text.find("levels.package, levels.host: latency_ns, overhead_ns, gap_ns, "
+                    "gap_per_byte_ns (messages of the library are not timed)\n") !=
+          std::string::npos);
+    CHECK(errors_toml(reports).empty());
+}
+
+TEST_CASE("tune: what was measured, follows from that or was known has its error", "[tune]") {
+    cost::Profile base = cost::default_profile();
+    base.network.median.measured = true;
+    ProbeResult result;
+    result.model = base.memory;
+    result.model.caches[static_cast<std::size_t>(cost::Cache::l2)].measured = true;
+    result.figures["memory.caches.l2.copy_per_byte_ns"] = {Origin::fitted, 0.0312};
+    const std::vector<FigureReport> reports = report_figures(result, tuned_profile(result, base));
+    std::string known;
+    for (const FigureReport& report : reports) {
+        if (report.known) {
+            known += fmt::format("{} {} {}\n", report.figure.path(), name(report.known->origin),
+                                 per_cent(*report.known));
+        }
+    }
+    CHECK(known == "compute.copy_per_byte_ns derived 3.1\n"
+                   "compute.reduce_per_byte_ns derived 0\n"
+                   "compute.reduce_fixed_ns derived 0\n"
+                   "levels.network.latency_ns kept 0\n"
+                   "levels.network.overhead_ns kept 0\n"
+                   "levels.network.gap_ns kept 0\n"
+                   "levels.network.gap_per_byte_ns kept 0\n"
+                   "memory.caches.l2.copy_per_byte_ns fitted 3.1\n"
+                   "network.median.alpha_p_ns kept 0\n"
+                   "network.median.alpha_r_ns kept 0\n"
+                   "network.median.beta_ns_per_byte kept 0\n");
+    CHECK(errors_toml(reports) == "# Error of memory.caches.l2: copy_per_byte_ns 3.1 %\n");
+    CHECK(unknown_text(reports, "").find("l2: copy_per_byte_ns") == std::string::npos);
+    CHECK(unknown_text(reports, "").find("network.median") == std::string::npos);
 }
 
 TEST_CASE("tune: a round counts if lines were about as fast as ever", "[tune]") {
@@ -81,7 +150,9 @@ TEST_CASE("tune: what the kernel's copies cost decides from which length on they
         result.model = base.memory;
         result.model.cma.fixed_ns = fixed_ns;
         result.model.cma.measured = measured;
-        return cost::parse_toml(to_profile_toml(result, base, "", "")).value().memory.cma.bytes_min;
+        return cost::parse_toml(to_profile_toml(result, tuned_profile(result, base), "", ""))
+            .value()
+            .memory.cma.bytes_min;
     };
     CHECK(bytes_min(base.memory.cma.fixed_ns, true) == base.memory.cma.bytes_min);
     CHECK(bytes_min(20000, true) == 4 << 20);

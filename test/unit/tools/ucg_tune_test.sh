@@ -91,6 +91,47 @@ for point in report["points"]:
     assert point["rounds"] >= 1
 ' || fail "the report has impossible numbers"
 
+# Each figure of the profile is known, with its error if it was fitted, or named as not measured;
+# and a table is marked as measured when its figures were.
+"$tool" memory --quick --time 0.3 -q -o "$directory/figures.toml" --format json \
+    >"$directory/figures.json" || fail "no figures"
+python3 - "$directory/figures.json" "$directory/figures.toml" <<'END' || fail "figures are missing"
+import json, sys
+report = json.load(open(sys.argv[1]))
+keys, marked, table = [], {}, ""
+for line in open(sys.argv[2]):
+    if line.startswith("["):
+        table = line.strip("[]\n")
+    elif " = " in line and not line.startswith(("#", "version")) and table != "measured":
+        key, value = line.strip().split(" = ")
+        if key == "measured":
+            marked[table] = value == "true"
+        elif not key.endswith("_measured"):
+            keys.append(f"{table}.{key}")
+known = report["figures"]
+unknown = {entry["figure"]: entry for entry in report["not_measured"]}
+assert not known.keys() & unknown.keys()
+assert sorted(known.keys() | unknown.keys()) == sorted(keys)
+for path, figure in known.items():
+    assert (figure["origin"] == "fitted") == ("error_per_cent" in figure), path
+    assert figure.get("error_per_cent", 0) >= 0, path
+apart = ("contended_per_byte_ns", "futex_across_ns", "capacity_bytes", "permitted")
+for path in keys:
+    table, key = path.rsplit(".", 1)
+    if table in marked and key not in apart:
+        if table != "memory.cma" or report["cma"]["permitted"]:
+            assert (path in known) == marked[table], path
+for key in ("mapped_bytes_min", "ring_bytes", "crowded_cma_bytes_min", "crowded_ring_bytes"):
+    assert unknown["memory.copies." + key]["threshold"], key
+END
+grep -q '^# Error of memory.caches.l1: copy_per_byte_ns [0-9.]* %, ' "$directory/figures.toml" ||
+    fail "no errors in the profile"
+expect 0 '^  memory.caches.l1.copy_per_byte_ns +[0-9.e+-]+ +[0-9.]+ %' memory --quick --time 0.3 \
+    -o "$directory/figures.toml"
+printf '%s\n' "$output" | sed -n '/^Thresholds that decide/,$p' |
+    grep -q '^  memory.copies.mapped_bytes_min  *[0-9]* [KM]iB  ' ||
+    fail "the report does not end with the thresholds that were not measured"
+
 # What the file says of other costs stays.
 sed 's/^overhead_ns = 500.0/overhead_ns = 321.0/' "$directory/node.toml" >"$directory/mine.toml"
 expect 0 '^overhead_ns = 321.0$' memory --quick --time 0.3 -o "$directory/mine.toml" --format toml

@@ -1,0 +1,232 @@
+#include "tools/ucg_tune/memory_figures.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/cost/single_copies.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+using Figures = std::map<std::string, Figure, std::less<>>;
+
+template <typename... Args>
+void print(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+}
+
+/// Why a figure was not measured.
+struct Reason {
+    std::string_view table; ///< As tables begin.
+    std::string_view key;   ///< Empty: any.
+    std::string_view text;
+};
+
+/// The first that fits holds.
+constexpr std::array kReasons = {
+    Reason{"memory.levels.", "contended_per_byte_ns",
+           "needs three CPUs at this distance; in proportion to what one reader takes"},
+    Reason{"memory.levels.", "", "needs two CPUs at this distance"},
+    Reason{"memory.caches.", "capacity_bytes", "the system does not tell it"},
+    Reason{"memory.caches.", "", "needs longer vectors than it may take"},
+    Reason{"memory.reduce", "", "needs longer vectors than it may take"},
+    Reason{"memory.cma", "", "the kernel permits no such copies here"},
+    Reason{"memory.wake", "futex_across_ns", "needs a second CPU"},
+    Reason{"compute", "", "follows from the L2, which was not measured"},
+    Reason{"levels.network", "", "`ucg_tune network` measures it"},
+    Reason{"levels.", "", "messages of the library are not timed"},
+    Reason{"network.", "", "`ucg_tune network` measures it"},
+};
+
+std::string_view reason_of(const cost::NamedFigure& figure) {
+    const auto* const found =
+        std::find_if(kReasons.begin(), kReasons.end(), [&](const Reason& reason) {
+            return figure.table.starts_with(reason.table) &&
+                   (reason.key.empty() || figure.key == reason.key);
+        });
+    return found != kReasons.end() ? found->text : "nothing measures it";
+}
+
+/// What follows from fitted figures, with their error where it is their like.
+void add_derived(Figures& figures, const cost::Profile& tuned) {
+    const auto error_of = [&](std::string_view path) {
+        const auto found = figures.find(path);
+        return found != figures.end() ? found->second.error : 0;
+    };
+    const cost::MemoryModel& memory = tuned.memory;
+    if (memory.cache(cost::Cache::l2).measured) {
+        figures["compute.copy_per_byte_ns"] = {Origin::derived,
+                                               error_of("memory.caches.l2.copy_per_byte_ns")};
+        figures["compute.reduce_per_byte_ns"] = {
+            Origin::derived, error_of("memory.caches.l2.reduce_operand_per_byte_ns")};
+        figures["compute.reduce_fixed_ns"] = {Origin::derived, error_of("memory.reduce.fixed_ns")};
+    }
+    if (memory.cma.measured && memory.cma.permitted) {
+        figures["memory.cma.bytes_min"] = {Origin::derived, 0};
+    }
+}
+
+/// Did `ucg_tune network` measure it before?
+bool kept(const std::string& table, const cost::Profile& tuned) {
+    return (table == "network.minimum" && tuned.network.minimum.measured) ||
+           ((table == "network.median" || table == "levels.network") &&
+            tuned.network.median.measured) ||
+           (table == "network.links" && tuned.links.measured);
+}
+
+std::string value_text(const cost::NamedFigure& figure) {
+    switch (figure.unit) {
+    case cost::Unit::bytes: return topo::format_bytes(static_cast<std::uint64_t>(figure.value));
+    case cost::Unit::truth: return figure.value != 0 ? "yes" : "no";
+    case cost::Unit::nanoseconds:
+    case cost::Unit::times: break;
+    }
+    return fmt::format("{:.4g}", figure.value);
+}
+
+/// Rates of one table or more that lack for one reason.
+struct UnknownRates {
+    std::string tables;
+    std::string keys;
+    std::string_view reason;
+};
+
+void append(std::string& list, std::string_view item) {
+    print(list, "{}{}", list.empty() ? "" : ", ", item);
+}
+
+std::vector<UnknownRates> unknown_rates(const std::vector<FigureReport>& figures) {
+    std::vector<UnknownRates> by_table;
+    for (const FigureReport& report : figures) {
+        if (report.known || report.is_threshold()) {
+            continue;
+        }
+        if (by_table.empty() || by_table.back().tables != report.figure.table ||
+            by_table.back().reason != report.reason) {
+            by_table.push_back({report.figure.table, "", report.reason});
+        }
+        append(by_table.back().keys, report.figure.key);
+    }
+    std::vector<UnknownRates> merged;
+    for (UnknownRates& rates : by_table) {
+        const auto like =
+            std::find_if(merged.begin(), merged.end(), [&](const UnknownRates& other) {
+                return other.keys == rates.keys && other.reason == rates.reason;
+            });
+        if (like != merged.end()) {
+            append(like->tables, rates.tables);
+        } else {
+            merged.push_back(std::move(rates));
+        }
+    }
+    return merged;
+}
+
+} // namespace
+
+std::string_view name(Origin origin) {
+    switch (origin) {
+    case Origin::fitted: return "fitted";
+    case Origin::told: return "told";
+    case Origin::derived: return "derived";
+    case Origin::kept: return "kept";
+    }
+    return "";
+}
+
+double per_cent(const Figure& figure) {
+    return std::round(1000 * figure.error) / 10;
+}
+
+cost::Profile tuned_profile(const ProbeResult& result, cost::Profile base) {
+    base.memory = result.model;
+    // What the planner knew before there was a memory model, from the same measurements.
+    if (const cost::CacheRates& l2 = result.model.cache(cost::Cache::l2); l2.measured) {
+        base.copy_per_byte_ns = l2.copy_per_byte_ns;
+        base.reduce_per_byte_ns =
+            l2.reduce_operand_per_byte_ns + l2.reduce_target_per_byte_ns / 2; // Of two operands.
+        base.reduce_fixed_ns = result.model.reduce_fixed_ns;
+    }
+    if (cost::CmaModel& cma = base.memory.cma; cma.measured && cma.permitted) {
+        cma.bytes_min = cost::single_copy_bytes_min(base, cma.fixed_ns, cma.per_byte_ns);
+    }
+    return base;
+}
+
+std::vector<FigureReport> report_figures(const ProbeResult& result, const cost::Profile& tuned) {
+    Figures known = result.figures;
+    add_derived(known, tuned);
+    std::vector<FigureReport> reports;
+    for (cost::NamedFigure& figure : cost::figures_of(tuned)) {
+        FigureReport report;
+        if (const auto found = known.find(figure.path()); found != known.end()) {
+            report.known = found->second;
+        } else if (kept(figure.table, tuned)) {
+            report.known = Figure{Origin::kept, 0};
+        } else {
+            report.reason = reason_of(figure);
+        }
+        report.figure = std::move(figure);
+        reports.push_back(std::move(report));
+    }
+    return reports;
+}
+
+std::string known_text(const std::vector<FigureReport>& figures) {
+    std::string text;
+    for (const FigureReport& report : figures) {
+        if (!report.known) {
+            continue;
+        }
+        const bool has_error = report.known->origin == Origin::fitted || report.known->error > 0;
+        print(text, "  {:<44} {:>10} {:>9}  {}\n", report.figure.path(), value_text(report.figure),
+              has_error ? fmt::format("{:.1f} %", per_cent(*report.known)) : "",
+              report.known->origin == Origin::fitted ? "" : name(report.known->origin));
+    }
+    return fmt::format("{:<46} {:>10} {:>9}\n", "Figure", "value", "error") + text;
+}
+
+std::string unknown_text(const std::vector<FigureReport>& figures, std::string_view prefix) {
+    std::string text = fmt::format("{}Thresholds that decide and were not measured:\n", prefix);
+    const auto threshold = [&](std::string_view what, std::string_view value,
+                               std::string_view reason) {
+        print(text, "{}  {:<36} {:>10}  {}\n", prefix, what, value, reason);
+    };
+    for (const FigureReport& report : figures) {
+        if (!report.known && report.is_threshold()) {
+            threshold(report.figure.path(), value_text(report.figure), report.reason);
+        }
+    }
+    threshold("joint copies by both ends", topo::format_bytes(cost::kJointCopyBytesMin),
+              "a constant of the library");
+    print(text, "{}Rates that were not measured:\n", prefix);
+    for (const UnknownRates& rates : unknown_rates(figures)) {
+        print(text, "{}  {}: {} ({})\n", prefix, rates.tables, rates.keys, rates.reason);
+    }
+    return text;
+}
+
+std::string errors_toml(const std::vector<FigureReport>& figures) {
+    std::string text;
+    const std::string* table = nullptr;
+    for (const FigureReport& report : figures) {
+        if (!report.known || report.known->origin != Origin::fitted) {
+            continue;
+        }
+        const bool goes_on = table != nullptr && *table == report.figure.table;
+        if (!goes_on) {
+            print(text, "{}# Error of {}:", text.empty() ? "" : "\n", report.figure.table);
+        }
+        print(text, "{} {} {:.1f} %", goes_on ? "," : "", report.figure.key,
+              per_cent(*report.known));
+        table = &report.figure.table;
+    }
+    return text + (text.empty() ? "" : "\n");
+}
+
+} // namespace ucg::tools

@@ -1,0 +1,107 @@
+// What `ucg_tune memory` times: copies and reductions of blocks and vectors.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "tools/ucg_tune/crew.hpp"
+#include "ucg_coll/engine/operators.hpp"
+
+namespace ucg::tools {
+
+/// Vectors of this length and less are repeated within a round so that the clock's own 25 ns and
+/// its steps do not show.
+inline constexpr std::uint64_t kRoundBytes = 64 << 10;
+/// Blocks of one round lie on pages of their own, so that a prefetcher does not run from one to the
+/// next, and not at equal offsets of them, which would all fall into one set of an L1.
+inline constexpr std::uint64_t kPage = 4096;
+inline constexpr std::uint64_t kSkew = 5 * kCacheLine;
+inline constexpr std::array<std::uint32_t, 3> kOperands = {2, 4, 8};
+
+inline double elapsed_ns(Clock::time_point start) {
+    return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+inline void fence() {
+    asm volatile("" ::: "memory"); // What was copied must not be merged, moved or left out.
+}
+
+inline std::uint64_t whole_lines(std::uint64_t bytes) {
+    return bytes / kCacheLine * kCacheLine;
+}
+
+/// The blocks of one round at this length.
+struct Blocks {
+    std::uint64_t bytes;
+    std::uint64_t stride;
+    std::uint64_t count;
+
+    explicit Blocks(std::uint64_t length)
+        : bytes(length), stride(round_up(length, kPage) + kSkew),
+          count(std::clamp<std::uint64_t>(kRoundBytes / length, 1, 16)) {}
+    std::uint64_t span() const { return count * stride; }
+};
+
+/// Per block, the time of `copy(target, source, bytes)` from one place to another.
+template <typename Copy>
+double copy_blocks(std::byte* target, const std::byte* source, const Blocks& blocks, Copy copy) {
+    const Clock::time_point start = Clock::now();
+    for (std::uint64_t i = 0; i < blocks.count; ++i) {
+        copy(target + i * blocks.stride, source + i * blocks.stride, blocks.bytes);
+    }
+    fence();
+    return elapsed_ns(start) / static_cast<double>(blocks.count);
+}
+
+inline void copy_cached(std::byte* target, const std::byte* source, std::uint64_t bytes) {
+    std::memcpy(target, source, bytes);
+}
+
+/// Vectors of doubles that only the driver touches.
+class Vectors {
+  public:
+    explicit Vectors(std::uint64_t bytes) : memory_(bytes / sizeof(double), 1.0) {}
+
+    /// One of those that lie one after another.
+    std::byte* at(std::uint64_t offset) {
+        return reinterpret_cast<std::byte*>(memory_.data()) + offset;
+    }
+
+    double copy_ns(std::uint64_t bytes) {
+        return repeat(2 * bytes, [&] { std::memcpy(at(bytes), at(0), bytes); });
+    }
+
+    double reduce_ns(std::uint32_t operands, std::uint64_t bytes) {
+        const engine::CombineFn sum =
+            engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
+        std::array<const std::byte*, kOperands.back()> pointers;
+        for (std::uint32_t k = 0; k < operands; ++k) {
+            pointers[k] = at(k * bytes);
+        }
+        return repeat((operands + 1) * bytes, [&] {
+            sum(nullptr, pointers.data(), operands, at(operands * bytes), bytes);
+        });
+    }
+
+  private:
+    template <typename Action>
+    static double repeat(std::uint64_t touched_bytes, Action action) {
+        const std::uint64_t times =
+            std::clamp<std::uint64_t>(16 * kRoundBytes / touched_bytes, 1, 1000);
+        action(); // Brings it into the cache.
+        const Clock::time_point start = Clock::now();
+        for (std::uint64_t i = 0; i < times; ++i) {
+            action();
+            fence();
+        }
+        return elapsed_ns(start) / static_cast<double>(times);
+    }
+
+    std::vector<double> memory_;
+};
+
+} // namespace ucg::tools
