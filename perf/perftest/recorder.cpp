@@ -17,11 +17,22 @@ void Recorder::start() {
     next_ = 0;
     first_ = read_unordered();
     last_ = first_;
+    reported_ = first_;
+}
+
+void Recorder::report_each(Ticks interval, std::function<void()> report) {
+    interval_ = interval;
+    report_ = std::move(report);
 }
 
 std::vector<Ticks> Recorder::times() const {
-    const auto kept = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(updates_, times_.size()));
-    return {times_.begin(), times_.begin() + kept};
+    if (updates_ < times_.size()) {
+        return {times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(updates_)};
+    }
+    std::vector<Ticks> ordered = times_;
+    std::rotate(ordered.begin(), ordered.begin() + static_cast<std::ptrdiff_t>(next_),
+                ordered.end());
+    return ordered;
 }
 
 } // namespace ucg::perftest

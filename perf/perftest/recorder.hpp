@@ -3,14 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include "perf/perftest/timer.hpp"
 
 namespace ucg::perftest {
 
-/// What one run of a test counted. `times` holds the last kTimesMax iterations, in ticks,
-/// unordered.
+/// What one run of a test counted. `times` holds the last kTimesMax iterations, in ticks.
 class Recorder {
   public:
     /// How many of the last iterations are kept for percentiles.
@@ -21,6 +22,10 @@ class Recorder {
 
     /// The clock starts: what follows is measured. Forgets what was counted.
     void start();
+
+    /// Calls `report` from within update() when `interval` has passed since the start or since its
+    /// last call; for results of a run that goes on.
+    void report_each(Ticks interval, std::function<void()> report);
 
     bool done() const { return iterations_ >= wanted_; }
     std::uint64_t wanted() const { return wanted_; }
@@ -36,6 +41,17 @@ class Recorder {
         bytes_ += bytes;
         messages_ += messages;
         ++updates_;
+        if (now - reported_ >= interval_) [[unlikely]] {
+            reported_ = now;
+            report_();
+        }
+    }
+
+    /// What has passed since the latest update is not measured: the next iteration begins now.
+    void skip() {
+        const Ticks now = read_unordered();
+        first_ += now - last_;
+        last_ = now;
     }
 
     std::uint64_t iterations() const { return iterations_; }
@@ -43,7 +59,7 @@ class Recorder {
     std::uint64_t messages() const { return messages_; }
     /// From start() to the latest update().
     Ticks elapsed() const { return last_ - first_; }
-    /// One for each of the latest updates.
+    /// One for each of the latest updates: in their order, the eldest first.
     std::vector<Ticks> times() const;
 
   private:
@@ -55,6 +71,9 @@ class Recorder {
     Ticks first_ = 0;
     Ticks last_ = 0;
     std::size_t next_ = 0;
+    Ticks reported_ = 0;
+    Ticks interval_ = std::numeric_limits<Ticks>::max();
+    std::function<void()> report_;
     std::vector<Ticks> times_; ///< A power of two of them, a ring.
 };
 

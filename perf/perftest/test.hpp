@@ -19,6 +19,24 @@ enum class UctLayout { short_copy, short_iov, buffered_copy, zero_copy };
 /// How data is handed to UCP: its -D for UCP tests.
 enum class UcpLayout { contiguous, scatter_gather };
 
+/// When does a collective begin?
+enum class CollectiveMode {
+    back_to_back, ///< At once after the one before: those of a rank may run ahead of its peers'.
+    separated,    ///< On all ranks together: a barrier that is not timed lies before each.
+};
+
+/// Of the collectives alone; the names are those that ucg.h has for its enumerators.
+struct CollectiveParameters {
+    std::string algorithm; ///< A row of the planner's; empty: its own choice.
+    std::string datatype = "float64";
+    std::string operation = "sum";
+    Rank root = 0;
+    bool heap = false; ///< Buffers of ucg_mem_alloc(), else of malloc().
+    CollectiveMode mode = CollectiveMode::separated;
+    double seconds = 1;       ///< Where no number of iterations is given, so long.
+    bool fits_seconds = true; ///< No -n.
+};
+
 /// What is to be measured, as command line or batch file say. Names and defaults are those of
 /// ucx_perftest; the letter of each option stands behind it.
 struct Parameters {
@@ -50,6 +68,7 @@ struct Parameters {
     std::size_t ucp_header = 0;    ///< -H, beside the message
     bool memory_handle = false;    ///< -z
     bool check = false; ///< Are results compared with what they must be? In runs of their own.
+    CollectiveParameters collective;
 
     std::size_t bytes() const {
         std::size_t sum = 0;
@@ -78,6 +97,9 @@ class Test {
 
     /// Moves messages and nothing else: while others wait.
     virtual void progress() = 0;
+
+    /// What else is worth telling of it (-I), such as the algorithm that serves; may be empty.
+    virtual std::string details() const { return {}; }
 };
 
 /// What is known of a test before it is opened.
