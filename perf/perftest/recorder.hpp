@@ -54,10 +54,14 @@ class Recorder {
         last_ = now;
     }
 
+    /// What followed the latest update(), such as the completion of what was sent, belongs to the
+    /// elapsed time, too.
+    void stop() { last_ = read_unordered(); }
+
     std::uint64_t iterations() const { return iterations_; }
     std::uint64_t bytes() const { return bytes_; }
     std::uint64_t messages() const { return messages_; }
-    /// From start() to the latest update().
+    /// From start() to stop(), or else to the latest update().
     Ticks elapsed() const { return last_ - first_; }
     /// One for each of the latest updates: in their order, the eldest first.
     std::vector<Ticks> times() const;

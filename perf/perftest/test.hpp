@@ -92,7 +92,9 @@ class Test {
     virtual ~Test() = default;
 
     /// Runs recorder.wanted() iterations, updating the recorder after each; recorder.start() is the
-    /// caller's, right before. Collective over the ranks that take part.
+    /// caller's, right before; a test that must prepare its buffers starts it again when all ranks
+    /// have done so. Collective over the ranks that take part. Of a stream the last rank sends, and
+    /// its figures are the result; rank 0 updates once, at the end.
     virtual Status run(Recorder& recorder) = 0;
 
     /// Moves messages and nothing else: while others wait.

@@ -202,17 +202,20 @@ Result<std::unique_ptr<UctMemory>> UctMemory::allocate(const UctResource& resour
 }
 
 UctLink::UctLink(Runtime& runtime, std::unique_ptr<UctResource> resource,
-                 std::unique_ptr<UctMemory> target)
-    : runtime_(runtime), resource_(std::move(resource)), target_(std::move(target)) {}
+                 std::unique_ptr<UctMemory> target, std::unique_ptr<UctMemory> source)
+    : runtime_(runtime), resource_(std::move(resource)), target_(std::move(target)),
+      source_(std::move(source)) {}
 
 Result<std::unique_ptr<UctLink>> UctLink::connect(Runtime& runtime,
                                                   std::unique_ptr<UctResource> resource,
-                                                  std::unique_ptr<UctMemory> target) {
+                                                  std::unique_ptr<UctMemory> target,
+                                                  std::unique_ptr<UctMemory> source) {
+    std::unique_ptr<UctLink> link(
+        new UctLink(runtime, std::move(resource), std::move(target), std::move(source)));
     const Result<Rank> peer = find_peer(runtime, runtime.size() == 1);
     if (!peer) {
         return peer.status();
     }
-    std::unique_ptr<UctLink> link(new UctLink(runtime, std::move(resource), std::move(target)));
     std::string endpoint_address;
     Status status = link->create_endpoint(endpoint_address);
     std::string mine;

@@ -90,11 +90,12 @@ class UctMemory {
 class UctLink {
   public:
     /// Connects rank r of two with the other one, or the only rank with itself. `target` is the
-    /// memory that the peer's put, get and atomic operations will reach. Collective; fails alike on
-    /// all ranks.
+    /// memory that the peer's put, get and atomic operations will reach; `source`, which may be
+    /// null, is kept for the caller. Collective; fails alike on all ranks.
     static Result<std::unique_ptr<UctLink>> connect(Runtime& runtime,
                                                     std::unique_ptr<UctResource> resource,
-                                                    std::unique_ptr<UctMemory> target);
+                                                    std::unique_ptr<UctMemory> target,
+                                                    std::unique_ptr<UctMemory> source = nullptr);
     /// Collective, unless a process is lost.
     ~UctLink();
     UctLink(const UctLink&) = delete;
@@ -102,6 +103,8 @@ class UctLink {
 
     const UctResource& resource() const { return *resource_; }
     const UctMemory& target() const { return *target_; }
+    /// REQUIRES: connect() got one.
+    const UctMemory& source() const { return *source_; }
     uct_ep_h endpoint() const { return endpoint_.get(); }
     std::uint64_t remote_address() const { return remote_address_; }
     uct_rkey_t remote_key() const { return key_.rkey; }
@@ -111,7 +114,7 @@ class UctLink {
 
   private:
     UctLink(Runtime& runtime, std::unique_ptr<UctResource> resource,
-            std::unique_ptr<UctMemory> target);
+            std::unique_ptr<UctMemory> target, std::unique_ptr<UctMemory> source);
     Status create_endpoint(std::string& address);
     Result<std::string> pack_addresses(const std::string& endpoint_address) const;
     Status connect_to(const std::string& packed);
@@ -119,6 +122,7 @@ class UctLink {
     Runtime& runtime_;
     std::unique_ptr<UctResource> resource_;
     std::unique_ptr<UctMemory> target_;
+    std::unique_ptr<UctMemory> source_;
     transport::ucx::UctEndpoint endpoint_;
     std::uint64_t remote_address_ = 0;
     uct_rkey_bundle_t key_{UCT_INVALID_RKEY, nullptr, nullptr};
