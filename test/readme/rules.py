@@ -93,6 +93,7 @@ RULES = [
          prints="allreduce"),
     Rule(r"perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), prints="us per call"),
     Rule(r"build/perf/\S+ --help", prints="Usage"),
+    Rule(r"build/perf/perftest/ucg_perftest --np .*"),
 
     # ---- the models of shm: each prints what Spin found
     Rule(r"(spin|cc|\./pan)( .*)?", folder="shm/model"),

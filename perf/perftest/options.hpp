@@ -1,0 +1,77 @@
+// The command line of ucg_perftest, and the lines of its batch files: ucx_perftest's letters with
+// their meaning, and what collectives and launchers need beside them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "perf/perftest/test.hpp"
+#include "tools/cli.hpp"
+
+namespace ucg::perftest {
+
+/// Which layer a test measures.
+enum class Layer { uct, ucp, collective };
+Layer layer_of(const TestInfo& test);
+
+/// Null for an unknown name.
+const TestInfo* find_test(std::string_view name);
+
+/// Who makes the processes of a run.
+enum class Launcher { automatic, local, socket, pmix };
+std::string_view name(Launcher launcher);
+
+struct OutputOptions {
+    bool thousands = false;  ///< -N
+    bool final_only = false; ///< -f
+    bool csv = false;        ///< -v
+    bool extra = false;      ///< -I of the command line
+    std::string json;        ///< --json, a file
+};
+
+/// What options say of a test: on the command line, or in a batch file's line, which begins with
+/// what the levels above it say.
+struct TestRequest {
+    Parameters parameters;
+    std::vector<std::size_t> sweep; ///< --sizes: one test after another; empty: a single one.
+    std::set<std::string> given;    ///< Options that were there, "-d".
+};
+
+/// One test to run.
+struct Job {
+    std::vector<std::string> names; ///< Of the lines of batch files that lead to it.
+    Parameters parameters;
+};
+
+struct Options {
+    TestRequest request;
+    std::vector<std::string> batch_files;
+    Launcher launcher = Launcher::automatic;
+    std::optional<Rank> processes; ///< --np
+    std::string server;            ///< The positional argument: this process is a client.
+    std::uint32_t port = 13337;
+    bool ipv6 = false;
+    std::vector<std::uint32_t> cpus; ///< -c
+    OutputOptions output;
+};
+
+/// Adds all options. Both must outlive the parsing.
+void add_options(CLI::App& app, Options& options);
+
+/// Contents of batch files, by name.
+using Files = std::map<std::string, std::string>;
+
+/// Reads those that are named.
+Result<Files> read_batch_files(const Options& options);
+
+/// What is to be run, in order: one job for each size, and for each combination of lines of the
+/// batch files. Fails with the place of what is wrong.
+Result<std::vector<Job>> expand_jobs(const Options& options, const Files& files);
+
+/// Options that were given and have no meaning for a test that is to be run, as sentences.
+std::vector<std::string> idle_options(const std::vector<Job>& jobs, const TestRequest& request);
+
+} // namespace ucg::perftest
