@@ -288,14 +288,20 @@ int Crew::supervise() {
 /// The first failure, and what other ranks say that is neither the same nor its consequence.
 void Crew::report() const {
     std::vector<std::string_view> said;
+    const auto text_of = [this](Rank rank) { return std::string_view(notes_[rank].text.data()); };
     const auto say = [&](Rank rank) {
-        const std::string_view text = notes_[rank].text.data();
+        const std::string_view text = text_of(rank);
         if (notes_[rank].code == Code::ok || std::ranges::find(said, text) != said.end()) {
             return;
         }
         said.push_back(text);
+        bool by_all = true;
+        for (Rank other = 0; other < size(); ++other) {
+            by_all = by_all && text_of(other) == text;
+        }
         const std::string line = printable(text, LineBreaks::escape);
-        std::fprintf(stderr, "ucg_perftest: rank %d: %s\n", rank, line.c_str());
+        std::fprintf(stderr, "ucg_perftest: %s%s\n",
+                     by_all ? "" : fmt::format("rank {}: ", rank).c_str(), line.c_str());
     };
     say(first_failed_);
     for (Rank rank = 0; rank < size() && !killed_; ++rank) {
