@@ -174,7 +174,7 @@ std::string test_box(const TestInfo& test, const Parameters& parameters, Rank si
         if (!collective.algorithm.empty()) {
             text += box_line("Algorithm:", collective.algorithm);
         }
-        return text;
+        return table_follows ? text : text.append(kBoxRule);
     }
     const bool is_uct = layer == Layer::uct;
     text += box_line("API:", is_uct ? "transport layer" : "protocol layer");

@@ -51,10 +51,10 @@ class Runner {
     Runner(Runtime& runtime, const Session& session)
         : runtime_(runtime), session_(session), output_(session.options.output) {}
 
-    Status run() {
+    Outcome run() {
         Result<std::unique_ptr<Board>> board = Board::create(runtime_);
         if (!board.ok()) {
-            return board.status();
+            return {board.status(), false};
         }
         board_ = std::move(*board);
         Status first;
@@ -65,7 +65,7 @@ class Runner {
                 continue;
             }
             if (amid || status.code() == Code::unreachable) {
-                return status;
+                return {status, false};
             }
             if (session_.jobs.size() > 1 && runtime_.rank() == 0) {
                 const std::string line = printable(status.message(), LineBreaks::escape);
@@ -73,7 +73,7 @@ class Runner {
             }
             first = first.ok() ? status : first;
         }
-        return write_json(first);
+        return {write_json(first), !first.ok()};
     }
 
   private:
@@ -234,7 +234,7 @@ class Runner {
 
 } // namespace
 
-Status run_jobs(Runtime& runtime, const Session& session) {
+Outcome run_jobs(Runtime& runtime, const Session& session) {
     return Runner(runtime, session).run();
 }
 

@@ -13,8 +13,14 @@ struct Session {
     std::vector<Job> jobs;
 };
 
+/// What became of a run.
+struct Outcome {
+    Status status;
+    bool agreed = true; ///< Do all ranks know it alike?
+};
+
 /// Collective. A test that cannot run here is told and the next one follows; the first such failure
 /// is returned in the end. A failure amid a test ends the run.
-Status run_jobs(Runtime& runtime, const Session& session);
+Outcome run_jobs(Runtime& runtime, const Session& session);
 
 } // namespace ucg::perftest
