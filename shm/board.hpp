@@ -86,7 +86,10 @@ class BoardLines {
   public:
     BoardLines() = default;
     BoardLines(Byte* lines, const BoardShape& shape)
-        : lines_(lines), ranks_(shape.ranks), depth_(shape.depth) {}
+        : lines_(lines),
+          slots_(lines + sizeof(BoardSleepers) + shape.ranks * std::uint64_t{sizeof(BoardHead)}),
+          turn_bytes_(shape.ranks * std::uint64_t{sizeof(BoardSlot)}), ranks_(shape.ranks),
+          depth_(shape.depth) {}
 
     Byte* start() const { return lines_; }
     std::uint32_t ranks() const { return ranks_; }
@@ -97,15 +100,15 @@ class BoardLines {
     }
     /// Those of one turn, by rank.
     auto* slots(std::uint64_t turn) const {
-        auto* all =
-            reinterpret_cast<Slot*>(lines_ + sizeof(BoardSleepers) + ranks_ * sizeof(BoardHead));
-        return all + (turn & (depth_ - 1)) * ranks_;
+        return reinterpret_cast<Slot*>(slots_ + (turn & (depth_ - 1)) * turn_bytes_);
     }
     auto& slot(std::uint64_t turn, std::uint32_t rank) const { return slots(turn)[rank]; }
 
   private:
     Byte* lines_ = nullptr;
-    std::uint64_t ranks_ = 0;
+    Byte* slots_ = nullptr;
+    std::uint64_t turn_bytes_ = 0; ///< All slots of one turn.
+    std::uint32_t ranks_ = 0;
     std::uint32_t depth_ = 0;
 };
 
@@ -115,8 +118,10 @@ class BoardWriter {
     BoardWriter() = default;
     /// `rank`: the own one. `buffers`: in the own memory, at a cache line.
     BoardWriter(std::byte* lines, const BoardShape& shape, std::uint32_t rank, std::byte* buffers)
-        : lines_(lines, shape), rank_(rank), last_(rank == 0 ? shape.ranks - 1 : 0),
-          buffers_(buffers), slot_bytes_(shape.slot_bytes), backed_(shape.depth) {}
+        : lines_(lines, shape), rank_(rank),
+          turns_per_store_(std::max(1U, shape.depth / kStoresPerBoard)),
+          last_(rank == 0 ? shape.ranks - 1 : 0), buffers_(buffers), slot_bytes_(shape.slot_bytes),
+          backed_(shape.depth) {}
 
     /// The slot of that turn may be written. Reads the peers' words only when what is known of them
     /// does not suffice.
@@ -163,9 +168,21 @@ class BoardWriter {
         } else {
             std::memcpy(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
         }
-        slot.bytes = bytes;
-        slot.stamp.store(stamp, std::memory_order_relaxed);
-        slot.turn.store(turn + 1, std::memory_order_release);
+        announce(slot, turn, stamp, bytes);
+    }
+
+    /// Does nothing hold up a share that travels in its slot, neither a peer nor a page?
+    bool writes_at_once(std::uint64_t turn, std::uint64_t bytes) const {
+        return bytes <= kBoardInlineBytes && fits(turn, done_by_all_) && turn >= lines_.depth();
+    }
+    /// Such a share after finish(turn); `slots` are those of the turn. REQUIRES:
+    /// writes_at_once(turn, bytes).
+    void write_at_once(BoardSlot* slots, std::uint64_t turn, std::uint64_t stamp,
+                       const std::byte* data, std::uint64_t bytes) {
+        BoardSlot& slot = slots[rank_];
+        finish(turn);
+        copy_short(slot.payload.data(), data, bytes);
+        announce(slot, turn, stamp, bytes);
     }
 
     /// The owner looks at no turn below `turn` any more; rises. True if peers can see more of that
@@ -173,7 +190,7 @@ class BoardWriter {
     /// peer that waits for it; nobody is stuck for want of the rest, see PROTOCOL.md.
     bool finish(std::uint64_t turn) {
         done_ = turn;
-        if (turn - stored_ < turns_per_store()) {
+        if (turn - stored_ < turns_per_store_) {
             return false;
         }
         stored_ = turn;
@@ -188,8 +205,15 @@ class BoardWriter {
     static constexpr std::uint32_t kStoresPerBoard = 4;
     static constexpr std::uint64_t kPageLeast = 4096; ///< No page is shorter.
 
-    std::uint32_t turns_per_store() const { return std::max(1U, lines_.depth() / kStoresPerBoard); }
     bool fits(std::uint64_t turn, std::uint64_t done) const { return turn < done + lines_.depth(); }
+
+    /// What lies in the slot or the buffer is there for the peers.
+    static void announce(BoardSlot& slot, std::uint64_t turn, std::uint64_t stamp,
+                         std::uint64_t bytes) {
+        slot.bytes = bytes;
+        slot.stamp.store(stamp, std::memory_order_relaxed);
+        slot.turn.store(turn + 1, std::memory_order_release);
+    }
 
     /// Looks first at the peer for whom it did not suffice last time: who waits reads one word.
     bool ask(std::uint64_t turn) {
@@ -218,6 +242,7 @@ class BoardWriter {
 
     BoardLines<std::byte> lines_;
     std::uint32_t rank_ = 0;
+    std::uint32_t turns_per_store_ = 1;
     std::uint32_t last_ = 0; ///< The peer whose word was the least when all were read.
     std::byte* buffers_ = nullptr;
     std::uint64_t slot_bytes_ = 0;

@@ -111,13 +111,17 @@ void time_cell(const struct cell* cell, int repetitions, double seconds, struct 
     }
     result->ping_before_ns = sync_ping_pong_ns(cell->sync);
     for (i = 0; i < repetitions; ++i) {
-        bare[i] = bare_iterations > 0 ? slowest(run_bare_barriers(cell, bare_iterations), comm) : 0;
-        times[i] = slowest(cell->mode == MODE_LATE ? run_late(cell, budget)
-                                                   : run_iterations(cell, iterations),
-                           comm);
-        alone[i] = times[i] - bare[i];
+        bare[i] = bare_iterations > 0 ? run_bare_barriers(cell, bare_iterations) : 0;
+        times[i] =
+            cell->mode == MODE_LATE ? run_late(cell, budget) : run_iterations(cell, iterations);
     }
     result->ping_after_ns = sync_ping_pong_ns(cell->sync);
+    /* Only now: nothing but what is timed is called between. */
+    MPI_Allreduce(MPI_IN_PLACE, bare, repetitions, MPI_DOUBLE, MPI_MAX, comm);
+    MPI_Allreduce(MPI_IN_PLACE, times, repetitions, MPI_DOUBLE, MPI_MAX, comm);
+    for (i = 0; i < repetitions; ++i) {
+        alone[i] = times[i] - bare[i];
+    }
     result->median = median(times, repetitions);
     result->least = times[0];
     result->bare = median(bare, repetitions);

@@ -13,6 +13,8 @@
  *
  * Each variant breaks something, and must fail: ROOM_TOO_MUCH, ONE_PEER (whose word alone is
  * read), DONE_EARLY (with the turn still open), and a BATCH that is longer than the board.
+ *
+ * LATE is 1 where a rank says that it is done with a turn when it starts the next one.
  */
 #ifndef RANKS
 #define RANKS 3
@@ -22,6 +24,9 @@
 #endif
 #ifndef BATCH
 #define BATCH 2
+#endif
+#ifndef LATE
+#define LATE 0
 #endif
 #ifndef WINDOW
 #define WINDOW 1
@@ -94,8 +99,8 @@ proctype Rank(byte me) {
            done[me] < TURNS && done[me] + 1 - last >= BATCH ->
            last = done[me] + 1;
 #else
-           done[me] - last >= BATCH ->
-           last = done[me];
+           done[me] - last >= BATCH + LATE ->
+           last = done[me] - LATE;
 #endif
            stored[me] = last
        }

@@ -172,8 +172,9 @@ def check_all(checks, launcher, program, library, other_version):
     check_other_series(checks, launcher, program, library)
     check_unlike_ranks(checks, launcher, program)
     check_unlike_jobs(checks, launcher, program, other_version)
-    for part, ranks in [("use", 1), ("leak", 4), ("churn", 3), ("crowd", 4), ("serialized", 2),
-                        ("multiple", 2), ("multiple", 3), ("levels", 3)]:
+    for part, ranks in [("use", 1), ("leak", 4), ("repeat", 2), ("repeat", 3), ("churn", 3),
+                        ("crowd", 4), ("serialized", 2), ("multiple", 2), ("multiple", 3),
+                        ("levels", 3)]:
         check_part(checks, launcher, program, part, ranks)
         print(f"{part} on {ranks} ranks: done", flush=True)
     for part in ["churn", "multiple"]:

@@ -49,6 +49,126 @@ static void sync_often(void) {
     }
 }
 
+static void add_and_one(void* in, void* inout, int* count, MPI_Datatype* type) {
+    (void)type;
+    for (int i = 0; i < *count; i++) {
+        ((int*)inout)[i] += ((int*)in)[i] + 1;
+    }
+}
+
+/** Sums by one call after the other that differ from those before in one thing alone. */
+static void sum_in_turn(MPI_Comm comm, int round, MPI_Op own) {
+    int rank;
+    int size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int ranks = size * (size - 1) / 2;
+    for (int variant = 0; variant < 6; variant++) {
+        for (int again = 0; again < 1 + (round + variant) % 5; again++) {
+            int mine[2] = {rank + round + again, rank};
+            int sum[2] = {-1, -1};
+            const int first = ranks + size * (round + again);
+            switch (variant) {
+            case 0: MPI_Allreduce(mine, sum, 1, MPI_INT, MPI_SUM, comm); break;
+            case 1: MPI_Allreduce(mine, sum, 2, MPI_INT, MPI_SUM, comm); break;
+            case 2: MPI_Allreduce(mine, sum, 1, MPI_INT, own, comm); break;
+            case 3: MPI_Allreduce(MPI_IN_PLACE, mine, 1, MPI_INT, MPI_SUM, comm); break;
+            case 4: MPI_Reduce(mine, sum, 1, MPI_INT, MPI_SUM, round % size, comm); break;
+            default: MPI_Reduce(mine, sum, 1, MPI_INT, MPI_SUM, 0, comm); break;
+            }
+            const int* result = 3 == variant ? mine : sum;
+            const int root = 4 == variant ? round % size : 5 == variant ? 0 : rank;
+            require(rank != root || result[0] == first + (2 == variant ? size - 1 : 0), "a sum");
+            require(3 == variant || rank != root || sum[1] == (1 == variant ? ranks : -1),
+                    "what lies behind a sum");
+        }
+    }
+}
+
+/** Broadcasts by datatypes that are freed and made anew, some at the same address; not those of all
+ *  ranks are predefined. */
+static void broadcast_in_turn(MPI_Comm comm, int round) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    for (int length = 1; length < 5; length++) {
+        MPI_Datatype type;
+        MPI_Type_vector(length, 1, rank == round % 2 ? 2 : 1, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        for (int again = 0; again < 4; again++) {
+            int numbers[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+            const int step = rank == round % 2 ? 2 : 1;
+            for (int i = 0; 0 == rank && i < length; i++) {
+                numbers[i * step] = round + again + i;
+            }
+            MPI_Bcast(numbers, 1, type, 0, comm);
+            for (int i = 0; i < length; i++) {
+                require(numbers[i * step] == round + again + i, "a broadcast");
+            }
+        }
+        MPI_Type_free(&type);
+    }
+    for (int again = 0; again < 4; again++) {
+        int number = 0 == rank ? round + again : -1;
+        MPI_Bcast(&number, 1, MPI_INT, 0, comm);
+        require(number == round + again, "a broadcast of one number");
+    }
+}
+
+/** All to all, by one call after the other that differ in one thing alone, also between ranks. */
+static void exchange_in_turn(MPI_Comm comm, int round) {
+    int rank;
+    int size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int mine[16];
+    int all[16];
+    MPI_Datatype pair;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    for (int variant = 0; variant < 6 && 2 * size <= 16; variant++) {
+        const int each = 2 - variant % 2;
+        const int count = rank == round % size && 2 == each ? 1 : each;
+        const MPI_Datatype type = count == each ? MPI_INT : pair;
+        for (int again = 0; again < 4; again++) {
+            for (int i = 0; i < 2 * size; i++) {
+                mine[i] = rank + round + again;
+                all[i] = 5 == variant ? mine[i] : -1;
+            }
+            if (variant < 3) {
+                MPI_Allgather(mine, count, type, all, each, MPI_INT, comm);
+            } else if (variant < 5) {
+                MPI_Alltoall(mine, each, MPI_INT, all, count, type, comm);
+            } else {
+                MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, each, MPI_INT, comm);
+            }
+            for (int i = 0; i < each * size; i++) {
+                require(all[i] == i / each + round + again, "a number from everybody");
+            }
+            require(2 == each || 5 == variant || all[size] == -1, "what lies behind the numbers");
+        }
+    }
+    MPI_Type_free(&pair);
+}
+
+/** Calls that repeat one another but for their buffers, and those that look as if. */
+static void repeat(void) {
+    for (int round = 0; round < 20; round++) {
+        MPI_Comm comm;
+        MPI_Op own;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Op_create(add_and_one, 1, &own);
+        for (int i = 0; i < 10; i++) {
+            sum_in_turn(comm, round + i, own);
+            broadcast_in_turn(comm, round + i);
+            exchange_in_turn(comm, round + i);
+            MPI_Barrier(comm);
+            MPI_Barrier(comm);
+        }
+        MPI_Op_free(&own);
+        MPI_Comm_free(&comm);
+    }
+}
+
 /** Many communicators, one after the other; every tenth is never used. */
 static void churn(void) {
     int rank;
@@ -231,6 +351,8 @@ static int level_of(const char* part) {
 static int run(const char* part, char** argv) {
     if (0 == strcmp(part, "churn")) {
         churn();
+    } else if (0 == strcmp(part, "repeat")) {
+        repeat();
     } else if (0 == strcmp(part, "sync")) {
         sync_often();
     } else if (0 == strcmp(part, "crowd")) {

@@ -123,14 +123,22 @@ struct CallBinding {
     /// `user_operator` receives the caller's operator, if there is one, and must outlive the
     /// collective.
     engine::Binding apply(const ucg_coll_params_t& params, UserOperator& user_operator) const {
-        const void* input = input_received ? params.recv_buffer : params.send_buffer;
         if (user) [[unlikely]] {
             user_operator = {params.reduce, params.reduce_arg, params.element_bytes};
         }
-        // The engine only reads the input: verify proves it of every plan.
-        return {static_cast<std::byte*>(const_cast<void*>(input)) + input_offset,
-                static_cast<std::byte*>(params.recv_buffer) + output_offset,
+        return {input(params.send_buffer, params.recv_buffer),
+                output(params.recv_buffer),
                 {combine, user ? &user_operator : nullptr}};
+    }
+
+    /// The engine's buffers for those of a call.
+    std::byte* input(const void* send, void* receive) const {
+        // The engine only reads the input: verify proves it of every plan.
+        void* const given = input_received ? receive : const_cast<void*>(send);
+        return static_cast<std::byte*>(given) + input_offset;
+    }
+    std::byte* output(void* receive) const {
+        return static_cast<std::byte*>(receive) + output_offset;
     }
 };
 

@@ -85,6 +85,12 @@ Group::~Group() {
     context_.remove(*this);
 }
 
+const KnownCall* Group::understand_anew(const ucg_coll_params_t& params, Status& status) {
+    const Result<const KnownCall*> understood = plans_->understand(params, rank_, rank_count_);
+    status = understood.status();
+    return understood.ok() ? *understood : nullptr;
+}
+
 unsigned Group::call_taken_operator(engine::Execution& execution, Lock& lock) {
     const bool unlisted = to_be_listed();
     lock.unlock();

@@ -47,21 +47,17 @@ class Group {
     using Lock = std::unique_lock<OptionalMutex>;
     Lock lock() { return Lock(mutex_); }
 
-    /// Plans the call, or finds its plan. The caller holds the lock here and below.
-    Status prepare(const ucg_coll_params_t& params, Collective& collective) {
+    /// Plans the call, or finds its plan; null, with a `status`, for a call that is wrong. Until
+    /// the next call. The caller holds the lock here and below.
+    const KnownCall* understand(const ucg_coll_params_t& params, Status& status) {
         const KnownCall* call = plans_->recall(params);
-        if (call == nullptr) [[unlikely]] {
-            Result<const KnownCall*> understood = plans_->understand(params, rank_, rank_count_);
-            if (!understood.ok()) {
-                return understood.status();
-            }
-            call = *understood;
-        }
-        collective.group = this;
-        collective.type = call->type;
-        collective.run = call->plan->take();
-        collective.run->execution.bind(call->binding.apply(params, collective.run->user));
-        return {};
+        return call != nullptr ? call : understand_anew(params, status);
+    }
+    /// What understand() has returned for `params`, ready to start.
+    Collective prepare(const ucg_coll_params_t& params, const KnownCall& call) {
+        PlanRun* const run = call.plan->take();
+        run->execution.bind(call.binding.apply(params, run->user));
+        return {this, run, call.type};
     }
     /// A blocking alltoallv begins. If ranks are to agree first on what its blocks have: the number
     /// that they add up, for add_up(); else nothing, also where the call is wrong.
@@ -127,6 +123,7 @@ class Group {
 
   private:
     Group(Context& context, const ucg_group_params_t& params, Formation formation);
+    const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;
     bool mean_block_matters() const;

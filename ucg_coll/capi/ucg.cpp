@@ -39,6 +39,7 @@ struct ucg_group {
 };
 struct ucg_request {
     Collective collective;
+    ucg::capi::CallBinding binding;
 };
 
 namespace ucg::capi {
@@ -73,23 +74,44 @@ ucg_status_t end(Group& group, Collective& collective) {
     return UCG_OK;
 }
 
+/// The end of a collective that was started and had to wait.
+[[gnu::noinline]] Slept await(Group& group, engine::Execution& execution) {
+    {
+        const Group::Lock lock = group.lock();
+        execution.keep_operator(true);
+    }
+    const Slept slept = wait(group, execution);
+    const Group::Lock lock = group.lock();
+    execution.keep_operator(false);
+    return slept;
+}
+
+/// Waits for a prepared collective that was started.
+[[gnu::noinline]] ucg_status_t wait_for_end(Group& group, const Collective& collective) {
+    const Slept slept = await(group, collective.run->execution);
+    serve_host(group.context(), collective.type, slept);
+    const Group::Lock lock = group.lock();
+    return to_c(group.outcome(collective).code());
+}
+
 /// A blocking collective, without what it owes the host.
 ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
     Collective collective;
     {
         const std::lock_guard lock(group.mutex()); // The shortest path.
-        if (Status status = group.prepare(params, collective); !status.ok()) {
+        Status status;
+        const KnownCall* const call = group.understand(params, status);
+        if (call == nullptr) [[unlikely]] {
             return report(status);
         }
+        collective = group.prepare(params, *call);
         group.start(collective);
         if (!collective.run->execution.in_progress()) {
             return end(group, collective);
         }
-        collective.run->execution.keep_operator(true);
     }
-    slept = wait(group, collective.run->execution);
+    slept = await(group, collective.run->execution);
     const Group::Lock lock = group.lock();
-    collective.run->execution.keep_operator(false);
     return end(group, collective);
 }
 
@@ -323,10 +345,14 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
                                       ucg_coll_h* coll_p) {
     return guarded([&] {
         const Group::Lock lock = group->group->lock();
-        auto coll = std::make_unique<ucg_request>();
-        if (Status status = group->group->prepare(*params, coll->collective); !status.ok()) {
+        Status status;
+        const ucg::capi::KnownCall* const call = group->group->understand(*params, status);
+        if (call == nullptr) {
             return report(status);
         }
+        auto coll = std::make_unique<ucg_request>();
+        coll->binding = call->binding;
+        coll->collective = group->group->prepare(*params, *call);
         *coll_p = coll.release();
         return UCG_OK;
     });
@@ -363,18 +389,26 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
+    return guarded(
+        [&] { return ucg::capi::wait_for_end(*coll->collective.group, coll->collective); });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer,
+                                        void* recv_buffer) {
     return guarded([&] {
         Group& group = *coll->collective.group;
         ucg::engine::Execution& execution = coll->collective.run->execution;
         {
-            const Group::Lock lock = group.lock();
-            execution.keep_operator(true);
+            const std::lock_guard lock(group.mutex());
+            execution.bind_buffers(coll->binding.input(send_buffer, recv_buffer),
+                                   coll->binding.output(recv_buffer));
+            group.start(coll->collective);
         }
-        const Slept slept = ucg::capi::wait(group, execution);
-        ucg::capi::serve_host(group.context(), coll->collective.type, slept);
-        const Group::Lock lock = group.lock();
-        execution.keep_operator(false);
-        return ucg::capi::to_c(group.outcome(coll->collective).code());
+        if (execution.state() == ucg::engine::ExecutionState::done) [[likely]] {
+            ucg::capi::serve_host(group.context(), coll->collective.type, Slept::no);
+            return UCG_OK;
+        }
+        return ucg::capi::wait_for_end(group, coll->collective);
     });
 }
 

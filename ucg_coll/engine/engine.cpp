@@ -42,15 +42,16 @@ inline void Engine::advance(Execution& execution) {
     }
 }
 
-void Engine::start(Execution& execution) {
+void Engine::start_any(Execution& execution) {
     UCG_ASSERT(!execution.in_progress());
     execution.sequence_ = next_sequence_++;
+    execution.next_ = nullptr;
     execution.cursor_ = 0;
     execution.iteration_ = 0;
     execution.repeat_ = 0;
-    execution.next_ = nullptr;
     if (execution.program_.board != nullptr) {
-        execution.turn_ = next_turn_++;
+        execution.exchange_.turn.turn = next_turn_++;
+        execution.exchange_.turn.sequence = execution.sequence_;
         execution.boards_seen_ = 0;
     }
     if (may_begin(execution)) {
@@ -62,6 +63,11 @@ void Engine::start(Execution& execution) {
         finish_turn(execution);
         return;
     }
+    append(execution);
+}
+
+/// To those in progress.
+void Engine::append(Execution& execution) {
     if (last_ != nullptr) {
         last_->next_ = &execution;
     } else {
@@ -145,7 +151,7 @@ void Engine::finish_turn(const Execution& execution) const {
     std::uint64_t turn = next_turn_;
     for (const Execution* other = first(); other != nullptr; other = other->next_) {
         if (other->program_.board != nullptr && other->in_progress()) {
-            turn = other->turn_;
+            turn = other->exchange_.turn.turn;
             break;
         }
     }

@@ -31,7 +31,13 @@ class Engine {
     /// starts the same collectives in the same order. Does not allocate.
     /// REQUIRES: bound, not in progress. The execution and the buffers stay valid until it
     /// completes.
-    void start(Execution& execution);
+    void start(Execution& execution) {
+        if (execution.program_.exchange && first() == nullptr) {
+            exchange(execution);
+        } else {
+            start_any(execution);
+        }
+    }
     void start(Execution& execution, const Binding& binding) {
         execution.bind(binding);
         start(execution);
@@ -72,6 +78,9 @@ class Engine {
     bool may_begin(const Execution& execution) const;
     void begin(Execution& execution);
     void begin_exposed(Execution& execution);
+    void start_any(Execution& execution);
+    void exchange(Execution& execution);
+    void append(Execution& execution);
     void advance(Execution& execution);
     void abandon();
     unsigned advance_all();

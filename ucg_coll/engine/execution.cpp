@@ -26,6 +26,10 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
     }
     operands_.resize(operand_count);
     bases_.resize(kOwnBases + program.boards.size());
+    exchange_.turn.plan = program.plan;
+    exchange_.bytes = program.exchange ? program.instructions.front().source.length : 0;
+    exchange_.reads = program.boards;
+    exchange_.places = places();
     if (program.memory != nullptr) {
         base(graph::BufferKind::scratch) = program.memory->staging().data();
     } else if (program.scratch_bytes > 0) {
@@ -98,8 +102,7 @@ inline bool Execution::ready(const Instruction& instruction) {
 
 bool Execution::boards_ready(const Instruction& instruction) {
     const std::span reads = unseen(instruction.boards_until);
-    const std::size_t seen =
-        program_.board->look({turn_, sequence_, program_.plan}, reads, places());
+    const std::size_t seen = program_.board->look(exchange_.turn, reads, places());
     boards_seen_ += static_cast<std::uint32_t>(seen);
     if (seen < reads.size() && program_.board->broken()) {
         state_ = ExecutionState::failed;
@@ -107,19 +110,14 @@ bool Execution::boards_ready(const Instruction& instruction) {
     return seen == reads.size();
 }
 
-/// False while there is no room. What of the boards that the next instruction reads is there
-/// already, as in the last rank to come, is seen in the same call.
-inline bool Execution::share(const Instruction& instruction, std::uint32_t boards_until) {
+/// False while there is no room.
+inline bool Execution::share(const Instruction& instruction) {
     const Address& source = instruction.source;
     const std::byte* const data = source.length > 0 ? resolve(source) : nullptr;
-    const std::size_t seen =
-        program_.board->share_and_look({turn_, sequence_, program_.plan}, {data, source.length},
-                                       unseen(std::max(boards_until, boards_seen_)), places());
-    if (seen == transport::kNotShared) [[unlikely]] {
+    if (!program_.board->share(exchange_.turn, data, source.length)) [[unlikely]] {
         state_ = program_.board->broken() ? ExecutionState::failed : state_;
         return false;
     }
-    boards_seen_ += static_cast<std::uint32_t>(seen);
     return true;
 }
 
@@ -241,7 +239,7 @@ inline const Instruction* Execution::issue(const Instruction* at) {
     case InstructionKind::copy: copy(*at); return at + 1;
     case InstructionKind::reduce: return reduce_now(*at) ? at + 1 : nullptr;
     case InstructionKind::publish: publish(*at); return at + 1;
-    case InstructionKind::share: return share(*at, at[1].boards_until) ? at + 1 : nullptr;
+    case InstructionKind::share: return share(*at) ? at + 1 : nullptr;
     case InstructionKind::wait: return at + 1;
     case InstructionKind::end_iteration: return next_iteration(at);
     case InstructionKind::finish: state_ = ExecutionState::done; return nullptr;

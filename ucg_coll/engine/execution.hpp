@@ -45,9 +45,14 @@ class Execution {
 
     /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
     void bind(const Binding& binding) {
-        base(graph::BufferKind::input) = binding.input;
-        base(graph::BufferKind::output) = binding.output;
+        bind_buffers(binding.input, binding.output);
         reduction_ = binding.reduction;
+    }
+
+    /// The same with the reduction that it is bound to.
+    void bind_buffers(std::byte* input, std::byte* output) {
+        base(graph::BufferKind::input) = input;
+        base(graph::BufferKind::output) = output;
     }
 
     /// Only the thread that waits for the collective may call its operator, until it says
@@ -67,6 +72,11 @@ class Execution {
 
     /// Issues instructions until one must wait, or the end.
     void advance();
+    /// The same from the start of a program that is an exchange, whose turn is set.
+    void exchange();
+    [[gnu::noinline]] void await_exchange(std::size_t seen);
+    void read_boards();
+    void fold_boards(const Instruction& instruction);
     // What short collectives do is inlined in advance(), the rest is kept out of its way.
     bool ready(const Instruction& instruction);
     bool slot_ready(std::uint32_t slot);
@@ -76,7 +86,7 @@ class Execution {
     }
     [[gnu::noinline]] std::byte* resolve_moving(const Address& address) const;
     [[gnu::noinline]] bool boards_ready(const Instruction& instruction);
-    bool share(const Instruction& instruction, std::uint32_t boards_until);
+    bool share(const Instruction& instruction);
     std::span<const transport::BoardRead> unseen(std::uint32_t until) const {
         return {program_.boards.data() + boards_seen_, until - boards_seen_};
     }
@@ -105,7 +115,7 @@ class Execution {
     std::vector<std::byte*> bases_;              // Boards so far as they are seen.
     std::byte* windows_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
     std::uint32_t boards_seen_ = 0;
-    std::uint64_t turn_ = 0; // Of the boards, where it takes one.
+    transport::BoardExchange exchange_; // Its turn is that of the boards, where it takes one.
     std::uint64_t iteration_ = 0;
     std::uint32_t cursor_ = 0;
     std::uint32_t sequence_ = 0;

@@ -129,10 +129,9 @@ HWY_INLINE void fold_vectors(D d, const Fold& fold, std::size_t bytes) {
     store(d, tail, fold.target + last);
 }
 
-/// The kernel: a CombineFn.
 template <class Apply, typename T>
-void combine(void*, const std::byte* const* operands, std::size_t operand_count, std::byte* target,
-             std::size_t bytes) {
+HWY_NOINLINE void combine_any(const std::byte* const* operands, std::size_t operand_count,
+                              std::byte* target, std::size_t bytes) {
     const hn::ScalableTag<T> whole;
     const hn::CappedTag<T, 16 / sizeof(T)> narrow;
     const hn::CappedTag<T, 1> single;
@@ -146,6 +145,19 @@ void combine(void*, const std::byte* const* operands, std::size_t operand_count,
             store(single, fold_vector<Apply>(single, fold, offset), target + offset);
         }
     }
+}
+
+/// The kernel: a CombineFn. One element of two ranks, the shortest of all, needs no vectors.
+template <class Apply, typename T>
+void combine(void*, const std::byte* const* operands, std::size_t operand_count, std::byte* target,
+             std::size_t bytes) {
+    const hn::CappedTag<T, 1> single;
+    if (operand_count == 2 && bytes == sizeof(T)) {
+        store(single, Apply::apply(single, load(single, operands[0]), load(single, operands[1])),
+              target);
+        return;
+    }
+    combine_any<Apply, T>(operands, operand_count, target, bytes);
 }
 
 inline CombineFn& kernel_of(KernelRow& row, ElementType type) {

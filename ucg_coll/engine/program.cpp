@@ -362,6 +362,9 @@ class Lowering {
             }
         }
         append(Instruction{}, waits);
+        program_.exchange = program_.instructions.front().kind == InstructionKind::share &&
+                            !program_.instructions.front().waits && program_.messages.empty() &&
+                            program_.repeats.empty() && program_.memory == nullptr;
     }
 
     /// One transport at the most reaches the memory of peers.

@@ -91,6 +91,9 @@ struct Program {
     graph::StagingLayout staging;             ///< In that memory.
     transport::Board* board = nullptr;        ///< Of a schedule that takes a turn; not owned.
     std::vector<transport::BoardRead> boards; ///< Each once, in the order of waiting for them.
+    /// It shares something first, and waits for nothing but boards after that: an exchange, which
+    /// the engine starts on a shorter path.
+    bool exchange = false;
     std::uint16_t plan = 0;
 };
 

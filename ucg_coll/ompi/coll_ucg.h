@@ -155,6 +155,17 @@ typedef struct {
     ucg_datatype_t native_type;
 } coll_ucg_known_reduction_t;
 
+/** The latest call of a function, of predefined datatype and operator: calls that differ from it in
+ *  their buffers alone are repetitions, for which libucg has a shorter path. */
+typedef struct {
+    ucg_coll_h coll; /**< NULL until it has come twice in a row. */
+    const ompi_datatype_t* type;
+    const ompi_op_t* op; /**< NULL: none. */
+    size_t count;
+    int root;
+    bool in_place;
+} coll_ucg_latest_t;
+
 typedef struct {
     mca_coll_base_module_t super;
     opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
@@ -171,6 +182,7 @@ typedef struct {
         counters; /**< MPI lets one thread at a time call a communicator's collectives. */
 
     coll_ucg_known_reduction_t reduction;
+    coll_ucg_latest_t latest[COLL_UCG_FN_COUNT];
     coll_ucg_scratch_t send;    /**< Packed send buffer. */
     coll_ucg_scratch_t receive; /**< Packed receive buffer. */
     coll_ucg_scratch_t left;    /**< Left operands, in the layout of their datatype. */
@@ -229,6 +241,33 @@ int coll_ucg_error(ucg_status_t status);
         coll_ucg_trim(ucg);                                                                        \
         return OPAL_LIKELY(UCG_OK == (status)) ? OMPI_SUCCESS : coll_ucg_error(status);            \
     } while (0)
+
+/* ------------------------------------------------------------------ repetitions */
+
+/** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? */
+static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
+                                    const ompi_op_t* op, int count, int root, bool in_place) {
+    return NULL != latest->coll && latest->type == type && latest->op == op &&
+           latest->count == (size_t)count && latest->root == root && latest->in_place == in_place;
+}
+
+/** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */
+static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                  const void* send, void* receive) {
+    module->counters.taken[function]++;
+    const ucg_status_t status = ucg_coll_repeat(module->latest[function].coll, send, receive);
+    return OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
+}
+
+/** Of what follows where nothing is repeated: so that the short path saves no registers for it. */
+#define COLL_UCG_APART __attribute__((noinline))
+
+/** After libucg has run a call: prepares it for repetitions if it came twice in a row and has them,
+ *  that is, nothing of it is packed and its arguments always mean the same. */
+void coll_ucg_remember(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                       const coll_ucg_latest_t* call, const ucg_coll_params_t* params);
+/** Before the group is left. */
+void coll_ucg_forget(mca_coll_ucg_module_t* module);
 
 /* ------------------------------------------------------------------ datatypes and buffers */
 

@@ -43,12 +43,19 @@ static ucg_status_t allgather(mca_coll_ucg_module_t* ucg, const contribution_t* 
     if (UCG_OK == status) {
         status = ucg_coll_run(ucg->group, &params);
     }
+    const bool in_place = MPI_IN_PLACE == mine->buffer;
+    if (UCG_OK == status && (in_place || (mine->count == rcount && mine->type == rtype))) {
+        const coll_ucg_latest_t call = {.type = rtype, .count = rcount, .in_place = in_place};
+        coll_ucg_remember(ucg, COLL_UCG_FN_allgather, &call, &params);
+    }
     return UCG_OK == status ? coll_ucg_store(&output) : status;
 }
 
-int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                           int rcount, struct ompi_datatype_t* rdtype,
-                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
+                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                         struct ompi_datatype_t* rdtype,
+                                         struct ompi_communicator_t* comm,
+                                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const contribution_t mine = {sbuf, (size_t)scount, sdtype};
     ucg_status_t status = coll_ucg_enter(ucg, comm);
@@ -56,6 +63,19 @@ int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t*
         status = allgather(ucg, &mine, rbuf, (size_t)rcount, rdtype);
     }
     COLL_UCG_LEAVE(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+}
+
+int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                           int rcount, struct ompi_datatype_t* rdtype,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const bool alike = in_place || (scount == rcount && sdtype == rdtype);
+    if (alike &&
+        coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allgather], rdtype, NULL, rcount, 0, in_place)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_allgather, in_place ? NULL : sbuf, rbuf);
+    }
+    return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
 static ucg_status_t allgatherv(mca_coll_ucg_module_t* ucg, const contribution_t* mine,

@@ -29,18 +29,38 @@ static ucg_status_t alltoall(mca_coll_ucg_module_t* ucg, const void* sbuf, size_
     if (UCG_OK == status) {
         status = ucg_coll_run(ucg->group, &params);
     }
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (UCG_OK == status && (in_place || (scount == rcount && stype == rtype))) {
+        const coll_ucg_latest_t call = {.type = rtype, .count = rcount, .in_place = in_place};
+        coll_ucg_remember(ucg, COLL_UCG_FN_alltoall, &call, &params);
+    }
     return UCG_OK == status ? coll_ucg_store(&output) : status;
 }
 
-int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                          int rcount, struct ompi_datatype_t* rdtype,
-                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                        struct ompi_datatype_t* rdtype,
+                                        struct ompi_communicator_t* comm,
+                                        mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg, comm);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = alltoall(ucg, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount, rdtype);
     }
     COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+}
+
+int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                          int rcount, struct ompi_datatype_t* rdtype,
+                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const bool alike = in_place || (scount == rcount && sdtype == rdtype);
+    if (alike &&
+        coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_alltoall], rdtype, NULL, rcount, 0, in_place)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_alltoall, in_place ? NULL : sbuf, rbuf);
+    }
+    return alltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
 static ucg_status_t open_input(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,

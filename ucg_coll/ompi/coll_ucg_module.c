@@ -86,6 +86,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     memset(&module->previous, 0, sizeof module->previous);
     memset(&module->counters, 0, sizeof module->counters);
     memset(&module->reduction, 0, sizeof module->reduction);
+    memset(module->latest, 0, sizeof module->latest);
     memset(&module->send, 0, sizeof module->send);
     memset(&module->receive, 0, sizeof module->receive);
     memset(&module->left, 0, sizeof module->left);

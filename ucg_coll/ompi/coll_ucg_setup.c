@@ -208,6 +208,7 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
     coll_ucg_stop_polling(module);
     opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    coll_ucg_forget(module);
     ucg_group_destroy(module->group);
     module->group = NULL;
 }

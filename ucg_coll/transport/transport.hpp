@@ -127,7 +127,16 @@ struct BoardRead {
     std::uint64_t bytes = 0; ///< From the board's start; what is read may begin behind it.
 };
 
-/// No number of peers: Board::share_and_look().
+/// A turn in which a rank shares something and then reads what its peers have shared.
+struct BoardExchange {
+    BoardTurn turn;
+    const std::byte* data = nullptr; ///< What is shared; may be null where `bytes` is 0.
+    std::uint64_t bytes = 0;
+    std::span<const BoardRead> reads;
+    const std::byte** places = nullptr; ///< For as many as there are reads: Board::look().
+};
+
+/// No number of peers: Board::exchange().
 inline constexpr std::size_t kNotShared = ~std::size_t{0};
 
 /// What ranks share with all their peers at once: each rank writes its own board once, and all
@@ -154,12 +163,9 @@ class Board {
     virtual std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
                              const std::byte** places) = 0;
 
-    /// share(), then look(): one call, since the one nearly always follows the other. kNotShared
-    /// where share() would be false.
-    virtual std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
-                                       std::span<const BoardRead> reads, const std::byte** places) {
-        return share(turn, data.data(), data.size()) ? look(turn, reads, places) : kNotShared;
-    }
+    /// finish() with this turn, share(), then look(): one call, for short collectives are little
+    /// more. kNotShared where share() would be false. REQUIRES: this rank looks at no earlier turn.
+    virtual std::size_t exchange(const BoardExchange& exchange) = 0;
 
     /// look() at one peer; null while it is not there. Not null where it shared no bytes.
     const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) {
@@ -169,11 +175,21 @@ class Board {
     }
 
     /// This rank will not look at turns before `turn` any more; rises. Called for every turn,
-    /// whether or not this rank shares or reads in it.
+    /// whether or not this rank shares or reads in it, when it ends or by the exchange() of a later
+    /// one.
     virtual void finish(std::uint64_t turn) = 0;
 
     /// Nothing is shared any more: Transport::status() tells why.
     virtual bool broken() const = 0;
+
+  protected:
+    /// An exchange() by its three parts.
+    std::size_t exchange_by_parts(const BoardExchange& exchange) {
+        finish(exchange.turn.turn);
+        return share(exchange.turn, exchange.data, exchange.bytes)
+                   ? look(exchange.turn, exchange.reads, exchange.places)
+                   : kNotShared;
+    }
 };
 
 class Transport {

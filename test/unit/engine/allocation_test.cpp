@@ -112,6 +112,9 @@ class UncountedBoard final : public transport::Board {
                      const std::byte** places) override {
         return inner_.look(turn, reads, places);
     }
+    std::size_t exchange(const transport::BoardExchange& exchange) override {
+        return exchange_by_parts(exchange);
+    }
     void finish(std::uint64_t turn) override { inner_.finish(turn); }
     bool broken() const override { return inner_.broken(); }
 

@@ -154,6 +154,9 @@ class ReplayTransport final : public transport::Transport,
         }
         return seen;
     }
+    std::size_t exchange(const transport::BoardExchange& exchange) override {
+        return exchange_by_parts(exchange);
+    }
     void finish(std::uint64_t /*turn*/) override {}
     bool broken() const override { return false; }
 

@@ -77,6 +77,9 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override;
     std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
                      const std::byte** places) override;
+    std::size_t exchange(const BoardExchange& exchange) override {
+        return exchange_by_parts(exchange);
+    }
     void finish(std::uint64_t turn) override;
     bool broken() const override { return false; }
 

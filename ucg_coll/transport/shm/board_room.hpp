@@ -68,6 +68,43 @@ class BoardRoom {
         return seen;
     }
 
+    /// Board::exchange() where nothing holds up a short share: it calls nothing, so that it takes
+    /// few instructions. kNotShared, and nothing is done, where something does. Less than there are
+    /// reads: look() is still to be called. Afterwards wakes() tells whether to wake() peers.
+    template <typename IndexOf>
+    std::size_t exchange_at_once(const BoardExchange& exchange, IndexOf index_of) {
+        const std::uint64_t turn = exchange.turn.turn;
+        if (!writer_.writes_at_once(turn, exchange.bytes)) [[unlikely]] {
+            return kNotShared;
+        }
+        const std::uint64_t own = stamp_of(exchange.turn);
+        shm::BoardSlot* const slots = lines_.slots(turn);
+        writer_.write_at_once(slots, turn, own, exchange.data, exchange.bytes);
+        const std::size_t count = exchange.reads.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            const BoardRead& read = exchange.reads.data()[i];
+            const shm::BoardSlot& slot = slots[index_of(read.owner)];
+            if (!slot.holds(turn) || !fits(slot, own, read.bytes) ||
+                slot.bytes > shm::kBoardInlineBytes) {
+                return i;
+            }
+            exchange.places[i] = slot.payload.data();
+        }
+        return count;
+    }
+
+    /// Do peers sleep, so that who has shared something must tell them? After the share.
+    bool wakes() const {
+        // As the doorbell itself: the store before, the load after.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return lines_.sleepers().count.load(std::memory_order_relaxed) != 0;
+    }
+    void wake(shm::Awaits published) {
+        for (shm::Doorbell* bell : bells_) {
+            bell->ring(published);
+        }
+    }
+
     void finish(std::uint64_t turn) {
         if (writer_.finish(turn)) {
             ring(shm::Awaits::room);
@@ -118,13 +155,8 @@ class BoardRoom {
     bool prepare(const BoardTurn& turn, std::uint64_t bytes);
 
     void ring(shm::Awaits published) {
-        // As the doorbell itself: the store before, the load after.
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (lines_.sleepers().count.load(std::memory_order_relaxed) == 0) [[likely]] {
-            return;
-        }
-        for (shm::Doorbell* bell : bells_) {
-            bell->ring(published);
+        if (wakes()) [[unlikely]] {
+            wake(published);
         }
     }
 

@@ -74,7 +74,8 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
 
 shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
     constexpr std::uint64_t kPartOfHost = 8;
-    UCG_ASSERT(std::has_single_bit(options.board_depth));
+    // What a rank is done with it may say a turn late: shm/PROTOCOL.md.
+    UCG_ASSERT(std::has_single_bit(options.board_depth) && options.board_depth >= 2);
     const std::uint64_t all = options.host_bytes_max / kPartOfHost;
     const std::uint64_t board =
         (all - std::min<std::uint64_t>(all, sizeof(shm::BoardSleepers))) / rank_count;
@@ -434,6 +435,19 @@ bool ShmTransport::refused(const BoardTurn& turn) {
         compare(turn, boards_->last_peer(), 0);
     }
     return false;
+}
+
+/// exchange() where the share may have to wait, or is long.
+std::size_t ShmTransport::exchange_slowly(const BoardExchange& exchange) {
+    return exchange_by_parts(exchange);
+}
+
+/// The rest of exchange() after a share at once: a peer is not there yet, or sleeps.
+std::size_t ShmTransport::look_again(const BoardExchange& exchange) {
+    if (boards_->wakes()) {
+        boards_->wake(shm::Awaits::both); // There may be more room, too.
+    }
+    return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
 }
 
 /// Some rank of the group has no memory for what the others would read.

@@ -54,7 +54,7 @@ struct ShmOptions {
     /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
     /// it, there is none.
     std::uint64_t staging_bytes = 0;
-    /// Turns that a rank may be ahead of its peers on its board; a power of two.
+    /// Turns that a rank may be ahead of its peers on its board; a power of two, at least 2.
     std::uint32_t board_depth = 16;
     /// The longest share, where there is room.
     std::uint32_t board_bytes_max = 8 << 10;
@@ -138,12 +138,16 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         }
         return abandoned_ ? 0 : seen;
     }
-    std::size_t share_and_look(const BoardTurn& turn, std::span<const std::byte> data,
-                               std::span<const BoardRead> reads,
-                               const std::byte** places) override {
-        return ShmTransport::share(turn, data.data(), data.size())
-                   ? ShmTransport::look(turn, reads, places)
-                   : kNotShared;
+    std::size_t exchange(const BoardExchange& exchange) override {
+        if (abandoned_ || !consecutive_) [[unlikely]] {
+            return exchange_slowly(exchange);
+        }
+        const std::size_t seen = boards_->exchange_at_once(
+            exchange, [first = first_rank_](Rank rank) { return rank - first; });
+        if (seen == kNotShared) [[unlikely]] {
+            return exchange_slowly(exchange);
+        }
+        return seen == exchange.reads.size() && !boards_->wakes() ? seen : look_again(exchange);
     }
     void finish(std::uint64_t turn) override { boards_->finish(turn); }
     bool broken() const override { return abandoned_; }
@@ -230,6 +234,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
     bool refused(const BoardTurn& turn);
+    [[gnu::noinline]] std::size_t exchange_slowly(const BoardExchange& exchange);
+    [[gnu::noinline]] std::size_t look_again(const BoardExchange& exchange);
     bool out_of_memory();
     void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes);
     void compare_awaited();
