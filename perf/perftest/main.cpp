@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "perf/perftest/breakdown.hpp"
 #include "perf/perftest/run.hpp"
 #include "perf/perftest/runtime_local.hpp"
 #include "perf/perftest/runtime_pmix.hpp"
@@ -224,6 +225,9 @@ int start(const Options& options, const std::vector<std::string>& words, Status&
 
 int main(int argc, char** argv) {
     using namespace ucg;
+    if (argc > 1 && std::string_view(argv[1]) == "breakdown") {
+        return perftest::breakdown_main(argc - 1, argv + 1);
+    }
     CLI::App app("Measures primitives of UCX between two processes, as ucx_perftest does, and "
                  "collectives of UCG on any number of them",
                  "ucg_perftest");

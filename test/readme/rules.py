@@ -94,6 +94,8 @@ RULES = [
     Rule(r"perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), prints="us per call"),
     Rule(r"build/perf/\S+ --help", prints="Usage"),
     Rule(r"build/perf/perftest/ucg_perftest --np .*"),
+    Rule(r"build/perf/perftest/ucg_perftest breakdown .*", (end("-n 10 --rounds 10"),),
+         prints="modelled"),
 
     # ---- the models of shm: each prints what Spin found
     Rule(r"(spin|cc|\./pan)( .*)?", folder="shm/model"),

@@ -1,0 +1,26 @@
+// What a breakdown is asked for, as its command line says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace ucg::perftest::breakdown {
+
+struct Options {
+    std::string transport = "posix"; ///< -x
+    std::string device;              ///< -d; empty: the transport's usual one.
+    std::uint64_t samples = 1000;    ///< -n, of each component in each round.
+    std::uint64_t rounds = 21;       ///< Over which all components alternate.
+    std::vector<std::uint32_t> cpus; ///< -c; empty: the first two that may be used.
+    std::string json_file;
+    std::string svg_file;
+
+    void add_to(CLI::App& app);
+    /// "memory" for shared memory, "lo" for tcp. Throws CLI::ParseError where it must be given.
+    void complete();
+};
+
+} // namespace ucg::perftest::breakdown
