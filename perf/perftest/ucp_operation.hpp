@@ -49,8 +49,14 @@ class UcpOperation {
           header_(setup.parameters.ucp_header),
           outstanding_max_(static_cast<int>(setup.outstanding_max)) {
         const Parameters& parameters = setup.parameters;
+        remote_address_ = link_.remote_address();
+        remote_key_ = link_.remote_key();
         source_ = fill(send_, parameters, parameters.send_layout, link_.source());
         target_ = fill(receive_, parameters, parameters.receive_layout, link_.target());
+        if constexpr (is_one_sided(command)) {
+            source_last_ = last_byte(link_.source());
+            target_last_ = last_byte(link_.target());
+        }
         send_.op_attr_mask |= UCP_OP_ATTR_FIELD_CALLBACK;
         send_.cb.send = on_sent;
         if constexpr (kind == TestKind::stream) {
@@ -94,8 +100,8 @@ class UcpOperation {
     /// Both buffers' last bytes get this number; a put moves it, and the peer waits for it.
     void reset(std::uint8_t number) {
         if constexpr (is_one_sided(command)) {
-            *last_byte(link_.source()) = number;
-            *last_byte(link_.target()) = number;
+            *source_last_ = number;
+            *target_last_ = number;
         }
     }
 
@@ -103,7 +109,7 @@ class UcpOperation {
     bool send(std::uint8_t number) {
         wait_for_sends(outstanding_max_);
         if constexpr (command == UcpCommand::put && kind == TestKind::ping_pong) {
-            *last_byte(link_.source()) = number;
+            *source_last_ = number;
         }
         return started(post(&zero_, send_), sends_);
     }
@@ -148,7 +154,7 @@ class UcpOperation {
                         &number, 1);
             ucp_request_param_t parameters = send_;
             if constexpr (command == UcpCommand::put) {
-                *last_byte(link_.source()) = number;
+                *source_last_ = number;
             } else if constexpr (command == UcpCommand::compare_swap) {
                 parameters.reply_buffer = &operand;
             }
@@ -254,18 +260,18 @@ class UcpOperation {
             return ucp_am_send_nbx(endpoint_, kMessageId, header_.data(), header_.size(),
                                    source_.buffer, source_.count, &parameters);
         } else if constexpr (command == UcpCommand::put) {
-            return ucp_put_nbx(endpoint_, source_.buffer, source_.count, link_.remote_address(),
-                               link_.remote_key(), &parameters);
+            return ucp_put_nbx(endpoint_, source_.buffer, source_.count, remote_address_,
+                               remote_key_, &parameters);
         } else if constexpr (command == UcpCommand::get) {
-            return ucp_get_nbx(endpoint_, source_.buffer, source_.count, link_.remote_address(),
-                               link_.remote_key(), &parameters);
+            return ucp_get_nbx(endpoint_, source_.buffer, source_.count, remote_address_,
+                               remote_key_, &parameters);
         } else {
             constexpr ucp_atomic_op_t kWhich = command == UcpCommand::swap ? UCP_ATOMIC_OP_SWAP
                                                : command == UcpCommand::compare_swap
                                                    ? UCP_ATOMIC_OP_CSWAP
                                                    : UCP_ATOMIC_OP_ADD;
-            return ucp_atomic_op_nbx(endpoint_, kWhich, operand, 1, link_.remote_address(),
-                                     link_.remote_key(), &parameters);
+            return ucp_atomic_op_nbx(endpoint_, kWhich, operand, 1, remote_address_, remote_key_,
+                                     &parameters);
         }
     }
 
@@ -333,7 +339,8 @@ class UcpOperation {
     }
 
     bool wait_for_put(std::uint8_t number) {
-        while (*last_byte(link_.target()) != number && !failed()) {
+        const volatile std::uint8_t* const last = target_last_;
+        while (*last != number && !failed()) {
             progress_waiting();
         }
         return !failed();
@@ -386,6 +393,10 @@ class UcpOperation {
     int outstanding_max_;
     ucs_status_t refused_ = UCS_OK;
     std::uint64_t zero_ = 0;
+    std::uint64_t remote_address_ = 0;
+    ucp_rkey_h remote_key_ = nullptr;
+    volatile std::uint8_t* source_last_ = nullptr;
+    volatile std::uint8_t* target_last_ = nullptr;
     Buffer source_;
     Buffer target_;
     ucp_request_param_t send_{};

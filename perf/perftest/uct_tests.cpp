@@ -92,9 +92,10 @@ class UctPingPong final : public UctTest {
     }
 
     bool wait_for(Sequence number) {
+        const volatile Sequence* const arrived = arrived_;
         do {
             operation_.progress_waiting();
-        } while (*arrived_ != number && !operation_.failed());
+        } while (*arrived != number && !operation_.failed());
         return !operation_.failed();
     }
 
