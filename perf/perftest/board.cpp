@@ -7,13 +7,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sched.h>
+#include <set>
 #include <unistd.h>
 #include <vector>
 
 #include "perf/perftest/statistics.hpp"
 #include "perf/perftest/timer.hpp"
 #include "shm/host.hpp"
-#include "shm/wait.hpp"
 #include "topo/cpus.hpp"
 
 namespace ucg::perftest {
@@ -22,7 +22,9 @@ namespace {
 
 constexpr unsigned kPollsPerProgress = 1000;
 constexpr unsigned kPollsPerYield = 10000; ///< Should two be on one processor after all.
-constexpr int kRoundTrips = 2000;
+constexpr unsigned kTripsPerTime = 16;     ///< Readings of the clock would lengthen a single one.
+constexpr unsigned kTripTimes = 128;
+constexpr unsigned kClockTurns = 64;
 constexpr int kCopyRounds = 15;
 constexpr std::uint64_t kBlockMin = 4096;
 constexpr std::uint64_t kBlockMax = 4 << 20;
@@ -39,10 +41,9 @@ class Poll {
         if (progress_ && polls_ % kPollsPerProgress == 0) {
             progress_();
         }
+        // No pause instruction: what it saves would be part of what is measured.
         if (yields_ || polls_ % kPollsPerYield == 0) {
             ::sched_yield();
-        } else {
-            shm::cpu_pause();
         }
     }
 
@@ -76,6 +77,18 @@ std::uint64_t host_identity() {
     return facts.ok() ? shm::identity(*facts) : 0;
 }
 
+/// Processors that at least one rank may use, as far as the control group lets them.
+unsigned cpu_count(const std::vector<std::string>& lists) {
+    std::set<std::uint32_t> all;
+    for (const std::string& list : lists) {
+        for (const std::uint32_t cpu :
+             topo::parse_ranges(list).value_or(std::vector<std::uint32_t>())) {
+            all.insert(cpu);
+        }
+    }
+    return topo::limit_cpu_count(all.size(), topo::cpu_quota(topo::read_file));
+}
+
 std::uint64_t block_max(Rank size) {
     return std::clamp(std::bit_floor(kBlocksInAll / static_cast<std::uint64_t>(size)), kBlockMin,
                       kBlockMax);
@@ -87,7 +100,9 @@ std::uint64_t block_max(Rank size) {
 struct Board::Shared {
     alignas(kCacheLine) std::atomic<Rank> arrived;
     alignas(kCacheLine) std::atomic<unsigned> generation;
+    std::atomic<Ticks> start; ///< In the same line: when this generation begins.
     alignas(kCacheLine) std::atomic<unsigned> ball;
+    alignas(kCacheLine) std::array<std::atomic<Ticks>, 2> clocks;
     struct alignas(kCacheLine) Slot {
         double seconds;
     };
@@ -133,26 +148,34 @@ Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
             segment = joined.ok() ? std::move(*joined) : nullptr;
         }
     }
-    const Result<std::vector<std::string>> have =
-        runtime.exchange(segment != nullptr && host != 0 ? "y" : "n");
-    if (!have.ok()) {
-        return have.status();
+    // Each rank may be bound to a processor of its own: together they have the union.
+    const bool has = segment != nullptr && host != 0;
+    const Result<std::vector<std::string>> cpus =
+        runtime.exchange(has ? topo::format_ranges(topo::usable_cpus()) : "");
+    if (!cpus.ok()) {
+        return cpus.status();
     }
-    if (std::ranges::find(*have, "n") != have->end()) {
+    if (std::ranges::find(*cpus, "") != cpus->end()) {
         return std::unique_ptr<Board>();
     }
-    return std::unique_ptr<Board>(new Board(runtime, std::move(segment)));
+    const bool yields = static_cast<unsigned>(runtime.size()) > cpu_count(*cpus);
+    return std::unique_ptr<Board>(new Board(runtime, std::move(segment), yields));
 }
 
-Board::Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment)
-    : rank_(runtime.rank()), size_(runtime.size()),
-      yields_(static_cast<unsigned>(size_) > topo::usable_cpu_count()),
-      segment_(std::move(segment)), shared_(*reinterpret_cast<Shared*>(segment_->base())) {}
+Board::Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment, bool yields)
+    : rank_(runtime.rank()), size_(runtime.size()), yields_(yields), segment_(std::move(segment)),
+      shared_(*reinterpret_cast<Shared*>(segment_->base())) {
+    // Time for the news to reach every rank, one after the other.
+    if (!yields_ && size_ > 1 && clocks_agree()) {
+        lead_ = static_cast<Ticks>(round_trip() * ticks_per_second()) * static_cast<Ticks>(size_);
+    }
+}
 
-void Board::barrier(const std::function<void()>& progress) {
+void Board::arrive(Ticks lead, const std::function<void()>& progress) {
     const unsigned generation = shared_.generation.load(std::memory_order_acquire);
     if (shared_.arrived.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
         shared_.arrived.store(0, std::memory_order_relaxed);
+        shared_.start.store(read_unordered() + lead, std::memory_order_relaxed);
         shared_.generation.store(generation + 1, std::memory_order_release);
         return;
     }
@@ -160,6 +183,46 @@ void Board::barrier(const std::function<void()>& progress) {
     while (shared_.generation.load(std::memory_order_acquire) == generation) {
         poll.idle();
     }
+}
+
+void Board::barrier(const std::function<void()>& progress) {
+    arrive(0, progress);
+}
+
+void Board::start_together(const std::function<void()>& progress) {
+    arrive(lead_, progress);
+    const Ticks start = shared_.start.load(std::memory_order_relaxed);
+    while (lead_ > 0 && read_unordered() < start) {
+    }
+}
+
+/// Rank 0 and each other rank in turn hand one another what their clocks say: later than what was
+/// handed to them, if the clocks are one.
+bool Board::clocks_agree() {
+    bool agree = true;
+    for (Rank peer = 1; peer < size_; ++peer) {
+        for (unsigned turn = 0; turn < kClockTurns && (rank_ == 0 || rank_ == peer); ++turn) {
+            auto& mine = shared_.clocks[rank_ == 0 ? 0 : 1];
+            auto& theirs = shared_.clocks[rank_ == 0 ? 1 : 0];
+            Ticks before = 0;
+            if (rank_ == 0) {
+                before = read_ordered();
+                mine.store(before, std::memory_order_release);
+            }
+            Poll poll(yields_, kNoProgress);
+            Ticks said = 0;
+            while ((said = theirs.exchange(0, std::memory_order_acq_rel)) == 0) {
+                poll.idle();
+            }
+            const Ticks now = read_ordered();
+            agree = agree && said >= before && now >= said;
+            if (rank_ != 0) {
+                mine.store(now, std::memory_order_release);
+            }
+        }
+        barrier();
+    }
+    return slowest(agree ? 0 : 1) == 0;
 }
 
 double Board::slowest(double seconds) {
@@ -179,23 +242,23 @@ double Board::round_trip() {
     }
     std::vector<double> times;
     barrier();
-    const unsigned base = shared_.ball.load(std::memory_order_acquire);
+    unsigned awaited = shared_.ball.load(std::memory_order_acquire) + (rank_ == 0 ? 2 : 1);
     barrier();
-    for (unsigned turn = 0; rank_ < 2 && turn < kRoundTrips; ++turn) {
-        const unsigned thrown = base + 2 * turn + static_cast<unsigned>(rank_);
-        Poll poll(yields_, kNoProgress);
+    for (unsigned time = 0; rank_ < 2 && time < kTripTimes; ++time) {
         const Ticks start = read_unordered();
-        if (rank_ == 0) {
-            shared_.ball.store(thrown + 1, std::memory_order_release);
+        for (unsigned trip = 0; trip < kTripsPerTime; ++trip, awaited += 2) {
+            if (rank_ == 0) {
+                shared_.ball.store(awaited - 1, std::memory_order_release);
+            }
+            Poll poll(yields_, kNoProgress);
+            while (shared_.ball.load(std::memory_order_acquire) != awaited) {
+                poll.idle();
+            }
+            if (rank_ == 1) {
+                shared_.ball.store(awaited + 1, std::memory_order_release);
+            }
         }
-        const unsigned awaited = rank_ == 0 ? thrown + 2 : thrown;
-        while (shared_.ball.load(std::memory_order_acquire) != awaited) {
-            poll.idle();
-        }
-        if (rank_ == 1) {
-            shared_.ball.store(thrown + 1, std::memory_order_release);
-        }
-        times.push_back(nanoseconds(read_unordered() - start) * 1e-9);
+        times.push_back(nanoseconds(read_unordered() - start) * 1e-9 / kTripsPerTime);
     }
     return slowest(rank_ == 0 ? percentile(times, 50) : 0);
 }

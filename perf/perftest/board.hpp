@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "perf/perftest/runtime.hpp"
+#include "perf/perftest/timer.hpp"
 #include "shm/segment.hpp"
 
 namespace ucg::perftest {
@@ -16,9 +17,16 @@ class Board {
     /// Collective. Null, on all ranks, when the ranks are not all on one host; that is no failure.
     static Result<std::unique_ptr<Board>> create(Runtime& runtime);
 
-    /// Returns on all ranks together, as nearly as the machine allows. Every thousandth poll calls
-    /// `progress`, if there is one: peers may need it to leave what was before.
+    /// Do ranks outnumber the processors that they may use? Then who waits gives way.
+    bool yields() const { return yields_; }
+
+    /// Returns when all ranks have called it. Every thousandth poll calls `progress`, if there is
+    /// one: peers may need it to leave what was before.
     void barrier(const std::function<void()>& progress = {});
+
+    /// The same, and then on all ranks at one moment of their common clock. Where ranks outnumber
+    /// processors, or their clocks are found to differ, it is a barrier.
+    void start_together(const std::function<void()>& progress);
 
     /// The median time for a cache line to go from rank 0 to rank 1 and back, in seconds; the same
     /// on all ranks. Collective, takes less than a millisecond where each rank has a processor. 0
@@ -35,15 +43,18 @@ class Board {
 
   private:
     struct Shared;
-    Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment);
+    Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment, bool yields);
 
+    void arrive(Ticks lead, const std::function<void()>& progress);
+    bool clocks_agree();
     double slowest(double seconds);
 
     Rank rank_;
     Rank size_;
-    bool yields_; ///< Ranks outnumber processors.
+    bool yields_;
     std::unique_ptr<shm::Segment> segment_;
     Shared& shared_;
+    Ticks lead_ = 0; ///< From the last arrival to the common start; 0: there is none.
 };
 
 } // namespace ucg::perftest

@@ -12,7 +12,6 @@
 #include "perf/perftest/collective_name.hpp"
 #include "perf/perftest/test.hpp"
 #include "shm/segment.hpp"
-#include "topo/cpus.hpp"
 
 namespace ucg::perftest {
 
@@ -240,7 +239,8 @@ class CollectiveTest : public Test {
         status = ucg_coll_start(request);
         while (status == UCG_INPROGRESS) {
             status = ucg_coll_test(request);
-            if (status == UCG_INPROGRESS && yields_) {
+            // As ucg_coll_wait() does.
+            if (status == UCG_INPROGRESS && board_ != nullptr && board_->yields()) {
                 ::sched_yield();
             }
         }
@@ -250,7 +250,7 @@ class CollectiveTest : public Test {
 
     Status start_together() {
         if (board_ != nullptr) {
-            board_->barrier(progress_);
+            board_->start_together(progress_);
             return {};
         }
         ucg_coll_params_t barrier = {};
@@ -298,8 +298,6 @@ class CollectiveTest : public Test {
     ucg_coll_params_t call_ = {};
     ucg_coll_h prepared_ = nullptr;
     std::string details_;
-    /// Who tests in a loop gives way where ranks outnumber processors, as ucg_coll_wait() does.
-    bool yields_ = static_cast<unsigned>(runtime_.size()) > topo::usable_cpu_count();
 };
 
 Result<CollectiveData> data_of(const Parameters& parameters, const CollectiveShape& shape,

@@ -36,8 +36,9 @@ Tests of collectives
               rate at which all ranks together copy, each out of its neighbour's memory, counting
               the bytes that must be copied or summed at least: bcast N-1, allreduce 2(N-1), reduce,
               exscan N-1, scan N vectors; gather, scatter N, reduce_scatter N(N-1), allgather,
-              alltoall N*N blocks. Which of the two is shown depends on which takes longer. "-":
-              the ranks do not share a host, or there is only one.
+              alltoall N*N blocks. Which of the two is shown depends on which takes longer.
+              "moved": the round trip was another one after the run than before. "-": the ranks do
+              not share a host, or there is only one. Tests of UCT and UCP say both with -I.
   MB are 1048576 bytes. By --mode sep all ranks begin together, and nothing is pipelined.
 
 Batch files

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kWarmupSeconds = 0.1; ///< As ucx_perftest.
 constexpr std::uint64_t kProbeIterations = 4;
+constexpr double kMoved = 1.3; ///< ucg_tune's gate, too.
 constexpr std::uint64_t kFittedMin = 10;
 constexpr std::uint64_t kFittedMax = 1'000'000;
 /// Times that ranks of several hosts exchange, all of them together.
@@ -66,6 +67,25 @@ Result<std::vector<float>> slowest_by_exchange(Runtime& runtime, std::vector<flo
     return times;
 }
 
+/// What the machine allows for this test. Collective.
+Limits limits_of(Board* board, double round_trip, const Parameters& parameters, Rank size) {
+    Limits limits;
+    if (board == nullptr || size < 2) {
+        return limits;
+    }
+    const double after = board->round_trip();
+    limits.round_trip = (round_trip + after) / 2;
+    limits.moved = std::max(round_trip, after) > kMoved * std::min(round_trip, after);
+    const CollectiveShape& shape = *parse_collective_name(parameters.test)->shape;
+    limits.least_bytes = least_bytes(shape, size, parameters.bytes());
+    if (limits.least_bytes > 0) {
+        const double share = limits.least_bytes / size;
+        limits.copy_rate = board->copy_rate(static_cast<std::uint64_t>(share)) * size;
+        limits.copy_seconds = limits.least_bytes / limits.copy_rate;
+    }
+    return limits;
+}
+
 } // namespace
 
 Status measure(Runtime& runtime, Test& test, Recorder& recorder) {
@@ -118,24 +138,8 @@ Result<std::uint64_t> iterations_for(Runtime& runtime, Test& test, const Paramet
     return std::clamp(static_cast<std::uint64_t>(fitting), kFittedMin, kFittedMax);
 }
 
-Limits measure_limits(Board* board, const Parameters& parameters, Rank size) {
-    const std::optional<CollectiveName> name = parse_collective_name(parameters.test);
-    Limits limits;
-    if (board == nullptr || size < 2 || !name) {
-        return limits;
-    }
-    limits.round_trip = board->round_trip();
-    limits.least_bytes = least_bytes(*name->shape, size, parameters.bytes());
-    if (limits.least_bytes > 0) {
-        const double share = limits.least_bytes / size;
-        limits.copy_rate = board->copy_rate(static_cast<std::uint64_t>(share)) * size;
-        limits.copy_seconds = limits.least_bytes / limits.copy_rate;
-    }
-    return limits;
-}
-
-Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, const Parameters& parameters,
-                                     const Recorder& recorder) {
+Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, double round_trip,
+                                     const Parameters& parameters, const Recorder& recorder) {
     std::vector<float> mine;
     for (const Ticks ticks : recorder.times()) {
         mine.push_back(static_cast<float>(nanoseconds(ticks)));
@@ -156,7 +160,7 @@ Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, const Param
     row.summary = summarize(std::move(seconds), parameters.percentile);
     row.algorithm_bandwidth = algorithm_bytes(shape, runtime.size(), row.bytes) / row.summary.asked;
     row.bus_bandwidth = row.algorithm_bandwidth * bus_factor(shape, runtime.size());
-    row.limits = measure_limits(board, parameters, runtime.size());
+    row.limits = limits_of(board, round_trip, parameters, runtime.size());
     return row;
 }
 

@@ -18,12 +18,9 @@ Result<std::uint64_t> iterations_for(Runtime& runtime, Test& test, const Paramet
 /// Runs them. Collective.
 Status measure(Runtime& runtime, Test& test, Recorder& recorder);
 
-/// The row of a collective test that was measured. `board` is null where ranks share no memory.
-/// Collective.
-Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, const Parameters& parameters,
-                                     const Recorder& recorder);
-
-/// What the machine allows for this test. Collective.
-Limits measure_limits(Board* board, const Parameters& parameters, Rank size);
+/// The row of a collective test that was measured. `board` is null where ranks share no memory;
+/// else `round_trip` is what Board::round_trip() gave before the run. Collective.
+Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, double round_trip,
+                                     const Parameters& parameters, const Recorder& recorder);
 
 } // namespace ucg::perftest

@@ -134,7 +134,7 @@ double percent_of_copy(const CollectiveRow& row) {
 
 std::string collective_csv(const CollectiveRow& row, const Job& job) {
     const Summary& times = row.summary;
-    const bool known = row.limits.known();
+    const bool known = row.limits.known() && !row.limits.moved;
     return fmt::format("{}{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.2f},{:.2f},{},{}\n",
                        names_columns(job), job.parameters.test, row.bytes, row.iterations,
                        times.least * kMicro, times.asked * kMicro, times.p95 * kMicro,
@@ -149,6 +149,9 @@ std::string collective_csv(const CollectiveRow& row, const Job& job) {
 std::string limit_text(const CollectiveRow& row) {
     if (!row.limits.known()) {
         return "-";
+    }
+    if (row.limits.moved) {
+        return "moved";
     }
     return row.limits.counts_round_trips() ? fmt::format("{:.2f} rt", round_trips(row))
                                            : fmt::format("{:.1f} %", percent_of_copy(row));

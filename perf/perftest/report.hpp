@@ -12,10 +12,14 @@ namespace ucg::perftest {
 
 /// How far a result is from what the machine allows. What is not known is 0.
 struct Limits {
-    double round_trip = 0;   ///< Of a cache line, in seconds.
+    /// Of a cache line, in seconds; the mean of before and after the run.
+    double round_trip = 0;
     double copy_seconds = 0; ///< What the least copying takes.
     double copy_rate = 0;    ///< Bytes per second of all ranks together.
     double least_bytes = 0;  ///< Of all ranks.
+    /// Were the round trips before and after so different that the host must have moved the
+    /// processors meanwhile? Then the row cannot be compared with them.
+    bool moved = false;
 
     bool known() const { return round_trip > 0; }
     /// Short ones are set beside round trips, long ones beside copies.
@@ -32,7 +36,7 @@ struct CollectiveRow {
     Limits limits;
 };
 
-/// "1.31 rt", "62.0 %", "-".
+/// "1.31 rt", "62.0 %", "moved", "-".
 std::string limit_text(const CollectiveRow& row);
 
 /// The box that describes a test, above its table.

@@ -81,6 +81,7 @@ Json limits(const CollectiveRow& row) {
     }
     const Limits& found = row.limits;
     return {{"cache_line_round_trip_us", found.round_trip * kMicro},
+            {"processors_moved", found.moved},
             {"round_trips", row.summary.asked / found.round_trip},
             {"least_bytes", found.least_bytes},
             {"copy_bytes_per_second", found.copy_rate},

@@ -167,15 +167,31 @@ class Runner {
             return status;
         }
         const PrimitiveRow final_row = row();
-        if (prints(layer_of(info))) {
-            print(primitive_line(final_row, job, output_, true, test.details()));
+        std::string details = test.details();
+        if (board_ != nullptr && runtime_.size() > 1) {
+            details += details.empty() ? "" : ", ";
+            details += limit_details(info, job.parameters, final_row);
         }
-        return keep(json_of(job, final_row, test.details()), printer(layer_of(info)));
+        if (prints(layer_of(info))) {
+            print(primitive_line(final_row, job, output_, true, details));
+        }
+        return keep(json_of(job, final_row, details), printer(layer_of(info)));
+    }
+
+    /// Beside what the two ranks' processors can do by themselves: collective.
+    std::string limit_details(const TestInfo& info, const Parameters& parameters,
+                              const PrimitiveRow& row) {
+        const double round_trip = board_->round_trip();
+        const double rate = board_->copy_rate(parameters.bytes());
+        const double latency = row.percentile * (info.kind == TestKind::ping_pong ? 2 : 1);
+        return fmt::format("{:.2f} cache-line round trips, {:.1f} % of the rate of a copy",
+                           latency / round_trip, 100 * row.overall_bandwidth / rate);
     }
 
     Status run_collective(const Job& job, Test& test, std::uint64_t iterations) {
         Recorder recorder(iterations);
         const bool shows = prints(Layer::collective) && ::isatty(STDERR_FILENO) == 1;
+        const double round_trip = board_ != nullptr ? board_->round_trip() : 0;
         Status status;
         {
             Progress progress(recorder,
@@ -189,7 +205,7 @@ class Runner {
             return status;
         }
         const Result<CollectiveRow> row =
-            collective_row(runtime_, board_.get(), job.parameters, recorder);
+            collective_row(runtime_, board_.get(), round_trip, job.parameters, recorder);
         if (!row.ok()) {
             return row.status();
         }

@@ -1,0 +1,119 @@
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "perf/perftest/collective_data.hpp"
+#include "perf/perftest/collective_name.hpp"
+#include "test/support/catch.hpp"
+
+using namespace ucg;
+using namespace ucg::perftest;
+
+namespace {
+
+const CollectiveShape& shape(ucg_coll_type_t type) {
+    return collective_shapes()[static_cast<std::size_t>(type)];
+}
+
+CollectiveData data(ucg_coll_type_t type, Rank size, std::uint64_t count,
+                    ucg_datatype_t datatype = UCG_DT_FLOAT64, ucg_op_t operation = UCG_OP_SUM) {
+    return {shape(type), size, 0, count, datatype, operation};
+}
+
+std::vector<std::byte> contribution(const CollectiveData& call, Rank rank) {
+    std::vector<std::byte> bytes(call.send_bytes(rank));
+    call.fill(rank, bytes);
+    return bytes;
+}
+
+} // namespace
+
+TEST_CASE("Shapes and names are those of the library") {
+    for (const CollectiveShape& one : collective_shapes()) {
+        CHECK(&one == &shape(one.type));
+        CHECK(one.name == ucg_coll_type_string(one.type));
+        const auto name = parse_collective_name(fmt::format("{}_persistent", one.name));
+        REQUIRE(name.has_value());
+        CHECK(name->shape == &one);
+        CHECK(name->form == CollectiveForm::persistent);
+    }
+    CHECK(parse_collective_name("reduce")->shape->type == UCG_COLL_REDUCE);
+    CHECK(parse_collective_name("reduce_scatter")->shape->type == UCG_COLL_REDUCE_SCATTER);
+    CHECK_FALSE(parse_collective_name("reduce_").has_value());
+    CHECK_FALSE(parse_collective_name("").has_value());
+}
+
+TEST_CASE("Bandwidths are NCCL's") {
+    CHECK(algorithm_bytes(shape(UCG_COLL_ALLREDUCE), 4, 100) == 100);
+    CHECK(algorithm_bytes(shape(UCG_COLL_ALLGATHER), 4, 100) == 400);
+    CHECK(algorithm_bytes(shape(UCG_COLL_SCATTER), 4, 100) == 400);
+    CHECK(bus_factor(shape(UCG_COLL_ALLREDUCE), 4) == 1.5);
+    CHECK(bus_factor(shape(UCG_COLL_REDUCE_SCATTER), 4) == 0.75);
+    CHECK(bus_factor(shape(UCG_COLL_BCAST), 4) == 1);
+}
+
+TEST_CASE("The least that must be moved") {
+    CHECK(least_bytes(shape(UCG_COLL_BARRIER), 4, 8) == 0);
+    CHECK(least_bytes(shape(UCG_COLL_BCAST), 4, 100) == 300);
+    CHECK(least_bytes(shape(UCG_COLL_ALLREDUCE), 4, 100) == 600);
+    CHECK(least_bytes(shape(UCG_COLL_ALLTOALL), 4, 100) == 1600);
+    CHECK(least_bytes(shape(UCG_COLL_REDUCE_SCATTER), 4, 100) == 1200);
+    CHECK(least_bytes(shape(UCG_COLL_ALLREDUCE), 1, 100) == 100);
+}
+
+TEST_CASE("A right result passes, and the first wrong element is found") {
+    const CollectiveData call = data(UCG_COLL_ALLREDUCE, 3, 5);
+    std::vector<double> sum(5, 0);
+    for (Rank rank = 0; rank < 3; ++rank) {
+        const std::vector<std::byte> bytes = contribution(call, rank);
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+            double value = 0;
+            std::memcpy(&value, bytes.data() + i * sizeof(value), sizeof(value));
+            sum[i] += value;
+        }
+    }
+    CHECK_FALSE(call.check(1, std::as_bytes(std::span(sum))).has_value());
+    sum[3] += 1;
+    const auto wrong = call.check(1, std::as_bytes(std::span(sum)));
+    REQUIRE(wrong.has_value());
+    CHECK(wrong->element == 3);
+}
+
+TEST_CASE("An alltoall's blocks come from their senders") {
+    const CollectiveData call = data(UCG_COLL_ALLTOALL, 2, 3, UCG_DT_INT16);
+    std::vector<std::byte> received(call.receive_bytes(1));
+    for (Rank from = 0; from < 2; ++from) {
+        const std::vector<std::byte> sent = contribution(call, from);
+        std::memcpy(received.data() + static_cast<std::size_t>(from) * call.block_bytes(),
+                    sent.data() + call.block_bytes(), call.block_bytes());
+    }
+    CHECK_FALSE(call.check(1, received).has_value());
+    CHECK(call.check(0, received).has_value());
+}
+
+TEST_CASE("What nobody wrote is found in every collective that gives something") {
+    for (const CollectiveShape& one : collective_shapes()) {
+        const CollectiveData call{one, 3, 0, 4, UCG_DT_FLOAT32, UCG_OP_PROD};
+        for (Rank rank = 0; rank < 3; ++rank) {
+            const std::vector<std::byte> untouched(call.receive_bytes(rank), std::byte{0x5a});
+            const bool is_free = one.type == UCG_COLL_EXSCAN && rank == 0;
+            INFO(one.name << " rank " << rank);
+            CHECK(call.check(rank, untouched).has_value() == (!untouched.empty() && !is_free));
+        }
+    }
+}
+
+TEST_CASE("Datatypes and operators have the names of ucg.h") {
+    for (int value = UCG_DT_INT8; value < UCG_DT_LAST; ++value) {
+        const auto datatype = static_cast<ucg_datatype_t>(value);
+        CHECK(find_datatype(name(datatype)) == datatype);
+    }
+    for (int value = UCG_OP_SUM; value < UCG_OP_USER; ++value) {
+        const auto operation = static_cast<ucg_op_t>(value);
+        CHECK(find_operation(name(operation)) == operation);
+    }
+    CHECK_FALSE(find_datatype("opaque").has_value());
+    CHECK_FALSE(find_operation("user").has_value());
+    CHECK(applies(UCG_OP_MAX, UCG_DT_FLOAT32));
+    CHECK_FALSE(applies(UCG_OP_BAND, UCG_DT_FLOAT32));
+}
