@@ -228,6 +228,7 @@ class UctRemoteStream final : public UctTest {
         if constexpr (kGets) {
             *reinterpret_cast<volatile Sequence*>(operation_.target()) = kLast;
         } else {
+            operation_.wait_for_window(); // What is on its way without a copy keeps its contents.
             *reinterpret_cast<volatile Sequence*>(operation_.source()) = kLast;
             post(kLast);
         }

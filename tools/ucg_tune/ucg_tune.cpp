@@ -1,6 +1,7 @@
 // ucg_tune: measures the machine at hand and writes the profile that plans are chosen by.
 
 #include "tools/cli.hpp"
+#include "tools/ucg_tune/import_command.hpp"
 #include "tools/ucg_tune/memory_figures.hpp"
 #include "tools/ucg_tune/memory_probe.hpp"
 #include "tools/ucg_tune/memory_report.hpp"
@@ -165,5 +166,10 @@ int main(int argc, char* argv[]) {
                "what is measured and has examples.");
     MemoryCommand memory(app);
     NetworkCommand network(app);
-    return run(app, argc, argv, [&] { return memory.is_chosen() ? memory.run() : network.run(); });
+    ImportCommand import(app);
+    return run(app, argc, argv, [&] {
+        return memory.is_chosen()    ? memory.run()
+               : network.is_chosen() ? network.run()
+                                     : import.run();
+    });
 }
