@@ -50,8 +50,17 @@ class Transfer {
     }
     std::string text() && { return std::move(in_).substr(kHeader); }
 
-    /// Moves what can be moved without waiting; false when the peer is gone.
-    bool move() { return send_some() && receive_some(); }
+    /// Moves what can be moved without waiting; false when the peer is gone. What it said before,
+    /// why perhaps, is received nevertheless.
+    bool move() {
+        if (!send_some()) {
+            if (!expects_) {
+                return false;
+            }
+            out_ = {};
+        }
+        return receive_some();
+    }
 
   private:
     static constexpr std::size_t kHeader = sizeof(std::uint64_t);
