@@ -6,6 +6,8 @@
 #include <sched.h>
 
 #include "perf/perftest/agree.hpp"
+#include "perf/perftest/breakdown_collective.hpp"
+#include "perf/perftest/breakdown_delay.hpp"
 #include "perf/perftest/breakdown_lines.hpp"
 #include "perf/perftest/breakdown_lower.hpp"
 #include "perf/perftest/breakdown_options.hpp"
@@ -76,7 +78,15 @@ class Measurement {
     Findings findings() const {
         Findings findings{.facts = facts(), .sections = {}};
         findings.sections.push_back(lower_section(kind_, rounds_));
+        for (const auto& [level, rounds] : collectives_) {
+            findings.sections.push_back(level->section(rounds));
+        }
         return findings;
+    }
+
+    /// Empty where it was not asked for.
+    ucg::Result<std::string> what_if_report() const {
+        return delay_check_ != nullptr ? delay_check_->report(delay_rounds_) : std::string();
     }
 
   private:
@@ -98,6 +108,20 @@ class Measurement {
             }
             sockets_ = std::move(*sockets);
         }
+        for (const std::string& name : options_.collectives) {
+            auto level = CollectiveLevel::open(runtime_, lines_, name);
+            if (!level) {
+                return level.status();
+            }
+            collectives_.emplace_back(std::move(*level), Rounds());
+        }
+        if (options_.checks_what_if) {
+            auto check = DelayCheck::open(runtime_, lines_, options_.transport);
+            if (!check) {
+                return check.status();
+            }
+            delay_check_ = std::move(*check);
+        }
         return {};
     }
 
@@ -110,6 +134,14 @@ class Measurement {
         Status status = low_->round(options_.samples, stopwatch_, rounds_);
         if (status.ok() && sockets_) {
             status = sockets_->measure(options_.samples, stopwatch_, rounds_);
+        }
+        for (auto& [level, rounds] : collectives_) {
+            if (status.ok()) {
+                status = level->round(options_.samples, stopwatch_, rounds);
+            }
+        }
+        if (status.ok() && delay_check_ != nullptr) {
+            status = delay_check_->round(options_.samples, stopwatch_, delay_rounds_);
         }
         return status;
     }
@@ -138,12 +170,17 @@ class Measurement {
     LowerKind kind_;
     std::unique_ptr<LowLevel> low_;
     std::unique_ptr<Sockets> sockets_;
+    std::vector<std::pair<std::unique_ptr<CollectiveLevel>, Rounds>> collectives_;
+    std::unique_ptr<DelayCheck> delay_check_;
+    Rounds delay_rounds_;
 };
 
-Status write_findings(const Options& options, const Findings& findings) {
-    Status status;
-    if (options.json_file != "-" && options.svg_file != "-") {
-        status = tools::write_output("-", text_report(findings));
+Status write_results(const Options& options, const Measurement& measurement) {
+    const Findings findings = measurement.findings();
+    const ucg::Result<std::string> what_if = measurement.what_if_report();
+    Status status = what_if.status();
+    if (status.ok() && options.json_file != "-" && options.svg_file != "-") {
+        status = tools::write_output("-", text_report(findings) + *what_if);
     }
     if (status.ok() && !options.json_file.empty()) {
         status = tools::write_output(options.json_file, json_report(findings));
@@ -167,7 +204,7 @@ ucg::Result<int> measure(Options& options) {
         Measurement measurement(runtime, **lines, options);
         Status status = measurement.run();
         if (status.ok() && runtime.rank() == 0) {
-            status = write_findings(options, measurement.findings());
+            status = write_results(options, measurement);
         }
         return agree(runtime, status);
     });

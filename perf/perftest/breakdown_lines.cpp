@@ -49,6 +49,18 @@ void Lines::meet(Rank rank) {
     }
 }
 
+void Lines::start_together(Rank rank) {
+    constexpr double kAheadNs = 1000; // Both have met and seen the time by then.
+    static const auto ahead = static_cast<Ticks>(kAheadNs * ticks_per_second() / 1e9);
+    if (rank == 0) {
+        shared_->start.store(read_unordered() + ahead, std::memory_order_relaxed);
+    }
+    meet(rank);
+    const Ticks start = shared_->start.load(std::memory_order_relaxed);
+    while (read_unordered() < start) {
+    }
+}
+
 double Lines::one_line_ns(Rank rank, std::size_t samples) {
     std::vector<Ticks> times(std::max<std::size_t>(samples / kWindow, 1));
     meet(rank);

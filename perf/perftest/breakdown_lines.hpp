@@ -41,6 +41,10 @@ class Lines {
     /// Both ranks return at the same time, as nearly as one line tells.
     void meet(Rank rank);
 
+    /// The same, at one time by the processors' clock, which runs alike on those of a machine: no
+    /// line's way lies between them then.
+    void start_together(Rank rank);
+
     /// Numbers that both ranks read and write between two meetings.
     static constexpr std::size_t kNumbers = 64;
     std::atomic<std::uint64_t>& number(std::size_t index) { return shared_->numbers[index]; }
@@ -53,6 +57,7 @@ class Lines {
         alignas(kApart) std::atomic<std::uint64_t> back;
         alignas(kApart) std::atomic<std::uint64_t> subject;
         alignas(kApart) std::atomic<std::uint64_t> arrived[2];
+        alignas(kApart) std::atomic<std::uint64_t> start;
         alignas(kApart) std::atomic<std::uint64_t> numbers[kNumbers];
     };
     enum class Touch { read, claim };

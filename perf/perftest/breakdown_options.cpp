@@ -30,6 +30,12 @@ void Options::add_to(CLI::App& app) {
         ->delimiter(',')
         ->expected(2)
         ->type_name("CPU,CPU");
+    app.add_option("--collective", collectives,
+                   "Collectives of UCG whose stages are timed, too (8 bytes, two ranks)")
+        ->delimiter(',')
+        ->type_name("NAME,...");
+    app.add_flag("--check-what-if", checks_what_if,
+                 "Compares the what-if curve of a collective with a real change of its posts");
     app.add_option("--json", json_file, "Writes everything as JSON; -: standard output")
         ->type_name("FILE");
     app.add_option("--svg", svg_file, "Draws the models as stacked bars; -: standard output")

@@ -10,11 +10,13 @@
 namespace ucg::perftest::breakdown {
 
 struct Options {
-    std::string transport = "posix"; ///< -x
-    std::string device;              ///< -d; empty: the transport's usual one.
-    std::uint64_t samples = 1000;    ///< -n, of each component in each round.
-    std::uint64_t rounds = 21;       ///< Over which all components alternate.
-    std::vector<std::uint32_t> cpus; ///< -c; empty: the first two that may be used.
+    std::string transport = "posix";      ///< -x
+    std::string device;                   ///< -d; empty: the transport's usual one.
+    std::uint64_t samples = 1000;         ///< -n, of each component in each round.
+    std::uint64_t rounds = 21;            ///< Over which all components alternate.
+    std::vector<std::uint32_t> cpus;      ///< -c; empty: the first two that may be used.
+    std::vector<std::string> collectives; ///< Whose stages are timed, too.
+    bool checks_what_if = false;          ///< A curve against a real change.
     std::string json_file;
     std::string svg_file;
 

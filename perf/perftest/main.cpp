@@ -228,6 +228,9 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "breakdown") {
         return perftest::breakdown_main(argc - 1, argv + 1);
     }
+    if (argc > 1 && std::string_view(argv[1]) == "what-if") {
+        return perftest::what_if_main(argc - 1, argv + 1);
+    }
     CLI::App app("Measures primitives of UCX between two processes, as ucx_perftest does, and "
                  "collectives of UCG on any number of them",
                  "ucg_perftest");

@@ -6,6 +6,7 @@
 #include "perf/perftest/breakdown_model.hpp"
 #include "perf/perftest/breakdown_report.hpp"
 #include "perf/perftest/breakdown_sample.hpp"
+#include "perf/perftest/what_if.hpp"
 
 using namespace ucg::perftest::breakdown;
 
@@ -165,6 +166,49 @@ TEST_CASE("breakdown: bars are whole and escaped", "[perftest][breakdown]") {
     CHECK(svg.find("UCT, Latency, by category: 200.4 ns") != std::string::npos);
 }
 
+TEST_CASE("what-if: curves are the models' own", "[perftest][what_if]") {
+    const std::vector<Curve> curves = curves_of(latency_model("Latency", paper_latency()));
+    REQUIRE(curves.size() == 6 + 3); // The terms; LLP, I/O and network have two each.
+    for (const Curve& curve : curves) {
+        REQUIRE(curve.after_ns.size() == kReductions.size());
+        CHECK(curve.before_ns == Approx(1135.8));
+    }
+    // Linear: PCIe counts twice.
+    CHECK(curves[1].component == "PCIe");
+    CHECK(curves[1].improvement_at(4) == Approx(0.9 * 2 * 137.49 / 1135.8));
+    CHECK(curves_svg(curves, "").ends_with("</svg>\n"));
+    CHECK(curves_text(curves).find("# all of I/O") != std::string::npos);
+}
+
+TEST_CASE("what-if: a collective of messages follows its prices", "[perftest][what_if]") {
+    using ucg::graph::Collective;
+    const Model latency = latency_model("am_lat", paper_latency());
+    const MessagePrices prices = prices_of(latency);
+    CHECK(prices.post_ns == Approx(175.42));
+    CHECK(prices.progress_ns == Approx(61.63));
+    CHECK(prices.post_ns + prices.flight_ns + prices.progress_ns == Approx(1135.8));
+    const auto one = simulated_ns(prices, Collective::allreduce, 2, "recursive_doubling");
+    const auto three = simulated_ns(prices, Collective::allreduce, 8, "recursive_doubling");
+    REQUIRE((one.ok() && three.ok()));
+    CHECK(*one == Approx(1135.8).epsilon(0.001));
+    CHECK(*three == Approx(3 * 1135.8).epsilon(0.001));
+    const auto curves = collective_curves(prices, Collective::allreduce, 8, "recursive_doubling");
+    REQUIRE(curves.ok());
+    CHECK(curves->at(0).improvement_at(2) == Approx(0.5 * 175.42 / 1135.8).epsilon(0.01));
+    CHECK_FALSE(simulated_ns(prices, Collective::allreduce, 8, "no_such").ok());
+}
+
+TEST_CASE("what-if: wrong use is told", "[perftest][what_if]") {
+    const auto what_if = [](std::vector<const char*> arguments) {
+        arguments.insert(arguments.begin(), "what-if");
+        return ucg::perftest::what_if_main(static_cast<int>(arguments.size()), arguments.data());
+    };
+    CHECK(what_if({}) == 2);
+    CHECK(what_if({"/no/such/file"}) == 1);
+    CHECK(what_if({"/dev/null"}) == 1);
+    CHECK(what_if({"/dev/null", "--ranks", "1"}) == 2);
+}
+
 TEST_CASE("breakdown: wrong use is told", "[perftest][breakdown]") {
     CHECK(run({"-n", "0"}) == 2);
     CHECK(run({"-n", "1", "--rounds", "99"}) == 2); // The paper's least: 100 samples.
@@ -172,6 +216,7 @@ TEST_CASE("breakdown: wrong use is told", "[perftest][breakdown]") {
     CHECK(run({"-x", "rc_mlx5"}) == 2); // Its device has no usual name.
     CHECK(run({"--no-such-option"}) == 2);
     CHECK(run({"-x", "no_such", "-d", "memory", "-n", "10", "--rounds", "10"}) == 1);
+    CHECK(run({"--collective", "no_such", "-n", "10", "--rounds", "10"}) == 1);
     CHECK(run({"-x", "tcp", "-d", "no_such", "-n", "10", "--rounds", "10"}) == 1);
     CHECK(run({"-c", "100000,100001", "-n", "10", "--rounds", "10"}) == 1);
 }
