@@ -50,6 +50,7 @@ RULES = [
     Rule(r"perf/aapc/run.*", unless="minutes; suite cluster runs it with --smoke"),
     Rule(r"perf/recursive_multiplying/run.*", unless="minutes; suite cluster runs it with --smoke"),
     Rule(r"ucg_tune (memory|network)", unless="measures for seconds, and writes a profile"),
+    Rule(r"ucg_tune import-ucx-perftest", unless="names a command in passing"),
     Rule(r"python3 test/fault/.*", unless="suite fault runs it; all victims take minutes"),
     Rule(r"python3 test/mpi/.*", unless="suite mpi runs it"),
     Rule(r"CXX=clang\+\+ meson setup build-fuzz", unless="configures with another compiler"),
