@@ -53,7 +53,7 @@ class UctPingPong final : public UctTest {
         operation_.reset();
         arrived_ = arrival();
         *arrived_ = before(0);
-        const Status status = setup().link->barrier();
+        Status status = setup().link->barrier();
         if (!status.ok()) {
             return status;
         }
@@ -120,7 +120,7 @@ class UctMessageStream final : public UctTest {
         operation_.reset();
         *operation_.received() = 0;
         std::memset(operation_.source(), 0, operation_.extent());
-        const Status status = setup().link->barrier();
+        Status status = setup().link->barrier();
         if (!status.ok()) {
             return status;
         }
@@ -197,7 +197,7 @@ class UctRemoteStream final : public UctTest {
         operation_.reset();
         std::memset(operation_.source(), 0, operation_.extent());
         std::memset(operation_.target(), 0, operation_.bytes());
-        const Status status = setup().link->barrier();
+        Status status = setup().link->barrier();
         if (!status.ok()) {
             return status;
         }
@@ -263,19 +263,20 @@ std::unique_ptr<Test> make(UctSetup setup) {
 template <template <UctCommand, UctLayout, bool> class Loop, UctCommand command>
 std::unique_ptr<Test> make(UctSetup setup) {
     const UctLayout layout = setup.parameters.uct_layout;
-    if constexpr (is_atomic(command)) {
-        return make<Loop, command, UctLayout::short_copy>(std::move(setup));
-    } else if (layout == UctLayout::buffered_copy) {
-        return make<Loop, command, UctLayout::buffered_copy>(std::move(setup));
-    } else if (layout == UctLayout::zero_copy) {
-        return make<Loop, command, UctLayout::zero_copy>(std::move(setup));
-    } else if constexpr (command == UctCommand::am) {
-        return layout == UctLayout::short_iov
-                   ? make<Loop, command, UctLayout::short_iov>(std::move(setup))
-                   : make<Loop, command, UctLayout::short_copy>(std::move(setup));
-    } else {
-        return make<Loop, command, UctLayout::short_copy>(std::move(setup));
+    if constexpr (!is_atomic(command)) {
+        if (layout == UctLayout::buffered_copy) {
+            return make<Loop, command, UctLayout::buffered_copy>(std::move(setup));
+        }
+        if (layout == UctLayout::zero_copy) {
+            return make<Loop, command, UctLayout::zero_copy>(std::move(setup));
+        }
     }
+    if constexpr (command == UctCommand::am) {
+        if (layout == UctLayout::short_iov) {
+            return make<Loop, command, UctLayout::short_iov>(std::move(setup));
+        }
+    }
+    return make<Loop, command, UctLayout::short_copy>(std::move(setup));
 }
 
 Status check_names(const Parameters& parameters) {
