@@ -149,7 +149,7 @@ CollectiveGroup::~CollectiveGroup() {
 
 Result<std::string> CollectiveGroup::algorithm_of(const ucg_coll_params_t& call,
                                                   std::string_view wanted) const {
-    const Result<std::string> lines = explanation(group_, call);
+    Result<std::string> lines = explanation(group_, call);
     if (!lines.ok()) {
         return lines;
     }

@@ -37,6 +37,7 @@ Tests of collectives
               the bytes that must be copied or summed at least: bcast N-1, allreduce 2(N-1), reduce,
               exscan N-1, scan N vectors; gather, scatter N, reduce_scatter N(N-1), allgather,
               alltoall N*N blocks. Which of the two is shown depends on which takes longer.
+              Where ranks outnumber processors, giving way to others is part of both round trips.
               "moved": the round trip was another one after the run than before. "-": the ranks do
               not share a host, or there is only one. Tests of UCT and UCP say both with -I.
   MB are 1048576 bytes. By --mode sep all ranks begin together, and nothing is pipelined.
@@ -47,6 +48,8 @@ Batch files
       long   -t allreduce -s 1M --collective-algorithm ring
   A second file is run for each line of the first, whose options its lines inherit; names are
   printed joined by a slash.
+
+Where the time of short messages goes: ucg_perftest breakdown --help.
 
 Exit status: 0 done, 1 failed (a process was lost, a test cannot run here, a result is wrong, a
 malformed batch file), 2 wrong usage; 128 and the signal's number after Ctrl-C.

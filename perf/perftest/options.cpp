@@ -92,6 +92,7 @@ Status parse_line(const std::vector<std::string>& words, TestRequest& request) {
     app.set_help_flag();
     add_test_options(app, request, OptionsOf::batch_line);
     std::vector<const char*> arguments;
+    arguments.reserve(words.size());
     for (const std::string& word : words) {
         arguments.push_back(word.c_str());
     }

@@ -159,7 +159,7 @@ class ConnectedRuntime : public SocketRuntime {
         return star_.exchange(mine, progress);
     }
     Status farewell() override {
-        const Status status = barrier();
+        Status status = barrier();
         watcher_.stop();
         return status;
     }
