@@ -10,9 +10,12 @@
 #include "perf/perftest/breakdown_delay.hpp"
 #include "perf/perftest/breakdown_lines.hpp"
 #include "perf/perftest/breakdown_lower.hpp"
+#include "perf/perftest/breakdown_mpi.hpp"
 #include "perf/perftest/breakdown_options.hpp"
+#include "perf/perftest/breakdown_profile.hpp"
 #include "perf/perftest/breakdown_report.hpp"
 #include "perf/perftest/breakdown_sockets.hpp"
+#include "perf/perftest/breakdown_ucp.hpp"
 #include "perf/perftest/breakdown_uct.hpp"
 #include "perf/perftest/runtime_local.hpp"
 #include "tools/cli.hpp"
@@ -62,8 +65,10 @@ Status choose_cpus(Options& options) {
 /// One process's part of a breakdown.
 class Measurement {
   public:
-    Measurement(Runtime& runtime, Lines& lines, const Options& options)
-        : runtime_(runtime), lines_(lines), options_(options), stopwatch_(4 * options.samples) {}
+    Measurement(Runtime& runtime, Lines& lines, const Options& options,
+                std::optional<MpiFigures> mpi)
+        : runtime_(runtime), lines_(lines), options_(options), mpi_(std::move(mpi)),
+          stopwatch_(4 * options.samples) {}
 
     Status run() {
         Status status = open();
@@ -72,12 +77,21 @@ class Measurement {
             status = round();
         }
         kept_rounds_ = rounds_.keep_like(Lines::kRead);
+        if (status.ok() && !options_.profile_file.empty()) {
+            status = write_profile(runtime_, *low_, options_.profile_file, options_.samples);
+        }
         return status;
     }
 
     Findings findings() const {
         Findings findings{.facts = facts(), .sections = {}};
         findings.sections.push_back(lower_section(kind_, rounds_));
+        if (high_ != nullptr) {
+            findings.sections.push_back(upper_section(kind_, rounds_));
+            if (mpi_.has_value()) {
+                findings.sections.push_back(mpi_section(*mpi_, kind_, rounds_));
+            }
+        }
         for (const auto& [level, rounds] : collectives_) {
             findings.sections.push_back(level->section(rounds));
         }
@@ -108,6 +122,13 @@ class Measurement {
             }
             sockets_ = std::move(*sockets);
         }
+        if (options_.with_ucp) {
+            auto high = HighLevel::open(runtime_, lines_, options_.transport, options_.device);
+            if (!high) {
+                return high.status();
+            }
+            high_ = std::move(*high);
+        }
         for (const std::string& name : options_.collectives) {
             auto level = CollectiveLevel::open(runtime_, lines_, name);
             if (!level) {
@@ -134,6 +155,9 @@ class Measurement {
         Status status = low_->round(options_.samples, stopwatch_, rounds_);
         if (status.ok() && sockets_) {
             status = sockets_->measure(options_.samples, stopwatch_, rounds_);
+        }
+        if (status.ok() && high_ != nullptr) {
+            status = high_->round(options_.samples, stopwatch_, rounds_);
         }
         for (auto& [level, rounds] : collectives_) {
             if (status.ok()) {
@@ -164,12 +188,14 @@ class Measurement {
     Runtime& runtime_;
     Lines& lines_;
     const Options& options_;
+    const std::optional<MpiFigures> mpi_;
     Stopwatch stopwatch_;
     Rounds rounds_;
     std::size_t kept_rounds_ = 0;
     LowerKind kind_;
     std::unique_ptr<LowLevel> low_;
     std::unique_ptr<Sockets> sockets_;
+    std::unique_ptr<HighLevel> high_;
     std::vector<std::pair<std::unique_ptr<CollectiveLevel>, Rounds>> collectives_;
     std::unique_ptr<DelayCheck> delay_check_;
     Rounds delay_rounds_;
@@ -199,9 +225,21 @@ ucg::Result<int> measure(Options& options) {
     if (!lines) {
         return lines.status();
     }
+    std::optional<MpiFigures> mpi;
+    if (!options.mpi_file.empty()) {
+        const ucg::Result<std::string> text = tools::read_input(options.mpi_file);
+        if (!text) {
+            return text.status();
+        }
+        const ucg::Result<MpiFigures> figures = parse_mpi_figures(*text);
+        if (!figures) {
+            return tools::in_file(options.mpi_file, figures.status());
+        }
+        mpi = *figures;
+    }
     ticks_per_second(); // Once, for both.
     return run_local(2, [&](Runtime& runtime) -> Status {
-        Measurement measurement(runtime, **lines, options);
+        Measurement measurement(runtime, **lines, options, mpi);
         Status status = measurement.run();
         if (status.ok() && runtime.rank() == 0) {
             status = write_results(options, measurement);

@@ -30,12 +30,19 @@ void Options::add_to(CLI::App& app) {
         ->delimiter(',')
         ->expected(2)
         ->type_name("CPU,CPU");
+    app.add_flag("--ucp", with_ucp, "Also what UCP's tagged messages cost above UCT");
+    app.add_option("--mpi", mpi_file,
+                   "Also what MPI costs above UCP: figures that mpi_breakdown has printed")
+        ->type_name("FILE");
     app.add_option("--collective", collectives,
                    "Collectives of UCG whose stages are timed, too (8 bytes, two ranks)")
         ->delimiter(',')
         ->type_name("NAME,...");
     app.add_flag("--check-what-if", checks_what_if,
                  "Compares the what-if curve of a collective with a real change of its posts");
+    app.add_option("--profile-file", profile_file,
+                   "Records -n round trips as UCX's profiling does, for ucx_read_profile")
+        ->type_name("FILE");
     app.add_option("--json", json_file, "Writes everything as JSON; -: standard output")
         ->type_name("FILE");
     app.add_option("--svg", svg_file, "Draws the models as stacked bars; -: standard output")
@@ -43,6 +50,7 @@ void Options::add_to(CLI::App& app) {
 }
 
 void Options::complete() {
+    with_ucp = with_ucp || !mpi_file.empty();
     if (samples * rounds < kSamplesMin) {
         throw CLI::ValidationError("-n",
                                    fmt::format("{} samples in {} rounds; figures take {} at least",

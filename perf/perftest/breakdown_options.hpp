@@ -16,6 +16,9 @@ struct Options {
     std::uint64_t rounds = 21;            ///< Over which all components alternate.
     std::vector<std::uint32_t> cpus;      ///< -c; empty: the first two that may be used.
     std::vector<std::string> collectives; ///< Whose stages are timed, too.
+    bool with_ucp = false;                ///< Also what UCP costs above UCT.
+    std::string mpi_file;                 ///< What mpi_breakdown has printed.
+    std::string profile_file;             ///< For ucx_read_profile.
     bool checks_what_if = false;          ///< A curve against a real change.
     std::string json_file;
     std::string svg_file;

@@ -83,6 +83,7 @@ RULES = [
          prints="coll_ucg_priority"),
     Rule(r"ompi_info --parsable .*", prints="openmpi"),
     Rule(r"mpirun .*--mca coll_ucg_verbose 1 .*", prints="coll/ucg: rank 0 called"),
+    Rule(r"UCX_TLS=\S+ mpirun .*/mpi_breakdown.*", (end("20 5"),)),
     Rule(r"mpirun .*/collbench .*", (end("--time 0.01"),), prints="allreduce"),
     Rule(r"mpirun .*/commbench", (end("-n 20"),), prints="dup, barrier and free take"),
     Rule(r"mpirun .*/array_reduction", (end("--smoke"),), prints="ok"),

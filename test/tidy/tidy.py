@@ -70,6 +70,7 @@ AREAS = {
     "perf": Area(None, frozenset({"ucx"})),
     "perf/collbench": Area(("perf/option_value.h",), frozenset({"mpi"})),
     "perf/apps": Area(("perf/option_value.h",), frozenset({"mpi"})),
+    "perf/perftest/mpi": Area(("perf/perftest/timer.hpp",), frozenset({"mpi"})),
     "perf/aapc": Area(("perf/option_value.h",), frozenset({"mpi"})),
     "perf/recursive_multiplying": Area(("perf/option_value.h",), frozenset({"mpi"})),
     "test": Area(None, frozenset({"ucx", "catch"})),

@@ -4,6 +4,7 @@
 #include "perf/perftest/breakdown.hpp"
 #include "perf/perftest/breakdown_bars.hpp"
 #include "perf/perftest/breakdown_model.hpp"
+#include "perf/perftest/breakdown_mpi.hpp"
 #include "perf/perftest/breakdown_report.hpp"
 #include "perf/perftest/breakdown_sample.hpp"
 #include "perf/perftest/what_if.hpp"
@@ -207,6 +208,19 @@ TEST_CASE("what-if: wrong use is told", "[perftest][what_if]") {
     CHECK(what_if({"/no/such/file"}) == 1);
     CHECK(what_if({"/dev/null"}) == 1);
     CHECK(what_if({"/dev/null", "--ranks", "1"}) == 2);
+}
+
+TEST_CASE("breakdown: figures of MPI are read", "[perftest][breakdown]") {
+    const auto figures = parse_mpi_figures(
+        R"({"library": "Some MPI", "samples": 100, "overhead_ns": 20, "isend_ns": 1.5,
+            "wait_ns": 2, "window_isend_ns": 3, "window_waitall_ns": 4, "latency_ns": 5})");
+    REQUIRE(figures.ok());
+    CHECK(figures->library == "Some MPI");
+    CHECK(figures->isend_ns == 1.5);
+    CHECK_FALSE(parse_mpi_figures("").ok());
+    CHECK_FALSE(parse_mpi_figures(R"({"library": "Some MPI"})").ok());
+    CHECK(run({"--mpi", "/no/such/file"}) == 1);
+    CHECK(run({"--mpi", "/dev/null"}) == 1);
 }
 
 TEST_CASE("breakdown: wrong use is told", "[perftest][breakdown]") {
