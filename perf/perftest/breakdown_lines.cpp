@@ -113,10 +113,9 @@ double Lines::two_lines_ns(Rank rank, std::size_t samples, const std::function<v
 double Lines::touched_ns(Rank rank, Touch touch, std::size_t samples, Stopwatch& stopwatch) {
     stopwatch.clear();
     std::atomic<std::uint64_t>& subject = shared_->subject;
+    const Rank writer = touch == Touch::read ? 1 : 0;
     for (std::size_t i = 0; i < samples; ++i) {
-        if (touch == Touch::read && rank != 0) {
-            subject.store(i, std::memory_order_relaxed);
-        } else if (touch == Touch::claim && rank == 0) {
+        if (rank == writer) {
             subject.store(i, std::memory_order_relaxed);
         }
         meet(rank);
