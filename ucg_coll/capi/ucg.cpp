@@ -74,19 +74,16 @@ ucg_status_t end(Group& group, Collective& collective) {
     return UCG_OK;
 }
 
-/// The end of a collective that was started and had to wait.
+/// The end of a collective that was started and had to wait, and whose operator is kept for this
+/// thread: since it was started, if it is a blocking one, or others may have called it already.
 [[gnu::noinline]] Slept await(Group& group, engine::Execution& execution) {
-    {
-        const Group::Lock lock = group.lock();
-        execution.keep_operator(true);
-    }
     const Slept slept = wait(group, execution);
     const Group::Lock lock = group.lock();
     execution.keep_operator(false);
     return slept;
 }
 
-/// Waits for a prepared collective that was started.
+/// The same of a prepared collective, with what it owes the host.
 [[gnu::noinline]] ucg_status_t wait_for_end(Group& group, const Collective& collective) {
     const Slept slept = await(group, collective.run->execution);
     serve_host(group.context(), collective.type, slept);
@@ -109,6 +106,7 @@ ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
         if (!collective.run->execution.in_progress()) {
             return end(group, collective);
         }
+        collective.run->execution.keep_operator(true);
     }
     slept = await(group, collective.run->execution);
     const Group::Lock lock = group.lock();
@@ -389,8 +387,14 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
-    return guarded(
-        [&] { return ucg::capi::wait_for_end(*coll->collective.group, coll->collective); });
+    return guarded([&] {
+        Group& group = *coll->collective.group;
+        {
+            const Group::Lock lock = group.lock();
+            coll->collective.run->execution.keep_operator(true);
+        }
+        return ucg::capi::wait_for_end(group, coll->collective);
+    });
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer,
@@ -398,13 +402,18 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
     return guarded([&] {
         Group& group = *coll->collective.group;
         ucg::engine::Execution& execution = coll->collective.run->execution;
+        bool done = false;
         {
             const std::lock_guard lock(group.mutex());
             execution.bind_buffers(coll->binding.input(send_buffer, recv_buffer),
                                    coll->binding.output(recv_buffer));
             group.start(coll->collective);
+            done = execution.state() == ucg::engine::ExecutionState::done;
+            if (!done) [[unlikely]] {
+                execution.keep_operator(true);
+            }
         }
-        if (execution.state() == ucg::engine::ExecutionState::done) [[likely]] {
+        if (done) [[likely]] {
             ucg::capi::serve_host(group.context(), coll->collective.type, Slept::no);
             return UCG_OK;
         }
