@@ -1,0 +1,29 @@
+// How large is what a short collective reads and writes: a field that is added there costs every
+// call, so that whoever adds one changes a number here and says why.
+#include "shm/board.hpp"
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/plan_cache.hpp"
+#include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/graph/schedule.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg {
+
+TEST_CASE("capi: what the short path touches is as small as it was", "[capi][sizes]") {
+    CHECK(sizeof(graph::Op) <= kCacheLine);
+    CHECK(sizeof(engine::Address) <= 32);
+    CHECK(sizeof(engine::Instruction) <= 88);
+    CHECK(sizeof(engine::MessagePlan) <= 56);
+    CHECK(sizeof(engine::Wait) <= 8);
+    CHECK(sizeof(engine::Execution) <= 216);
+    CHECK(sizeof(transport::Message) <= 48);
+    CHECK(sizeof(transport::BoardExchange) <= kCacheLine);
+    CHECK(sizeof(shm::BoardSlot) == 2 * kCacheLine); // Processors fetch lines in pairs.
+    CHECK(sizeof(capi::CallShape) <= 40);
+    CHECK(sizeof(capi::CallBinding) <= 40);
+    CHECK(sizeof(capi::KnownCall) <= 2 * kCacheLine);
+    CHECK(sizeof(capi::PlanRun) <= 4 * kCacheLine);
+    CHECK(sizeof(ucg_coll_params_t) <= 112);
+}
+
+} // namespace ucg
