@@ -112,8 +112,7 @@ class UctPlayer final : public Player, private LaneSink {
             give_up("no short lane", "UCT reaches the other process by no interface of this fabric "
                                      "that has short messages: is the device there and up?");
         }
-        endpoint_ = lane_->connect(routes.front(), peer_);
-        if (endpoint_ == nullptr) {
+        if (!connect(line, routes.front())) {
             give_up("no short lane", "UCT made no endpoint to the other process");
         }
     }
@@ -132,6 +131,20 @@ class UctPlayer final : public Player, private LaneSink {
     }
 
   private:
+    bool connect(const Line& line, const ShortLane::Route& route) {
+        if (!lane_->joins_endpoints(route)) {
+            endpoint_ = lane_->connect(route, peer_);
+            return endpoint_ != nullptr;
+        }
+        std::string address;
+        endpoint_ = lane_->begin(route, address);
+        const std::string theirs = line.swap(address);
+        const bool joined =
+            endpoint_ != nullptr && lane_->join(endpoint_.get(), route, peer_, theirs);
+        line.swap("joined"); // Nobody sends before the other end stands.
+        return joined;
+    }
+
     void lane_data(const Envelope& /*envelope*/, const void* data, std::size_t bytes) override {
         std::memcpy(&word_, data, std::min(bytes, sizeof(word_)));
         ++arrived_;

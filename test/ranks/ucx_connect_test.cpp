@@ -60,7 +60,7 @@ std::string exchange_all(const ForkedRank& rank, UcxTransport& transport) {
 } // namespace
 
 TEST_CASE("transport/ucx: a connection that cannot be made is tried again", "[ucx]") {
-    const Fabric fabric = GENERATE(kFabrics[0], kFabrics[1]);
+    const Fabric fabric = GENERATE(kFabrics[0], kFabrics[1], kFabrics[2]);
     const int first = GENERATE(0, 1, 2); // From this rank on they are refused.
     const int count = GENERATE(1, 2, 4, 7);
     INFO(fabric.name << ", " << count << " from rank " << first << " on");

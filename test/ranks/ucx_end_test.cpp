@@ -1,5 +1,6 @@
 // How things end: workers that close in any order, with and without a fence, and peers that die.
 // Nothing may be printed in an ordinary end, and nothing may hang in any.
+#include <random>
 #include <thread>
 
 #include "test/ranks/ucx_support.hpp"
@@ -146,6 +147,64 @@ std::string killed(const ForkedRank& rank, const Fabric& fabric, bool sending) {
     return {};
 }
 
+/// Everyone exchanges a word with everyone.
+std::vector<Message> words_with_all(const ForkedRank& rank, std::span<std::uint64_t> words,
+                                    std::uint32_t sequence) {
+    std::vector<Message> messages;
+    for (Rank peer = 0; peer < rank.size(); ++peer) {
+        const auto pair = words.subspan(2 * static_cast<std::size_t>(peer), 2);
+        if (peer != rank.rank()) {
+            messages.push_back(
+                message(Direction::send, peer, std::as_writable_bytes(pair.first(1)), sequence));
+            messages.push_back(
+                message(Direction::recv, peer, std::as_writable_bytes(pair.last(1)), sequence));
+        }
+    }
+    return messages;
+}
+
+/// The last rank ends so many turns after its first messages, at whatever step its short lanes then
+/// are. The others have more messages for it and for one another.
+std::string end_while_connecting(const ForkedRank& rank, const Fabric& fabric, unsigned turns,
+                                 bool dies) {
+    RankWorker own(rank, options_for(fabric));
+    if (!own.worker) {
+        return own.complaint;
+    }
+    auto transport = own.group(1, rank.rank());
+    const Rank last = rank.size() - 1;
+    std::vector<std::uint64_t> words(2 * static_cast<std::size_t>(rank.size()), 7);
+    std::vector<Message> messages = words_with_all(rank, words, 1);
+    transport->post(messages);
+    if (!complete(*transport, messages, 15s)) {
+        return "the first messages did not end: " + own.worker->describe();
+    }
+    if (rank.rank() == last) {
+        for (unsigned i = 0; i < turns; ++i) {
+            transport->progress();
+        }
+        if (dies) {
+            // Who connects meanwhile gets a socket: UCX 1.13 aborts (tcp_ep.c:478) when one that it
+            // has connected is reset before it has sent the first bytes.
+            std::this_thread::sleep_for(100ms);
+            kill(getpid(), SIGKILL);
+        }
+        return {};
+    }
+    messages = words_with_all(rank, words, 2);
+    transport->post(messages);
+    if (!complete(*transport, messages, 15s)) {
+        return "a message to a peer that has ended neither failed nor ended: " +
+               own.worker->describe();
+    }
+    for (const Message& each : messages) {
+        if (each.peer != last && each.state != MessageState::done) {
+            return "the others could not speak: " + own.worker->describe();
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 TEST_CASE("ucx: workers end silently in any order", "[ucx][ranks]") {
@@ -186,6 +245,24 @@ TEST_CASE("ucx: a peer that is killed fails its messages and no others", "[ucx][
                 INFO(results[static_cast<std::size_t>(rank)].output);
                 CHECK(results[static_cast<std::size_t>(rank)].ok());
             }
+        }
+    }
+}
+
+TEST_CASE("ucx: a peer that ends while it is being connected to holds nobody up", "[ucx][ranks]") {
+    constexpr unsigned seed = 20;
+    std::mt19937 random(seed);
+    for (int round = 0; round < 24; ++round) {
+        const Fabric& fabric = kFabrics[1 + random() % 2];
+        const bool dies = random() % 2 == 0;
+        const unsigned turns = random() % (1U << random() % 8);
+        INFO(fabric.name << ", " << turns << " turns, dies " << dies << ", seed " << seed);
+        const auto results = fork_ranks(3, 40s, [&](const ForkedRank& rank) {
+            return end_while_connecting(rank, fabric, turns, dies);
+        });
+        for (std::size_t rank = 0; rank < results.size(); ++rank) {
+            INFO("rank " << rank << ": " << results[rank].output);
+            CHECK((results[rank].ok() || (rank == 2 && dies)));
         }
     }
 }

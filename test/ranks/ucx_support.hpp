@@ -34,10 +34,12 @@ struct Fabric {
     const char* name;
     const char* tls;
     bool short_lane;
+    bool lane_prefers_endpoints = false;
 };
 inline constexpr Fabric kFabrics[] = {
     {"tcp", "tcp", false},
     {"tcp, short lane", "tcp", true},
+    {"tcp, short lane between endpoints", "tcp", true, true},
     {"posix", "posix,cma", false},
     {"posix, short lane", "posix,cma", true},
     {"sysv, short lane", "sysv", true},
@@ -47,6 +49,7 @@ inline UcxOptions options_for(const Fabric& fabric) {
     UcxOptions options;
     options.config = {{"TLS", fabric.tls}, {"NET_DEVICES", "lo"}, {"KEEPALIVE_INTERVAL", "1s"}};
     options.short_lane = fabric.short_lane;
+    options.lane_prefers_endpoints = fabric.lane_prefers_endpoints;
     options.lane_overhead_us_max = 1e9; // Over TCP it is what it would be over a better network.
     return options;
 }

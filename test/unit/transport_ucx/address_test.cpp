@@ -48,3 +48,20 @@ TEST_CASE("ucx address: a process is where it is", "[ucx]") {
     CHECK(this_place() == this_place());
     CHECK(this_place().network != 0);
 }
+
+TEST_CASE("ucx address: an offer of the short lane comes back, and damaged ones are refused",
+          "[ucx]") {
+    const LaneOffer offer{1, 2, std::string("\0qp\xff", 4)};
+    const std::string good = pack(offer);
+    const Result<LaneOffer> back = unpack_offer(good);
+    REQUIRE(back.ok());
+    CHECK(*back == offer);
+    for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+        CHECK_FALSE(unpack_offer(std::string_view(good).substr(0, bytes)).ok());
+    }
+    CHECK_FALSE(unpack_offer(good + "x").ok());
+    CHECK_FALSE(unpack_offer(pack(LaneOffer{64, 0, "a"})).ok());
+    CHECK_FALSE(unpack_offer(pack(LaneOffer{0, ~0ULL, "a"})).ok());
+    CHECK_FALSE(unpack_offer(pack(LaneOffer{0, 0, ""})).ok());
+    CHECK_FALSE(unpack_offer(pack(LaneOffer{0, 0, std::string(256, 'a')})).ok());
+}

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x55434731; // "UCG1"
 constexpr std::uint32_t kLanesMax = 64;
+constexpr std::size_t kEndpointBytesMax = 255;
 
 void append(std::string& out, std::uint64_t number) {
     std::array<char, sizeof(number)> bytes{};
@@ -124,6 +125,28 @@ Result<ProcessAddress> unpack(std::string_view bytes) {
                        bytes.size());
     }
     return address;
+}
+
+std::string pack(const LaneOffer& offer) {
+    std::string out;
+    append(out, offer.from);
+    append(out, offer.to);
+    append(out, offer.endpoint);
+    return out;
+}
+
+Result<LaneOffer> unpack_offer(std::string_view bytes) {
+    Reader reader(bytes);
+    LaneOffer offer;
+    offer.from = reader.number();
+    offer.to = reader.number();
+    offer.endpoint = reader.text();
+    if (!reader.finished_well() || offer.from >= kLanesMax || offer.to >= kLanesMax ||
+        offer.endpoint.empty() || offer.endpoint.size() > kEndpointBytesMax) {
+        return failure(Code::invalid_argument, "{} bytes that do not offer an endpoint",
+                       bytes.size());
+    }
+    return offer;
 }
 
 } // namespace ucg::transport::ucx

@@ -1,5 +1,6 @@
 // The address of a process as peers exchange it: who it is, where it runs, its UCP address and the
-// addresses of its short-lane interfaces, in one block of bytes.
+// addresses of its short-lane interfaces, in one block of bytes; and what a process offers to a
+// peer where the short lane connects endpoint to endpoint.
 #pragma once
 
 #include <cstdint>
@@ -46,5 +47,20 @@ std::string pack(const ProcessAddress& address);
 
 /// The inverse; invalid_argument for bytes that pack() did not make.
 Result<ProcessAddress> unpack(std::string_view bytes);
+
+/// An endpoint of the short lane that waits for one of the peer's.
+struct LaneOffer {
+    std::uint64_t from = 0; ///< Indices into the lanes of who offers, and of who is offered.
+    std::uint64_t to = 0;
+    std::string endpoint; ///< UCT's address of it, opaque.
+
+    bool operator==(const LaneOffer&) const = default;
+};
+
+std::string pack(const LaneOffer& offer);
+
+/// The inverse; invalid_argument for bytes that pack() did not make. Whether the indices and the
+/// address suit an interface is for its owner to say.
+Result<LaneOffer> unpack_offer(std::string_view bytes);
 
 } // namespace ucg::transport::ucx

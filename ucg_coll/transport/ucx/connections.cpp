@@ -1,4 +1,4 @@
-// Peers: endpoints made on first use, the short lane's greeting, good-byes and failures.
+// Peers: endpoints made on first use, good-byes and failures.
 #include <algorithm>
 #include <cstring>
 
@@ -25,6 +25,9 @@ Peer& Core::intern_peer(ProcessAddress address) {
         notice.attempt = greeted->second;
         notices_.push_back(notice);
         strangers_.erase(greeted);
+    }
+    if (auto offered = strangers_offers_.extract(slot->address.process); !offered.empty()) {
+        controls_.push_back(std::move(offered.mapped()));
     }
     return *slot;
 }
@@ -85,7 +88,7 @@ bool Core::put_off(Peer& peer, ucs_status_t status) {
     if (!peer.refusal) {
         peer.refusal.emplace();
         peer.refusal->give_up = now + options_.connect_timeout;
-        peer.refusal->owed.emplace_back(Control::start_over, 0);
+        peer.refusal->owed.push_back({Control::start_over, 0, {}});
         refused_.push_back(&peer);
         log(LogLevel::warn, "ucx: connecting to a peer: {}; it is tried again for {} s (timeout)",
             ucs_status_string(status), options_.connect_timeout.count() / 1000);
@@ -152,9 +155,12 @@ void Core::start_over(Peer& peer) {
 void Core::send_unsent(Peer& peer) {
     if (peer.refusal) {
         const Refusal refusal = *std::exchange(peer.refusal, std::nullopt);
-        for (const auto& [what, detail] : refusal.owed) {
-            send_control(peer, what, detail, {});
+        for (const ControlMessage& message : refusal.owed) {
+            send_control(peer, message.what, message.detail, message.payload);
         }
+    }
+    for (const ControlMessage& message : std::exchange(peer.unsaid, {})) {
+        send_control(peer, message.what, message.detail, message.payload);
     }
     for (Link* link : peer.links) {
         Fifo<Message> unsent = std::exchange(link->unsent, {});
@@ -206,65 +212,24 @@ void Core::fail_connection(Peer& peer, ucs_status_t status) {
     close_endpoint(peer, true);
 }
 
-void Core::start_lane(Peer& peer) {
-    if (short_lane_ != nullptr && peer.lane_state == LaneState::untried) {
-        peer.routes = short_lane_->routes(self_.place, peer.address);
-        greet(peer);
-    }
-}
-
-/// Tries the routes from the current one on until one takes the greeting, or could later.
-void Core::greet(Peer& peer) {
-    for (; peer.attempt < peer.routes.size(); ++peer.attempt, peer.lane.reset()) {
-        if (!peer.lane) {
-            peer.lane = short_lane_->connect(peer.routes[peer.attempt], peer.address);
-        }
-        if (!peer.lane) {
-            continue;
-        }
-        LaneNotice notice;
-        notice.source = self_.process;
-        notice.target = peer.address.process;
-        notice.attempt = peer.attempt;
-        const ucs_status_t status = ShortLane::send(peer.lane.get(), notice);
-        if (status == UCS_OK) {
-            peer.lane_state = LaneState::greeted;
-            return;
-        }
-        if (status == UCS_ERR_NO_RESOURCE) {
-            peer.lane_state = LaneState::greeting;
-            to_greet_.push_back(&peer);
-            return;
-        }
-    }
-    peer.lane_state = LaneState::none;
-}
-
-void Core::drop_lane(Peer& peer) {
-    peer.lane.reset();
-    peer.lane_state = LaneState::none;
-}
-
-void Core::answer_greeting(std::uint64_t process, std::uint32_t attempt) {
-    Peer* peer = find_peer(process);
-    if (peer == nullptr) {
-        strangers_[process] = attempt;
-    } else if (peer->failure.ok() && phase_ == Phase::running) {
-        if (connect(*peer)) {
-            send_control(*peer, Control::lane_answer, attempt, {});
-        } else if (peer->refusal) {
-            peer->refusal->owed.emplace_back(Control::lane_answer, attempt);
-        }
-    }
-}
-
-/// REQUIRES: a payload outlives the worker. A failed endpoint reports itself.
+/// REQUIRES: the peer is connected. A failed endpoint reports itself.
 void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
     Operation& operation = take_send(peer);
+    operation.is_control = true;
     operation.control = {what, detail, self_.process, peer.address.process};
+    operation.payload = payload;
     if (!UCS_PTR_IS_PTR(put(operation, kUcpControl, std::as_bytes(std::span(&operation.control, 1)),
-                            std::as_bytes(std::span(payload)), UCP_AM_SEND_FLAG_EAGER))) {
+                            std::as_bytes(std::span(operation.payload)), UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation);
+    }
+}
+
+/// Now, or as soon as there is a connection.
+void Core::tell_peer(Peer& peer, Control what, std::uint32_t detail, std::string payload) {
+    if (connect(peer)) {
+        send_control(peer, what, detail, payload);
+    } else if (peer.refusal) {
+        peer.refusal->owed.push_back({what, detail, std::move(payload)});
     }
 }
 
@@ -293,21 +258,27 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
         peer = &intern_peer(std::move(address));
     }
     if (peer == nullptr) {
+        if (header.what == Control::lane_offer) {
+            strangers_offers_[header.source] = {header, payload};
+        }
         return;
     }
     switch (header.what) {
     case Control::lane_answer:
-        if (peer->lane_state == LaneState::greeted && header.detail == peer->attempt) {
-            peer->lane_state = LaneState::open;
-            peer->lane_bytes_max = short_lane_->message_bytes_max(peer->routes[peer->attempt]);
-        }
-        break;
+    case Control::lane_offer:
+    case Control::lane_acceptance:
+    case Control::lane_refusal:
+    case Control::lane_withdrawal: handle_lane_control(*peer, header, payload); break;
     case Control::bye:
         peer->ucp_bye_came = true;
         peer->lane_bye_expected = header.detail != 0;
         handle_bye(*peer);
         break;
-    case Control::bye_answer: peer->bye_answered = true; break;
+    case Control::bye_answer:
+        peer->bye_answered = true;
+        peer->lane_bye_came = true; // Before it answered, the peer closed its end of the lane.
+        handle_bye(*peer);
+        break;
     case Control::start_over: doubt(*peer); break;
     case Control::probe: break;
     }
@@ -329,34 +300,6 @@ void Core::handle_bye(Peer& peer) {
     drop_lane(peer);
     if (was_well && may_connect && connect(peer)) {
         send_control(peer, Control::bye_answer, 0, {});
-    }
-}
-
-void Core::lane_notice(const LaneNotice& notice) {
-    if (notice.target == self_.process) {
-        notices_.push_back(notice);
-    }
-}
-
-void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
-    lane_errors_.emplace_back(endpoint, status);
-}
-
-void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {
-    for (auto& [process, peer] : peers_) {
-        if (!peer->lane || peer->lane.get() != endpoint) {
-            continue;
-        }
-        const bool was_open = peer->lane_state == LaneState::open;
-        drop_lane(*peer);
-        if (!was_open && phase_ == Phase::running) {
-            ++peer->attempt;
-            greet(*peer);
-        } else if (was_open && phase_ == Phase::running && !peer->left) {
-            // What was on the way is lost, so the peer is, whatever UCP thinks of it.
-            fail_connection(*peer, status);
-        }
-        return;
     }
 }
 

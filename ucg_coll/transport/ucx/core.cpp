@@ -24,6 +24,8 @@ std::uint64_t random_process_id() {
 const char* text(LaneState state) {
     switch (state) {
     case LaneState::untried: return "not tried";
+    case LaneState::offered:
+    case LaneState::accepted:
     case LaneState::greeting: return "connecting";
     case LaneState::greeted: return "greeted, no answer yet";
     case LaneState::open: return "open";
@@ -155,7 +157,7 @@ void Core::run_deferred() {
     if (!to_greet_.empty()) {
         for (Peer* peer : std::exchange(to_greet_, {})) {
             if (peer->lane_state == LaneState::greeting && phase_ == Phase::running) {
-                greet(*peer);
+                greet_or_next(*peer);
             }
         }
     }
@@ -188,12 +190,11 @@ std::string Core::describe() const {
                    : "\n";
     }
     for (const auto& [process, peer] : peers_) {
-        const bool routed = peer->attempt < peer->routes.size();
         out += fmt::format("peer {:016x}: {}, short lane {}{}\n", process,
                            !peer->failure.ok()         ? peer->failure.message()
                            : peer->endpoint != nullptr ? "connected"
                                                        : "not connected",
-                           routed ? short_lane_->name(peer->routes[peer->attempt]) + " " : "",
+                           peer->lane ? short_lane_->name(peer->route) + " " : "",
                            text(peer->lane_state));
     }
     return out;

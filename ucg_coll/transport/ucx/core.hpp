@@ -35,6 +35,8 @@ struct Operation {
     Core& core;
     LongHeader header; ///< Short messages have its envelope alone.
     ControlHeader control;
+    std::string payload; ///< Of a control message.
+    bool is_control = false;
     Peer* peer = nullptr; ///< Of what is sent; null for what is pulled.
     std::uint32_t connection = 0;
     Link* link = nullptr;       ///< Null for control messages and for what was given up.
@@ -82,6 +84,10 @@ class Core final : private LaneSink {
         void* request;
         Peer* peer;
         bool failed;
+    };
+    struct ControlArrival {
+        ControlHeader header;
+        std::string payload;
     };
     enum class Phase { running, parting, closing, closed };
 
@@ -146,17 +152,27 @@ class Core final : private LaneSink {
     void start_over(Peer& peer);
     void send_unsent(Peer& peer);
     unsigned fail(Peer& peer, const Status& why);
-    void start_lane(Peer& peer);
-    void greet(Peer& peer);
-    static void drop_lane(Peer& peer);
     void fail_connection(Peer& peer, ucs_status_t status);
-    void answer_greeting(std::uint64_t process, std::uint32_t attempt);
     void send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload);
+    void tell_peer(Peer& peer, Control what, std::uint32_t detail, std::string payload);
     void handle_control(const ControlHeader& header, const std::string& payload);
     void handle_bye(Peer& peer);
     void handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status);
-    void handle_lane_error(uct_ep_h endpoint, ucs_status_t status);
     void handle_arrivals();
+
+    // The short lane to each peer: lanes.cpp.
+    void start_lane(Peer& peer);
+    void try_routes(Peer& peer);
+    void offer_endpoint(Peer& peer);
+    void greet(Peer& peer);
+    void greet_or_next(Peer& peer);
+    void drop_lane(Peer& peer);
+    void answer_greeting(std::uint64_t process, std::uint32_t attempt);
+    void handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload);
+    bool take_offer(Peer& peer, std::uint32_t attempt, const std::string& payload);
+    void handle_acceptance(Peer& peer, std::uint32_t attempt, const std::string& address);
+    void handle_lane_control(Peer& peer, const ControlHeader& header, const std::string& payload);
+    void handle_lane_error(uct_ep_h endpoint, ucs_status_t status);
 
     // Shutdown: close.cpp.
     void close_endpoint(Peer& peer, bool failed);
@@ -207,16 +223,14 @@ class Core final : private LaneSink {
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
     /// Greetings (process, attempt) from processes that no group here has named yet.
     std::unordered_map<std::uint64_t, std::uint32_t> strangers_;
+    /// The last offer of each of them.
+    std::unordered_map<std::uint64_t, ControlArrival> strangers_offers_;
 
     // What callbacks leave behind.
     struct Pull {
         Link* from;
         Message* message;
         Early* early;
-    };
-    struct ControlArrival {
-        ControlHeader header;
-        std::string payload;
     };
     std::vector<Pull> pulls_; ///< Rendezvous that met their receives.
     std::vector<std::pair<Link*, LongHeader>> to_tell_;

@@ -75,6 +75,7 @@ Operation& Core::take_operation() {
     Operation& operation = *free_operations_;
     free_operations_ = operation.next;
     operation.active = true;
+    operation.is_control = false;
     operation.header = {};
     ++active_operations_;
     return operation;
@@ -114,7 +115,12 @@ void Core::finish(Operation& operation, ucs_status_t status) {
             }
             operation.link->unsent.push(*message);
         }
-        if (message != nullptr || kind == Kind::ready_to_receive) {
+        const bool say_again = operation.is_control && is_about_lane(operation.control.what);
+        if (say_again) {
+            peer->unsaid.push_back(
+                {operation.control.what, operation.control.detail, std::move(operation.payload)});
+        }
+        if (message != nullptr || kind == Kind::ready_to_receive || say_again) {
             to_resend_.push_back(peer);
         }
     } else if (message != nullptr) {

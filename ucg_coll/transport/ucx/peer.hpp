@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
@@ -19,10 +19,19 @@ namespace ucg::transport::ucx {
 
 enum class LaneState : std::uint8_t {
     untried,
+    offered,  ///< Our endpoint waits for one of the peer's.
+    accepted, ///< Ours is connected to the one that the peer offered; its greeting is to come.
     greeting, ///< The greeting could not be sent yet.
     greeted,  ///< Sent, not answered: UCP carries everything.
     open,
     none, ///< No route, or none that worked.
+};
+
+/// What one process has to say to another, without its head.
+struct ControlMessage {
+    Control what = Control::bye;
+    std::uint32_t detail = 0;
+    std::string payload;
 };
 
 /// A connection that could not be made, and is tried again.
@@ -32,8 +41,7 @@ struct Refusal {
     Clock::time_point next_try;
     Clock::time_point give_up;
     std::chrono::milliseconds pause{10}; ///< After the next try; doubles.
-    /// What is to be said first when the connection is there: notices and their details.
-    std::vector<std::pair<Control, std::uint32_t>> owed;
+    std::vector<ControlMessage> owed;    ///< To be said first when the connection is there.
 };
 
 struct Peer {
@@ -46,14 +54,18 @@ struct Peer {
     bool carried = false;         ///< Something has gone out by the present one.
     /// When it is made again unless something has gone out by then.
     std::optional<std::chrono::steady_clock::time_point> doubted_until;
-    std::optional<Refusal> refusal; ///< Set while it cannot be connected to.
-    Status failure;                 ///< Why nothing more comes or goes; that it left is one reason.
+    std::optional<Refusal> refusal;     ///< Set while it cannot be connected to.
+    std::vector<ControlMessage> unsaid; ///< What an earlier connection gave back unsent.
+    Status failure; ///< Why nothing more comes or goes; that it left is one reason.
 
     LaneState lane_state = LaneState::untried;
     UctEndpoint lane;
     std::size_t lane_bytes_max = 0;
+    ShortLane::Route route;               ///< That of `lane`.
     std::vector<ShortLane::Route> routes; ///< Best first.
-    std::uint32_t attempt = 0;            ///< Index of the route in use.
+    std::size_t routes_tried = 0;
+    std::uint32_t attempt = 0;     ///< Counts the endpoints that we began; tells answers apart.
+    std::uint32_t offer_taken = 0; ///< accepted: the peer's attempt.
 
     bool left = false; ///< It has said good-bye by all ways that it used.
     bool ucp_bye_came = false;

@@ -50,8 +50,10 @@ bool is_loopback(const std::string& device) {
 const uct_device_addr_t* device_address(const LaneAddress& lane) {
     return reinterpret_cast<const uct_device_addr_t*>(lane.device_address.data());
 }
+/// Null where an interface has none: its endpoints have addresses of their own.
 const uct_iface_addr_t* interface_address(const LaneAddress& lane) {
-    return reinterpret_cast<const uct_iface_addr_t*>(lane.interface_address.data());
+    const std::string& address = lane.interface_address;
+    return address.empty() ? nullptr : reinterpret_cast<const uct_iface_addr_t*>(address.data());
 }
 
 } // namespace
@@ -59,7 +61,7 @@ const uct_iface_addr_t* interface_address(const LaneAddress& lane) {
 std::unique_ptr<ShortLane> ShortLane::create(const UcpInventory& inventory,
                                              const UcxOptions& options, LaneSink& sink,
                                              std::vector<InterfaceInfo>& report) {
-    std::unique_ptr<ShortLane> lane(new ShortLane(sink, options.lane_overhead_us_max));
+    std::unique_ptr<ShortLane> lane(new ShortLane(sink, options));
     const Status status = lane->open_worker();
     uct_component_h* components = nullptr;
     unsigned count = 0;
@@ -201,28 +203,36 @@ std::string ShortLane::prepare(Interface& opened) const {
         attributes.cap.am.max_short < std::max(sizeof(Envelope), sizeof(LaneNotice))) {
         return "no short active messages";
     }
-    if ((flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) == 0) {
-        return "connects only endpoint to endpoint";
+    const bool to_interface = (flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) != 0;
+    const bool to_endpoint = (flags & UCT_IFACE_FLAG_CONNECT_TO_EP) != 0;
+    if (!to_interface && !to_endpoint) {
+        return "connects neither to interfaces nor to endpoints";
     }
+    opened.joins_endpoints = to_endpoint && (prefers_endpoints_ || !to_interface);
     if ((flags & UCT_IFACE_FLAG_CB_SYNC) == 0) {
         return "calls back outside of progress";
     }
-    std::string device(attributes.device_addr_len, '\0');
-    std::string address(attributes.iface_addr_len, '\0');
-    if (uct_iface_get_device_address(handle, reinterpret_cast<uct_device_addr_t*>(device.data())) !=
-            UCS_OK ||
-        uct_iface_get_address(handle, reinterpret_cast<uct_iface_addr_t*>(address.data())) !=
-            UCS_OK) {
+    if (!read_address(opened)) {
         return "UCT does not give its address";
     }
-    opened.address.device_address = std::move(device);
-    opened.address.interface_address = std::move(address);
     if (uct_iface_set_am_handler(handle, kLaneData, on_data, &sink_, 0) != UCS_OK ||
         uct_iface_set_am_handler(handle, kLaneNotice, on_notice, &sink_, 0) != UCS_OK) {
         return "UCT takes no handler";
     }
     uct_iface_progress_enable(handle, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     return {};
+}
+
+bool ShortLane::read_address(Interface& opened) {
+    uct_iface_h handle = opened.handle.get();
+    std::string& device = opened.address.device_address;
+    std::string& address = opened.address.interface_address;
+    device.resize(opened.attributes.device_addr_len);
+    address.resize(opened.attributes.iface_addr_len);
+    return uct_iface_get_device_address(
+               handle, reinterpret_cast<uct_device_addr_t*>(device.data())) == UCS_OK &&
+           (address.empty() || uct_iface_get_address(handle, reinterpret_cast<uct_iface_addr_t*>(
+                                                                 address.data())) == UCS_OK);
 }
 
 std::vector<LaneAddress> ShortLane::addresses() const {
@@ -285,6 +295,52 @@ UctEndpoint ShortLane::connect(const Route& route, const ProcessAddress& peer) c
         return nullptr;
     }
     return UctEndpoint(endpoint);
+}
+
+bool ShortLane::joins_endpoints(const Route& route) const {
+    return interfaces_[route.own].joins_endpoints;
+}
+
+UctEndpoint ShortLane::begin(const Route& route, std::string& address) const {
+    const Interface& own = interfaces_[route.own];
+    uct_ep_params_t parameters{};
+    parameters.field_mask = UCT_EP_PARAM_FIELD_IFACE;
+    parameters.iface = own.handle.get();
+    uct_ep_h created = nullptr;
+    if (uct_ep_create(&parameters, &created) != UCS_OK) {
+        return nullptr;
+    }
+    UctEndpoint endpoint(created);
+    address.resize(own.attributes.ep_addr_len);
+    const ucs_status_t status =
+        uct_ep_get_address(created, reinterpret_cast<uct_ep_addr_t*>(address.data()));
+    return status == UCS_OK ? std::move(endpoint) : nullptr;
+}
+
+/// How long an address is, UCT tells of one's own endpoints only. Of a shorter one it would read
+/// what is not there; a longer one is of another kind of device.
+bool ShortLane::join(uct_ep_h endpoint, const Route& route, const ProcessAddress& peer,
+                     const std::string& address) const {
+    return address.size() == interfaces_[route.own].attributes.ep_addr_len &&
+           uct_ep_connect_to_ep(endpoint, device_address(peer.lanes[route.peer]),
+                                reinterpret_cast<const uct_ep_addr_t*>(address.data())) == UCS_OK;
+}
+
+UctEndpoint ShortLane::take(const LaneOffer& offer, const Place& here, const ProcessAddress& peer,
+                            std::string& address) const {
+    if (offer.to >= interfaces_.size() || offer.from >= peer.lanes.size()) {
+        return nullptr;
+    }
+    const Route route{offer.to, offer.from};
+    const Interface& own = interfaces_[route.own];
+    if (!own.joins_endpoints || !reaches(own, here, peer, peer.lanes[route.peer])) {
+        return nullptr;
+    }
+    UctEndpoint endpoint = begin(route, address);
+    if (!endpoint || !join(endpoint.get(), route, peer, offer.endpoint)) {
+        return nullptr;
+    }
+    return endpoint;
 }
 
 std::size_t ShortLane::message_bytes_max(const Route& route) const {

@@ -4,6 +4,11 @@
 //
 // A lane is usable only towards peers that have answered a greeting sent over it, so that a wrong
 // guess about who reaches whom costs nothing.
+//
+// Some interfaces connect an endpoint to the peer's interface, of which the address is known
+// beforehand. Others (InfiniBand's reliable connections) connect it to an endpoint that the peer
+// has made for it: begin(), join() and take() are the steps, between which the addresses of both
+// endpoints travel by other means.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +60,25 @@ class ShortLane {
     /// only peers in the same place.
     std::vector<Route> routes(const Place& here, const ProcessAddress& peer) const;
 
-    /// Does not wait for the peer. Null when UCT refuses.
+    /// Does this route connect endpoint to endpoint?
+    bool joins_endpoints(const Route& route) const;
+
+    /// Does not wait for the peer. Null when UCT refuses. REQUIRES: not joins_endpoints(route).
     UctEndpoint connect(const Route& route, const ProcessAddress& peer) const;
+
+    /// An endpoint that is connected to nothing, and its address. Null when UCT refuses. REQUIRES:
+    /// joins_endpoints(route).
+    UctEndpoint begin(const Route& route, std::string& address) const;
+
+    /// Connects such an endpoint to the one of this address. False when UCT refuses, or when the
+    /// address cannot be one of an endpoint of this kind.
+    bool join(uct_ep_h endpoint, const Route& route, const ProcessAddress& peer,
+              const std::string& address) const;
+
+    /// begin() and join() of what a peer offers, who may offer anything: null unless UCT says that
+    /// the two interfaces reach one another.
+    UctEndpoint take(const LaneOffer& offer, const Place& here, const ProcessAddress& peer,
+                     std::string& address) const;
 
     /// The longest message that goes over a route.
     std::size_t message_bytes_max(const Route& route) const;
@@ -80,10 +102,12 @@ class ShortLane {
         LaneAddress address;
         bool loopback = false;
         bool shared_memory = false;
+        bool joins_endpoints = false;
     };
 
-    ShortLane(LaneSink& sink, double overhead_us_max)
-        : sink_(sink), overhead_us_max_(overhead_us_max) {}
+    ShortLane(LaneSink& sink, const UcxOptions& options)
+        : sink_(sink), overhead_us_max_(options.lane_overhead_us_max),
+          prefers_endpoints_(options.lane_prefers_endpoints) {}
     Status open_worker();
     void open_component(uct_component_h component, const UcpInventory& inventory,
                         std::vector<InterfaceInfo>& report);
@@ -92,11 +116,13 @@ class ShortLane {
     std::string open_interface(uct_md_h domain, const uct_tl_resource_desc_t& resource,
                                Interface& opened);
     std::string prepare(Interface& opened) const;
+    static bool read_address(Interface& opened);
     bool reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
                  const LaneAddress& theirs) const;
 
     LaneSink& sink_;
     double overhead_us_max_;
+    bool prefers_endpoints_;
     AsyncContext async_;
     UctWorker worker_;
     std::vector<UctDomain> domains_;

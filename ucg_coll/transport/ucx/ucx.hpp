@@ -41,6 +41,10 @@ struct UcxOptions {
     /// makes every wait dearer.
     double lane_overhead_us_max = 1;
 
+    /// Where an interface connects endpoints to interfaces as well as to endpoints, choose the
+    /// latter, which costs a round trip more. For tests: it makes TCP connect as InfiniBand does.
+    bool lane_prefers_endpoints = false;
+
     /// Ask UCX to report dead peers. It leaves out UCX's shared-memory transports, which cannot.
     bool detect_failures = true;
 

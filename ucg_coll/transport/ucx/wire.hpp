@@ -46,17 +46,29 @@ static_assert(sizeof(LongHeader) == 32 && std::is_trivially_copyable_v<LongHeade
 
 enum class Control : std::uint32_t {
     lane_answer, ///< "Your greeting on the short lane came to me."
-    bye,         ///< "I shall send no more"; carries the sender's UCP address.
-    bye_answer,  ///< "I have taken all that you sent."
-    start_over,  ///< "I could not connect to you at first: UCX may wait for my answer for ever."
-    probe,       ///< Tells nothing; that it goes out shows its sender that the connection stands.
+    // Where the short lane connects endpoint to endpoint.
+    lane_offer,      ///< "Here is an endpoint for you"; carries a LaneOffer.
+    lane_acceptance, ///< "Here is mine, connected to the one you offered"; carries its address.
+    lane_refusal,    ///< "I do not take your offer."
+    lane_withdrawal, ///< "What I offered, and you have accepted, does not work."
+    bye,             ///< "I shall send no more"; carries the sender's UCP address.
+    bye_answer,      ///< "I have taken all that you sent."
+    start_over, ///< "I could not connect to you at first: UCX may wait for my answer for ever."
+    probe,      ///< Tells nothing; that it goes out shows its sender that the connection stands.
 };
+
+/// Others speak of a connection, and say nothing about the next one.
+inline bool is_about_lane(Control what) {
+    return what == Control::lane_answer || what == Control::lane_offer ||
+           what == Control::lane_acceptance || what == Control::lane_refusal ||
+           what == Control::lane_withdrawal;
+}
 
 /// Head of what belongs to two processes and to no group.
 struct ControlHeader {
     Control what = Control::bye;
     std::uint32_t detail = 0; ///< bye: 1 when a second one comes by the short lane.
-                              ///< lane_answer: the greeting's attempt.
+                              ///< lane_*: the attempt of who greets or offers.
     std::uint64_t source = 0; ///< Process ids.
     std::uint64_t target = 0;
 };

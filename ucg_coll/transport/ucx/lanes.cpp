@@ -1,0 +1,200 @@
+// The short lane to each peer: which route is tried, how its ends come together, and the greeting
+// that proves it. UCP carries everything until then, and these messages too, but the greetings.
+//
+// An endpoint that connects to an interface serves one direction, and each process begins its own.
+// Where endpoints connect to one another, one connection serves both:
+//
+//   A                                   B
+//   makes an endpoint   -- offer ---->  makes one, connects it to A's
+//   connects it to B's  <- acceptance -
+//   greets by the lane  ------------->  knows by it that A is connected; answers, and greets
+//   open                <-- answer ---
+//                       --- answer -->  open
+//
+// So nobody sends on a connection of which the other end may not stand yet: InfiniBand would take
+// that for a failure of the network. If both have offered, the offer of the smaller process id
+// holds. Whoever has another lane to the peer refuses; what fails is refused or withdrawn, and the
+// next route is tried.
+#include "ucg_coll/transport/ucx/core.hpp"
+
+namespace ucg::transport::ucx {
+
+void Core::start_lane(Peer& peer) {
+    if (short_lane_ != nullptr && peer.lane_state == LaneState::untried) {
+        peer.routes = short_lane_->routes(self_.place, peer.address);
+        try_routes(peer);
+    }
+}
+
+/// Gives up what there is and begins the next route that can be begun.
+void Core::try_routes(Peer& peer) {
+    drop_lane(peer);
+    while (peer.lane_state == LaneState::none && peer.routes_tried < peer.routes.size()) {
+        peer.route = peer.routes[peer.routes_tried++];
+        ++peer.attempt;
+        if (short_lane_->joins_endpoints(peer.route)) {
+            offer_endpoint(peer);
+        } else {
+            peer.lane = short_lane_->connect(peer.route, peer.address);
+            greet(peer);
+        }
+    }
+}
+
+void Core::offer_endpoint(Peer& peer) {
+    LaneOffer offer;
+    offer.from = peer.route.own;
+    offer.to = peer.route.peer;
+    peer.lane = short_lane_->begin(peer.route, offer.endpoint);
+    if (peer.lane) {
+        peer.lane_state = LaneState::offered;
+        tell_peer(peer, Control::lane_offer, peer.attempt, pack(offer));
+    }
+}
+
+/// Afterwards the lane is greeted, or to be greeted later, or there is none.
+void Core::greet(Peer& peer) {
+    LaneNotice notice;
+    notice.source = self_.process;
+    notice.target = peer.address.process;
+    notice.attempt = peer.attempt;
+    const ucs_status_t status =
+        peer.lane ? ShortLane::send(peer.lane.get(), notice) : UCS_ERR_UNREACHABLE;
+    if (status == UCS_OK) {
+        peer.lane_state = LaneState::greeted;
+    } else if (status == UCS_ERR_NO_RESOURCE) {
+        peer.lane_state = LaneState::greeting;
+        to_greet_.push_back(&peer);
+    } else {
+        drop_lane(peer);
+    }
+}
+
+void Core::greet_or_next(Peer& peer) {
+    greet(peer);
+    if (peer.lane_state == LaneState::none) {
+        try_routes(peer);
+    }
+}
+
+/// Its endpoint's address may be that of the next one, whom its errors are not to hit.
+void Core::drop_lane(Peer& peer) {
+    std::erase_if(lane_errors_, [&](const auto& error) { return error.first == peer.lane.get(); });
+    peer.lane.reset();
+    peer.lane_state = LaneState::none;
+}
+
+void Core::answer_greeting(std::uint64_t process, std::uint32_t attempt) {
+    Peer* peer = find_peer(process);
+    if (peer == nullptr) {
+        strangers_[process] = attempt;
+    } else if (peer->failure.ok() && phase_ == Phase::running) {
+        tell_peer(*peer, Control::lane_answer, attempt, {});
+        if (peer->lane_state == LaneState::accepted && peer->offer_taken == attempt) {
+            greet_or_next(*peer);
+        }
+    }
+}
+
+void Core::handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
+    const LaneState state = peer.lane_state;
+    if (state == LaneState::offered && self_.process < peer.address.process) {
+        return; // The peer takes up ours.
+    }
+    if (take_offer(peer, attempt, payload)) {
+        return;
+    }
+    tell_peer(peer, Control::lane_refusal, attempt, {});
+    // The peer has given up what it offered before, or lets ours lie for its own.
+    if (state == LaneState::offered || state == LaneState::accepted) {
+        try_routes(peer);
+    }
+}
+
+bool Core::take_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
+    const LaneState state = peer.lane_state;
+    const Result<LaneOffer> offer = unpack_offer(payload);
+    if (!offer || short_lane_ == nullptr || state == LaneState::greeting ||
+        state == LaneState::greeted || state == LaneState::open) {
+        return false;
+    }
+    std::string address;
+    UctEndpoint endpoint = short_lane_->take(*offer, self_.place, peer.address, address);
+    if (!endpoint) {
+        return false;
+    }
+    if (state == LaneState::untried) { // Should this one fail.
+        peer.routes = short_lane_->routes(self_.place, peer.address);
+    }
+    drop_lane(peer);
+    peer.lane = std::move(endpoint);
+    peer.route = {offer->to, offer->from};
+    ++peer.attempt;
+    peer.offer_taken = attempt;
+    peer.lane_state = LaneState::accepted;
+    tell_peer(peer, Control::lane_acceptance, attempt, std::move(address));
+    return true;
+}
+
+void Core::handle_acceptance(Peer& peer, std::uint32_t attempt, const std::string& address) {
+    if (peer.lane_state != LaneState::offered || attempt != peer.attempt) {
+        return;
+    }
+    if (short_lane_->join(peer.lane.get(), peer.route, peer.address, address)) {
+        greet_or_next(peer);
+    } else {
+        tell_peer(peer, Control::lane_withdrawal, attempt, {});
+        try_routes(peer);
+    }
+}
+
+void Core::handle_lane_control(Peer& peer, const ControlHeader& header,
+                               const std::string& payload) {
+    if (!peer.failure.ok() || phase_ != Phase::running) {
+        return;
+    }
+    const LaneState state = peer.lane_state;
+    const bool of_ours = header.detail == peer.attempt;
+    if (header.what == Control::lane_offer) {
+        handle_offer(peer, header.detail, payload);
+    } else if (header.what == Control::lane_acceptance) {
+        handle_acceptance(peer, header.detail, payload);
+    } else if (header.what == Control::lane_refusal && state == LaneState::offered && of_ours) {
+        try_routes(peer);
+    } else if (header.what == Control::lane_withdrawal && state == LaneState::accepted &&
+               header.detail == peer.offer_taken) {
+        try_routes(peer);
+    } else if (header.what == Control::lane_answer && state == LaneState::greeted && of_ours) {
+        peer.lane_state = LaneState::open;
+        peer.lane_bytes_max = short_lane_->message_bytes_max(peer.route);
+    }
+}
+
+void Core::lane_notice(const LaneNotice& notice) {
+    if (notice.target == self_.process) {
+        notices_.push_back(notice);
+    }
+}
+
+void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
+    lane_errors_.emplace_back(endpoint, status);
+}
+
+void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {
+    for (auto& [process, peer] : peers_) {
+        if (!peer->lane || peer->lane.get() != endpoint) {
+            continue;
+        }
+        const bool was_open = peer->lane_state == LaneState::open;
+        drop_lane(*peer);
+        if (!was_open && phase_ == Phase::running) {
+            try_routes(*peer);
+        } else if (was_open && phase_ == Phase::running && !peer->left) {
+            // What was on the way is lost, so the peer is, whatever UCP thinks of it.
+            fail_connection(*peer, status);
+        }
+        return;
+    }
+}
+
+} // namespace ucg::transport::ucx
