@@ -258,7 +258,7 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
         peer = &intern_peer(std::move(address));
     }
     if (peer == nullptr) {
-        if (header.what == Control::lane_offer) {
+        if (header.what == Control::lane_offer && unpack_offer(payload).ok()) {
             strangers_offers_[header.source] = {header, payload};
         }
         return;
