@@ -382,6 +382,25 @@ unsigned Context::progress(Busy busy) {
     return due.group == nullptr ? events : events + call(due);
 }
 
+void Context::add_completion(Completion& completion) {
+    completion.next = nullptr;
+    if (first_completion_ == nullptr) {
+        first_completion_ = &completion;
+    } else {
+        last_completion_->next = &completion;
+    }
+    last_completion_ = &completion;
+}
+
+Completion* Context::take_completion() {
+    const std::lock_guard lock(groups_mutex_);
+    Completion* const completion = first_completion_;
+    if (completion != nullptr) {
+        first_completion_ = completion->next;
+    }
+    return completion;
+}
+
 unsigned Context::drive_groups(Busy busy, DueOperator& due) {
     std::unique_lock lock(groups_mutex_, std::defer_lock);
     if (busy == Busy::await) {

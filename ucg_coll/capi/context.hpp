@@ -73,6 +73,13 @@ struct DueOperator {
     engine::Execution* execution = nullptr;
 };
 
+/// The end of a posted collective, until somebody takes notice of it.
+struct Completion {
+    void* user_data = nullptr;
+    Code code = Code::ok;
+    Completion* next = nullptr;
+};
+
 class Context {
   public:
     Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
@@ -175,6 +182,10 @@ class Context {
     /// Of all busy groups and UCX; calls one operator that any thread may call, if one is due.
     /// Returns how many things happened. The caller holds no lock.
     unsigned progress(Busy busy);
+    /// Adds what a posted collective came to. The caller holds the lock of the list of groups.
+    void add_completion(Completion& completion);
+    /// The oldest such; null if there is none. The caller holds no lock.
+    Completion* take_completion();
 
     /// What one thread has moved may be what another one sleeps for, and no peer rings for it
     /// again: shm/PROTOCOL.md, "Threads". Under any lock. Returns how many things happened.
@@ -296,8 +307,10 @@ class Context {
     std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
-    OptionalMutex groups_mutex_;              ///< Groups' own locks are taken under it.
-    std::vector<Group*> busy_;                ///< In no order.
+    OptionalMutex groups_mutex_;             ///< Groups' own locks are taken under it.
+    std::vector<Group*> busy_;               ///< In no order.
+    Completion* first_completion_ = nullptr; ///< Of posted collectives, in order.
+    Completion* last_completion_ = nullptr;
     std::size_t group_count_ = 0;             ///< All of them.
     std::size_t staging_groups_ = 0;          ///< That have memory for their peers to read.
     std::unique_ptr<transport::Network> ucx_; ///< Written by the maker, too.

@@ -154,12 +154,30 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
         return {};
     }
     const unsigned events = engine_->progress();
+    tell_ends();
     if (due.group == nullptr) {
         due.execution = engine_->take_operator();
         due.group = due.execution == nullptr ? nullptr : this;
     }
     listed_ = !engine_->idle();
     return {.events = events, .at_network = ucx_ != nullptr, .over = !listed_};
+}
+
+/// Of posted collectives, to whoever polls the context.
+void Group::tell_ends() {
+    while (engine::Execution* const ended = engine_->take_ended()) {
+        auto& completion = *static_cast<Completion*>(ended->take_listener());
+        completion.code =
+            ended->state() == engine::ExecutionState::failed ? failure_status().code() : Code::ok;
+        context_.add_completion(completion);
+    }
+}
+
+ucg_request& Group::spare_request() {
+    if (spare_request_ == nullptr) {
+        spare_request_ = requests_.emplace_back(std::make_unique<ucg_request>()).get();
+    }
+    return *spare_request_;
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shm/shm.hpp"
@@ -24,12 +25,24 @@
 
 namespace ucg::capi {
 
-/// A prepared collective: ucg_coll_h.
+/// A prepared collective.
 struct Collective {
     Group* group = nullptr;
     PlanRun* run = nullptr;
     graph::Collective type = graph::Collective::barrier;
 };
+
+} // namespace ucg::capi
+
+/// What ucg_coll_h points to. A group keeps those that were freed for the next ones.
+struct ucg_request {
+    ucg::capi::Collective collective;
+    ucg::capi::CallBinding binding;
+    ucg::capi::Completion completion; ///< Of a posted one.
+    ucg_request* next_spare = nullptr;
+};
+
+namespace ucg::capi {
 
 class Group {
   public:
@@ -83,6 +96,17 @@ class Group {
         ++started_[static_cast<std::size_t>(collective.type)];
         engine_->start(collective.run->execution);
     }
+    /// A handle that nobody holds, until the next call of take_request(). Allocates if there is
+    /// none.
+    ucg_request& spare_request();
+    /// It is the caller's from now on.
+    ucg_request* take_request() {
+        return std::exchange(spare_request_, spare_request_->next_spare);
+    }
+    void give_back(ucg_request* request) {
+        request->next_spare = spare_request_;
+        spare_request_ = request;
+    }
     /// A failed run is never used again: a transport may still hold its messages.
     void release(Collective& collective) {
         if (collective.run->execution.state() != engine::ExecutionState::failed) {
@@ -126,6 +150,7 @@ class Group {
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;
+    void tell_ends();
     bool mean_block_matters() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request,
                                                   std::uint64_t hash);
@@ -146,6 +171,8 @@ class Group {
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
     std::optional<bool> mean_block_matters_; ///< Unset: no alltoallv has begun.
     MeanBlock mean_block_;
+    std::vector<std::unique_ptr<ucg_request>> requests_; ///< All that there are.
+    ucg_request* spare_request_ = nullptr;               ///< Those that nobody holds.
     bool listed_ = false; ///< On the context's list of busy groups, or about to be.
 };
 

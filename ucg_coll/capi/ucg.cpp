@@ -37,10 +37,6 @@ struct ucg_context : Context {
 struct ucg_group {
     std::unique_ptr<Group> group;
 };
-struct ucg_request {
-    Collective collective;
-    ucg::capi::CallBinding binding;
-};
 
 namespace ucg::capi {
 
@@ -239,6 +235,23 @@ UCG_PUBLIC unsigned ucg_context_progress(ucg_context_h context) {
     return events;
 }
 
+UCG_PUBLIC unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions,
+                                     unsigned max) {
+    unsigned count = 0;
+    static_cast<void>(guarded([&] {
+        context->progress(ucg::capi::Busy::skip);
+        while (count < max) {
+            const ucg::capi::Completion* const ended = context->take_completion();
+            if (ended == nullptr) {
+                break;
+            }
+            completions[count++] = {ended->user_data, ucg::capi::to_c(ended->code)};
+        }
+        return UCG_OK;
+    }));
+    return count;
+}
+
 UCG_PUBLIC ucg_status_t ucg_context_disconnect(ucg_context_h context) {
     return guarded([&] {
         context->disconnect();
@@ -348,30 +361,49 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
         if (call == nullptr) {
             return report(status);
         }
-        auto coll = std::make_unique<ucg_request>();
-        coll->binding = call->binding;
-        coll->collective = group->group->prepare(*params, *call);
-        *coll_p = coll.release();
+        ucg_request& coll = group->group->spare_request();
+        coll.binding = call->binding;
+        coll.collective = group->group->prepare(*params, *call);
+        *coll_p = group->group->take_request();
         return UCG_OK;
     });
 }
 
+namespace {
+
+/// Starts a prepared collective; its end is told by `completion`, if there is one.
+ucg_status_t start(Collective& collective, ucg::capi::Completion* completion) {
+    Group& group = *collective.group;
+    ucg::engine::Execution& execution = collective.run->execution;
+    Group::Lock lock = group.lock();
+    group.start(collective);
+    if (!execution.in_progress()) {
+        return ucg::capi::state_of(group, collective);
+    }
+    // What is there already may have to be passed on.
+    group.advance(execution, lock);
+    const ucg_status_t state = ucg::capi::state_of(group, collective);
+    if (state == UCG_INPROGRESS) {
+        execution.tell_end(completion);
+    }
+    const bool unlisted = group.to_be_listed();
+    lock.unlock();
+    if (unlisted) {
+        group.context().list_busy(group);
+    }
+    return state;
+}
+
+} // namespace
+
 UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
+    return guarded([&] { return start(coll->collective, nullptr); });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, void* user_data) {
     return guarded([&] {
-        Group& group = *coll->collective.group;
-        Group::Lock lock = group.lock();
-        group.start(coll->collective);
-        if (coll->collective.run->execution.in_progress()) {
-            // What is there already may have to be passed on.
-            group.advance(coll->collective.run->execution, lock);
-        }
-        const ucg_status_t state = ucg::capi::state_of(group, coll->collective);
-        const bool unlisted = group.to_be_listed();
-        lock.unlock();
-        if (unlisted) {
-            group.context().list_busy(group);
-        }
-        return state;
+        coll->completion.user_data = user_data;
+        return start(coll->collective, &coll->completion);
     });
 }
 
@@ -427,7 +459,7 @@ UCG_PUBLIC void ucg_coll_free(ucg_coll_h coll) {
         Group::Lock lock = group.lock();
         UCG_ASSERT(!coll->collective.run->execution.in_progress());
         group.release(coll->collective);
-        delete coll;
+        group.give_back(coll);
         return UCG_OK;
     }));
 }

@@ -1,6 +1,7 @@
 #include "ucg_coll/engine/engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ucg::engine {
 
@@ -125,6 +126,26 @@ void Engine::remove_finished(Execution& execution, Execution* previous) {
         exposed_ = nullptr;
     }
     finish_turn(execution);
+    if (execution.listener_ != nullptr) {
+        append_ended(execution);
+    }
+}
+
+void Engine::append_ended(Execution& execution) {
+    if (first_ended_ == nullptr) {
+        first_ended_ = &execution;
+    } else {
+        last_ended_->next_ = &execution;
+    }
+    last_ended_ = &execution;
+}
+
+Execution* Engine::take_ended() {
+    Execution* const ended = first_ended_;
+    if (ended != nullptr) {
+        first_ended_ = std::exchange(ended->next_, nullptr);
+    }
+    return ended;
 }
 
 Execution* Engine::take_operator() {

@@ -71,6 +71,10 @@ class Engine {
     /// progress() then goes on with it.
     void operator_called(Execution& execution);
 
+    /// A collective that has ended since and whose end is to be told (Execution::tell_end); null if
+    /// there is none. In the order in which they ended.
+    Execution* take_ended();
+
     /// Why an execution failed; ok if none did.
     Status status() const;
 
@@ -85,6 +89,7 @@ class Engine {
     void abandon();
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
+    void append_ended(Execution& execution);
     void finish_turn(const Execution& execution) const;
     Execution* first() const { return first_.load(std::memory_order_relaxed); }
     void set_first(Execution* execution) { first_.store(execution, std::memory_order_relaxed); }
@@ -92,6 +97,8 @@ class Engine {
     std::vector<transport::Transport*> transports_;
     std::atomic<Execution*> first_ = nullptr; // In progress, in order of sequence; see idle().
     Execution* last_ = nullptr;
+    Execution* first_ended_ = nullptr; // To be told of.
+    Execution* last_ended_ = nullptr;
     const Execution* exposed_ = nullptr; // Uses the memory that peers read: one at a time.
     std::uint32_t next_sequence_ = 0;
     std::uint64_t next_turn_ = 0; // Of the boards.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ucg_coll/engine/program.hpp"
@@ -58,6 +59,11 @@ class Execution {
     /// Only the thread that waits for the collective may call its operator, until it says
     /// otherwise: others leave it alone.
     void keep_operator(bool kept) { kept_ = kept; }
+
+    /// Once it is no longer in progress, Engine::take_ended() gives it out, with this; null: it
+    /// does not. REQUIRES: in progress.
+    void tell_end(void* listener) { listener_ = listener; }
+    void* take_listener() { return std::exchange(listener_, nullptr); }
 
     /// Calls the operator for what is due. REQUIRES: taken from the engine. The one call that needs
     /// no lock: nothing else touches a collective in that state, nor what it reads.
@@ -122,7 +128,8 @@ class Execution {
     std::uint32_t repeat_ = 0; // The repeat that iteration_ counts.
     ExecutionState state_ = ExecutionState::idle;
     bool kept_ = false;
-    Execution* next_ = nullptr; // The engine's list.
+    void* listener_ = nullptr;
+    Execution* next_ = nullptr; // In the engine's list of those in progress, or of those ended.
 };
 
 } // namespace ucg::engine

@@ -108,7 +108,8 @@ typedef struct {
      *  ucg_progress_flags. Blocking calls call it often while they wait, with the flag and, if
      *  that returns 0, without it; and before they return, with and without it by turns: each one
      *  while there are messages, else each eighth. A barrier, and a call that has slept, call it
-     *  with the flag until it returns 0. May be NULL. Must not call this context. */
+     *  with the flag until it returns 0. May be NULL. Of this context it may call
+     *  ucg_context_poll, and prepare, start, post and free collectives; nothing that waits. */
     unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
     const char* name; /**< For messages; copied. */
@@ -131,6 +132,17 @@ ucg_status_t ucg_context_create(const ucg_context_params_t* params, ucg_config_h
  * that there was nothing to do. Never blocks.
  */
 unsigned ucg_context_progress(ucg_context_h context);
+
+/** The end of a collective that ucg_coll_post() has started. */
+typedef struct {
+    void* user_data;
+    ucg_status_t status; /**< UCG_OK or an error. */
+} ucg_completion_t;
+
+/** Does what ucg_context_progress() does, then takes up to `max` ends of posted collectives, in
+ *  their order. Returns how many. Never blocks, and costs the same however many are outstanding
+ *  that have not moved. */
+unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions, unsigned max);
 
 /**
  * Parts from all peers in good order: delivers what was sent, closes the connections. Bounded in
@@ -331,6 +343,13 @@ ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params, u
 /** Starts a prepared collective, or starts it again after it has completed. Never blocks. Returns
  *  UCG_OK (already complete) or UCG_INPROGRESS. */
 ucg_status_t ucg_coll_start(ucg_coll_h coll);
+
+/**
+ * The same, for callers with many collectives outstanding: if it returns UCG_INPROGRESS,
+ * ucg_context_poll() tells once when the collective has ended, by `user_data`. Until then it must
+ * not be tested, waited for, started or freed.
+ */
+ucg_status_t ucg_coll_post(ucg_coll_h coll, void* user_data);
 
 /** Makes progress and tells whether the collective is complete: UCG_OK, UCG_INPROGRESS or an error.
  */

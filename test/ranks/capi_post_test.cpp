@@ -1,0 +1,121 @@
+// Posted collectives: the context tells each end once, however many are outstanding.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/thread_ranks.hpp"
+#include "ucg/ucg.h"
+
+namespace {
+
+using ucg::test::run_thread_ranks;
+using ucg::test::ThreadRank;
+
+/// More than may be in progress at once.
+constexpr std::size_t kPosted = 150;
+
+struct Sum {
+    ucg_coll_h coll = nullptr;
+    std::uint64_t mine = 0;
+    std::uint64_t total = 0;
+    bool ended = false;
+};
+
+ucg_coll_params_t params_of(Sum& sum) {
+    ucg_coll_params_t params = {};
+    params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+    params.type = UCG_COLL_ALLREDUCE;
+    params.count = 1;
+    params.element_bytes = sizeof(sum.mine);
+    params.datatype = UCG_DT_UINT64;
+    params.op = UCG_OP_SUM;
+    params.send_buffer = &sum.mine;
+    params.recv_buffer = &sum.total;
+    return params;
+}
+
+/// Posts all; those that are complete at once are not told.
+std::string post(std::vector<Sum>& sums, unsigned& outstanding) {
+    for (Sum& sum : sums) {
+        sum.ended = false;
+        switch (ucg_coll_post(sum.coll, &sum)) {
+        case UCG_OK: sum.ended = true; break;
+        case UCG_INPROGRESS: ++outstanding; break;
+        default: return "a post failed";
+        }
+    }
+    return "";
+}
+
+std::string take_ends(ucg_context_h context, unsigned& outstanding) {
+    std::array<ucg_completion_t, 7> ends = {};
+    while (outstanding > 0) {
+        const unsigned count = ucg_context_poll(context, ends.data(), ends.size());
+        for (unsigned i = 0; i < count; ++i) {
+            auto& sum = *static_cast<Sum*>(ends[i].user_data);
+            if (sum.ended || ends[i].status != UCG_OK) {
+                return "an end was told twice, or is an error";
+            }
+            sum.ended = true;
+        }
+        outstanding -= count;
+    }
+    return ucg_context_poll(context, ends.data(), ends.size()) == 0 ? "" : "one end too many";
+}
+
+/// Twice: what has ended may be posted again. A blocking call in between ends some of them.
+std::string use_group(ThreadRank& me, ucg_context_h context, ucg_group_h group) {
+    std::vector<Sum> sums(kPosted);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        sums[i].mine = me.rank + i;
+        const ucg_coll_params_t params = params_of(sums[i]);
+        if (ucg_coll_init(group, &params, &sums[i].coll) != UCG_OK) {
+            return "no collective";
+        }
+    }
+    std::string complaint;
+    for (int round = 0; round < 2 && complaint.empty(); ++round) {
+        unsigned outstanding = 0;
+        complaint = post(sums, outstanding);
+        ucg_coll_params_t barrier = {};
+        barrier.type = UCG_COLL_BARRIER;
+        if (complaint.empty() && ucg_coll_run(group, &barrier) != UCG_OK) {
+            complaint = "no barrier";
+        }
+        complaint = complaint.empty() ? take_ends(context, outstanding) : complaint;
+    }
+    const std::uint64_t size = me.meeting->size();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const bool right = sums[i].total == size * (size - 1) / 2 + size * i && sums[i].ended;
+        complaint = complaint.empty() && !right ? "a wrong sum" : complaint;
+        ucg_coll_free(sums[i].coll);
+    }
+    return complaint;
+}
+
+} // namespace
+
+TEST_CASE("capi: the ends of posted collectives are told once", "[capi][nonblocking][shm]") {
+    const unsigned ranks = GENERATE(2U, 3U);
+    CHECK(run_thread_ranks(ranks, [](ThreadRank& me) -> std::string {
+              ucg_config_h config = nullptr;
+              ucg_config_read(&config);
+              ucg_config_modify(config, "TLS", "shm");
+              ucg_context_h context = nullptr;
+              ucg_context_create(nullptr, config, &context);
+              ucg_config_release(config);
+              const ucg_group_params_t params = me.group_params();
+              ucg_group_h group = nullptr;
+              std::string complaint = "no group";
+              if (ucg_group_create(context, &params, &group) == UCG_OK) {
+                  complaint = use_group(me, context, group);
+                  me.meeting->wait();
+                  ucg_group_destroy(group);
+              }
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
