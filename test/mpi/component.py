@@ -13,7 +13,7 @@ import uuid
 import mpirun
 
 PARAMETERS = ["priority", "verbose", "setup_after", "tls", "heap_size", "enable_allreduce",
-              "enable_barrier", "allreduce_algorithm"]
+              "enable_barrier", "enable_ibarrier", "enable_barrier_init", "allreduce_algorithm"]
 
 
 def check_parameters(checks, launcher):

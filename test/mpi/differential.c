@@ -37,6 +37,7 @@ static void run_place(const char* name, MPI_Comm comm) {
     place_t place = {.name = name, .comm = comm};
     MPI_Comm_rank(comm, &place.rank);
     MPI_Comm_size(comm, &place.size);
+    forms_prepare(comm);
     run_moves(&place);
     run_vectors(&place);
     run_reductions(&place);
@@ -101,6 +102,7 @@ int main(int argc, char** argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     setvbuf(output, NULL, _IOLBF, 0); /* A run that crashes or hangs tells where. */
+    forms_prepare(MPI_COMM_WORLD);
     layouts_make();
     run_all(rank, size);
     layouts_free();

@@ -1,5 +1,5 @@
 /*
- * A program that calls every blocking collective in many ways and writes down, for each call and
+ * A program that calls every collective in many ways and writes down, for each call and
  * rank, a digest of all memory that the call might have written. It knows MPI only: the same binary
  * runs with any collectives, and differential.py compares what two runs wrote.
  */
@@ -73,6 +73,9 @@ void record_verdict(const char* name, int passed);
 long bytes_limit(const place_t* place);
 /** Numbers of elements of `type` to try; ends with -1. */
 const long* element_counts(MPI_Datatype type);
+
+/** Before the cases of a communicator: only a blocking call makes it one that UCG serves. */
+void forms_prepare(MPI_Comm comm);
 
 void run_moves(const place_t* place);
 void run_vectors(const place_t* place);

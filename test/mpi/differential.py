@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Compares every collective under UCG with the same call under Open MPI's own components.
 
-usage: differential.py COMPONENT-FOLDER PROGRAM RANKS...
+usage: differential.py [--form nonblocking|persistent] COMPONENT-FOLDER PROGRAM RANKS...
 
 The program writes a digest of all memory that a call may have written, call by call and rank by
-rank. Digests must be equal, except for sums that round: those must be equal on all ranks and in two
-runs, and close to the other implementation's.
+rank. With a form it calls them so under UCG, and blocking under Open MPI. Digests must be equal,
+except for sums that round: those must be equal on all ranks and in two runs, and close to the other
+implementation's.
 """
 
+import argparse
 import os
-import sys
 import tempfile
 
 import mpirun
@@ -65,15 +66,28 @@ def compare_rounded(checks, ranks, first, second):
         checks.expect(len(digests) == 1, f"{name} differs between ranks")
 
 
-def run(checks, launcher, program, ranks, prefix, ucg):
+def run(checks, launcher, program, ranks, prefix, ucg, form=None):
     """One run of all cases. Returns the cases of each rank, or None."""
     mca = {"coll_ucg_verbose": "1"} if ucg else {"coll": "^ucg"}
-    environment = {"DIFFERENTIAL_MIXED": "1"} if ucg else None
-    job = launcher.run(ranks, [program, prefix], mca, timeout=600, environment=environment)
-    return outcome(checks, job, ranks, prefix, ucg)
+    environment = {"DIFFERENTIAL_MIXED": "1"} if ucg else {}
+    if ucg and form is not None:
+        environment["DIFFERENTIAL_FORM"] = form
+    job = launcher.run(ranks, [program, prefix], mca, timeout=900, environment=environment)
+    return outcome(checks, job, ranks, prefix, ucg, form)
 
 
-def outcome(checks, job, ranks, prefix, ucg):
+def check_form(checks, what, job, form):
+    """Every function of the form was served, and none of its calls passed on, but some of
+    MPI_Iallreduce: those of one int by MPI_MAX and MPI_MIN are Open MPI's own."""
+    names = {f"i{name}" if form == "nonblocking" else f"{name}_init" for name in CALLS}
+    counted = mpirun.counters(job.output)
+    checks.expect(names <= set(counted), f"{what}: not called: {sorted(names - set(counted))}")
+    passed = {name: counted[name] for name in (names & set(counted)) - {"iallreduce"}
+              if counted[name][1] > 0}
+    checks.expect(not passed, f"{what}: passed on: {passed}")
+
+
+def outcome(checks, job, ranks, prefix, ucg, form=None):
     """The cases of each rank, or None where the run failed."""
     what = f"{ranks} ranks, {'UCG' if ucg else 'Open MPI'}"
     if not checks.expect(job.status == 0, f"{what}: status {job.status}\n{job.output[-4000:]}"):
@@ -81,20 +95,22 @@ def outcome(checks, job, ranks, prefix, ucg):
             if os.path.exists(f"{prefix}.{rank}"):
                 print(f"rank {rank} ended after: {list(read(prefix, rank))[-1:]}")
         return None
-    if ucg and ranks > 1:
+    if ucg and ranks > 1 and form is not None:
+        check_form(checks, what, job, form)
+    elif ucg and ranks > 1:
         served = {name for name, (taken, _) in mpirun.counters(job.output).items() if taken > 0}
         checks.expect(served >= CALLS, f"{what}: not served by UCG: {sorted(CALLS - served)}")
     return [read(prefix, rank) for rank in range(ranks)]
 
 
-def compare(checks, launcher, program, ranks, folder):
+def compare(checks, launcher, program, ranks, folder, form):
     theirs = run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
-    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True)
+    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True, form)
     if theirs is None or ours is None:
         return
     for rank in range(ranks):
         compare_rank(checks, rank, ours[rank], theirs[rank])
-    if 1 < ranks <= 5:
+    if 1 < ranks <= 5 and form is None:
         again = run(checks, launcher, program, ranks, f"{folder}/again{ranks}", True)
         if again is not None:
             compare_rounded(checks, ranks, ours, again)
@@ -102,12 +118,17 @@ def compare(checks, launcher, program, ranks, folder):
 
 
 def main():
-    component, program, *ranks = sys.argv[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--form", choices=["nonblocking", "persistent"])
+    parser.add_argument("component")
+    parser.add_argument("program")
+    parser.add_argument("ranks", nargs="+", type=int)
+    given = parser.parse_args()
     checks = mpirun.Checks()
-    launcher = mpirun.Launcher(component)
+    launcher = mpirun.Launcher(given.component)
     with tempfile.TemporaryDirectory() as folder:
-        for count in ranks:
-            compare(checks, launcher, program, int(count), folder)
+        for count in given.ranks:
+            compare(checks, launcher, given.program, count, folder, given.form)
     checks.end()
 
 

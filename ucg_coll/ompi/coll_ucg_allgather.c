@@ -1,54 +1,26 @@
 /*
  * MPI_Allgather and MPI_Allgatherv.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
+#include "coll_ucg_request.h"
 
-/** What a rank puts in; not used with MPI_IN_PLACE. */
-typedef struct {
-    const void* buffer;
-    size_t count;
-    const ompi_datatype_t* type;
-} contribution_t;
-
-static ucg_status_t open_contribution(mca_coll_ucg_module_t* ucg, const contribution_t* mine,
-                                      ucg_coll_params_t* params) {
-    coll_ucg_buffer_t input;
-    ucg_status_t status =
-        coll_ucg_open_send(&input, &ucg->send, mine->buffer, mine->count, mine->type);
-    params->send_buffer = input.packed;
-    return status;
-}
-
-static ucg_status_t allgather(mca_coll_ucg_module_t* ucg, const contribution_t* mine, void* rbuf,
-                              size_t rcount, const ompi_datatype_t* rtype) {
-    const size_t size = (size_t)ompi_comm_size(ucg->comm);
-    const size_t rank = (size_t)ompi_comm_rank(ucg->comm);
-    ucg_coll_params_t params = {
+static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, int scount,
+                                   const ompi_datatype_t* stype, void* rbuf, int rcount,
+                                   const ompi_datatype_t* rtype) {
+    const size_t count = (size_t)rcount;
+    call->params = (ucg_coll_params_t){
         .type = UCG_COLL_ALLGATHER,
-        .count = coll_ucg_packed_bytes(rtype, rcount),
+        .count = coll_ucg_packed_bytes(rtype, count),
         .element_bytes = 1,
     };
-    coll_ucg_buffer_t output;
-    if (0 == params.count) {
+    call->empty = 0 == call->params.count;
+    const ucg_status_t status =
+        coll_ucg_open_receive(call, rbuf, count * coll_ucg_size(call), rtype);
+    if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
+        coll_ucg_read_in_place(call, (size_t)coll_ucg_rank(call) * count, count);
         return UCG_OK;
     }
-    ucg_status_t status = coll_ucg_open_receive(&output, &ucg->receive, rbuf, rcount * size, rtype);
-    params.recv_buffer = output.packed;
-    if (UCG_OK == status && MPI_IN_PLACE == mine->buffer) {
-        params.flags = UCG_COLL_FLAG_IN_PLACE;
-        status = coll_ucg_load(&output, rank * rcount, rcount);
-    } else if (UCG_OK == status) {
-        status = open_contribution(ucg, mine, &params);
-    }
-    if (UCG_OK == status) {
-        status = ucg_coll_run(ucg->group, &params);
-    }
-    const bool in_place = MPI_IN_PLACE == mine->buffer;
-    if (UCG_OK == status && (in_place || (mine->count == rcount && mine->type == rtype))) {
-        const coll_ucg_latest_t call = {.type = rtype, .count = rcount, .in_place = in_place};
-        coll_ucg_remember(ucg, COLL_UCG_FN_allgather, &call, &params);
-    }
-    return UCG_OK == status ? coll_ucg_store(&output) : status;
+    return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
 }
 
 static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
@@ -57,10 +29,18 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const contribution_t mine = {sbuf, (size_t)scount, sdtype};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = allgather(ucg, &mine, rbuf, (size_t)rcount, rdtype);
+        const bool in_place = MPI_IN_PLACE == sbuf;
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_allgather(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype));
+        if (in_place || (scount == rcount && sdtype == rdtype)) {
+            const coll_ucg_latest_t latest = {
+                .type = rdtype, .count = (size_t)rcount, .in_place = in_place};
+            coll_ucg_remember_call(&call, COLL_UCG_FN_allgather, &latest, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
@@ -78,42 +58,93 @@ int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t*
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
-static ucg_status_t allgatherv(mca_coll_ucg_module_t* ucg, const contribution_t* mine,
-                               coll_ucg_blocks_t* output) {
-    const int rank = ompi_comm_rank(ucg->comm);
-    ucg_coll_params_t params = {.type = UCG_COLL_ALLGATHERV};
-    coll_ucg_choose_vectors(&params, output, output->type);
-    ucg_status_t status = coll_ucg_open_receive_blocks(output, ucg, &params);
-    if (UCG_OK != status) {
-        return status;
+int mca_coll_ucg_iallgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                            void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                            struct ompi_communicator_t* comm, ompi_request_t** request,
+                            mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_allgather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype), request);
     }
-    if (MPI_IN_PLACE == mine->buffer) {
-        params.flags = UCG_COLL_FLAG_IN_PLACE;
-        status = coll_ucg_load_block(output, rank);
-    } else {
-        status = open_contribution(ucg, mine, &params);
-    }
-    if (UCG_OK == status) {
-        status = ucg_coll_run(ucg->group, &params);
-    }
-    return UCG_OK == status ? coll_ucg_store_blocks(output) : status;
+    COLL_UCG_LEAVE(ucg, iallgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                   request);
 }
+
+int mca_coll_ucg_allgather_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_allgather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype), request);
+    }
+    COLL_UCG_LEAVE(ucg, allgather_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                   info, request);
+}
+
+static ucg_status_t open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
+                                    const ompi_datatype_t* stype, const coll_ucg_blocks_t* output) {
+    call->params = (ucg_coll_params_t){.type = UCG_COLL_ALLGATHERV};
+    coll_ucg_choose_vectors(&call->params, output, output->type);
+    const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
+    if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
+        coll_ucg_read_in_place(call, (size_t)coll_ucg_rank(call), 1);
+        return UCG_OK;
+    }
+    return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
+}
+
+/** The blocks of the arguments. */
+#define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
 int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, const int* rcounts, const int* displs,
                             struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const contribution_t mine = {sbuf, (size_t)scount, sdtype};
-    coll_ucg_blocks_t output = {.user = rbuf,
-                                .counts = rcounts,
-                                .displs = displs,
-                                .type = rdtype,
-                                .size = ompi_comm_size(comm)};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = allgatherv(ucg, &mine, &output);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(&call, open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
     }
     COLL_UCG_LEAVE(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
                    comm);
+}
+
+int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                             void* rbuf, const int* rcounts, const int* displs,
+                             struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                             ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
+                   comm, request);
+}
+
+int mca_coll_ucg_allgatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                 void* rbuf, const int* rcounts, const int* displs,
+                                 struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                 struct ompi_info_t* info, ompi_request_t** request,
+                                 mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, allgatherv_init, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
+                   rdtype, comm, info, request);
 }

@@ -1,40 +1,26 @@
 /*
  * MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw. To libucg the last two are one: blocks of bytes.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
+#include "coll_ucg_request.h"
 
-static ucg_status_t alltoall(mca_coll_ucg_module_t* ucg, const void* sbuf, size_t scount,
-                             const ompi_datatype_t* stype, void* rbuf, size_t rcount,
-                             const ompi_datatype_t* rtype) {
-    const size_t size = (size_t)ompi_comm_size(ucg->comm);
-    ucg_coll_params_t params = {
+static ucg_status_t open_alltoall(coll_ucg_call_t* call, const void* sbuf, int scount,
+                                  const ompi_datatype_t* stype, void* rbuf, int rcount,
+                                  const ompi_datatype_t* rtype) {
+    const size_t size = coll_ucg_size(call);
+    const size_t received = (size_t)rcount * size;
+    call->params = (ucg_coll_params_t){
         .type = UCG_COLL_ALLTOALL,
-        .count = coll_ucg_packed_bytes(rtype, rcount),
+        .count = coll_ucg_packed_bytes(rtype, (size_t)rcount),
         .element_bytes = 1,
     };
-    coll_ucg_buffer_t input;
-    coll_ucg_buffer_t output;
-    if (0 == params.count) {
+    call->empty = 0 == call->params.count;
+    const ucg_status_t status = coll_ucg_open_receive(call, rbuf, received, rtype);
+    if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
+        coll_ucg_read_in_place(call, 0, received);
         return UCG_OK;
     }
-    ucg_status_t status = coll_ucg_open_receive(&output, &ucg->receive, rbuf, rcount * size, rtype);
-    params.recv_buffer = output.packed;
-    if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
-        params.flags = UCG_COLL_FLAG_IN_PLACE;
-        status = coll_ucg_load(&output, 0, rcount * size);
-    } else if (UCG_OK == status) {
-        status = coll_ucg_open_send(&input, &ucg->send, sbuf, scount * size, stype);
-        params.send_buffer = input.packed;
-    }
-    if (UCG_OK == status) {
-        status = ucg_coll_run(ucg->group, &params);
-    }
-    const bool in_place = MPI_IN_PLACE == sbuf;
-    if (UCG_OK == status && (in_place || (scount == rcount && stype == rtype))) {
-        const coll_ucg_latest_t call = {.type = rtype, .count = rcount, .in_place = in_place};
-        coll_ucg_remember(ucg, COLL_UCG_FN_alltoall, &call, &params);
-    }
-    return UCG_OK == status ? coll_ucg_store(&output) : status;
+    return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount * size, stype) : status;
 }
 
 static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
@@ -43,9 +29,18 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
                                         struct ompi_communicator_t* comm,
                                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = alltoall(ucg, sbuf, (size_t)scount, sdtype, rbuf, (size_t)rcount, rdtype);
+        const bool in_place = MPI_IN_PLACE == sbuf;
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_alltoall(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype));
+        if (in_place || (scount == rcount && sdtype == rdtype)) {
+            const coll_ucg_latest_t latest = {
+                .type = rdtype, .count = (size_t)rcount, .in_place = in_place};
+            coll_ucg_remember_call(&call, COLL_UCG_FN_alltoall, &latest, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
@@ -63,50 +58,101 @@ int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* 
     return alltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
-static ucg_status_t open_input(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
-                               ucg_coll_params_t* params) {
-    const ucg_status_t status = coll_ucg_open_send_blocks(input, ucg, params);
-    return UCG_OK == status ? coll_ucg_load_blocks(input) : status;
+int mca_coll_ucg_ialltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                           int rcount, struct ompi_datatype_t* rdtype,
+                           struct ompi_communicator_t* comm, ompi_request_t** request,
+                           mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_alltoall(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype), request);
+    }
+    COLL_UCG_LEAVE(ucg, ialltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                   request);
+}
+
+int mca_coll_ucg_alltoall_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                               struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                               ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_alltoall(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype), request);
+    }
+    COLL_UCG_LEAVE(ucg, alltoall_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                   info, request);
 }
 
 /** Blocks with sizes of their own, each of one type or of types of their own. */
-static ucg_status_t alltoall_blocks(mca_coll_ucg_module_t* ucg, coll_ucg_blocks_t* input,
-                                    coll_ucg_blocks_t* output) {
+static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* input,
+                                         const coll_ucg_blocks_t* output) {
     const bool in_place = MPI_IN_PLACE == input->user;
-    ucg_coll_params_t params = {.type = UCG_COLL_ALLTOALLV};
-    coll_ucg_choose_vectors(&params, output, in_place ? output->type : input->type);
-    ucg_status_t status = coll_ucg_open_receive_blocks(output, ucg, &params);
-    if (UCG_OK != status) {
-        return status;
+    call->params = (ucg_coll_params_t){.type = UCG_COLL_ALLTOALLV};
+    coll_ucg_choose_vectors(&call->params, output, in_place ? output->type : input->type);
+    const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
+    if (UCG_OK == status && in_place) {
+        coll_ucg_read_in_place(call, 0, coll_ucg_size(call));
+        return UCG_OK;
     }
-    if (in_place) {
-        params.flags = UCG_COLL_FLAG_IN_PLACE;
-        status = coll_ucg_load_blocks(output);
-    } else {
-        status = open_input(ucg, input, &params);
-    }
-    if (UCG_OK == status) {
-        status = ucg_coll_run(ucg->group, &params);
-    }
-    return UCG_OK == status ? coll_ucg_store_blocks(output) : status;
+    return UCG_OK == status ? coll_ucg_open_send_blocks(call, input) : status;
 }
+
+/** The blocks of the arguments. */
+#define V_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, sdtype, NULL})
+#define V_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, rdtype, NULL})
+#define W_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, NULL, sdtypes})
+#define W_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, NULL, rdtypes})
 
 int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
                            struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
                            const int* rdispls, struct ompi_datatype_t* rdtype,
                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const int size = ompi_comm_size(comm);
-    coll_ucg_blocks_t input = {
-        .user = (void*)sbuf, .counts = scounts, .displs = sdispls, .type = sdtype, .size = size};
-    coll_ucg_blocks_t output = {
-        .user = rbuf, .counts = rcounts, .displs = rdispls, .type = rdtype, .size = size};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = alltoall_blocks(ucg, &input, &output);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(&call, open_alltoall_blocks(&call, V_INPUT, V_OUTPUT));
     }
     COLL_UCG_LEAVE(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
                    rdtype, comm);
+}
+
+int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdispls,
+                            struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                            const int* rdispls, struct ompi_datatype_t* rdtype,
+                            struct ompi_communicator_t* comm, ompi_request_t** request,
+                            mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(mine, open_alltoall_blocks(&mine->call, V_INPUT, V_OUTPUT),
+                                     request);
+    }
+    COLL_UCG_LEAVE(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
+                   rdtype, comm, request);
+}
+
+int mca_coll_ucg_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
+                                struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                                const int* rdispls, struct ompi_datatype_t* rdtype,
+                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status =
+            coll_ucg_keep_call(mine, open_alltoall_blocks(&mine->call, V_INPUT, V_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, alltoallv_init, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
+                   rdispls, rdtype, comm, info, request);
 }
 
 int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
@@ -114,15 +160,45 @@ int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdis
                            const int* rdispls, struct ompi_datatype_t* const* rdtypes,
                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const int size = ompi_comm_size(comm);
-    coll_ucg_blocks_t input = {
-        .user = (void*)sbuf, .counts = scounts, .displs = sdispls, .types = sdtypes, .size = size};
-    coll_ucg_blocks_t output = {
-        .user = rbuf, .counts = rcounts, .displs = rdispls, .types = rdtypes, .size = size};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = alltoall_blocks(ucg, &input, &output);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(&call, open_alltoall_blocks(&call, W_INPUT, W_OUTPUT));
     }
     COLL_UCG_LEAVE(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
                    rdtypes, comm);
+}
+
+int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdispls,
+                            struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
+                            const int* rdispls, struct ompi_datatype_t* const* rdtypes,
+                            struct ompi_communicator_t* comm, ompi_request_t** request,
+                            mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(mine, open_alltoall_blocks(&mine->call, W_INPUT, W_OUTPUT),
+                                     request);
+    }
+    COLL_UCG_LEAVE(ucg, ialltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
+                   rdtypes, comm, request);
+}
+
+int mca_coll_ucg_alltoallw_init(const void* sbuf, const int* scounts, const int* sdispls,
+                                struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                                const int* rcounts, const int* rdispls,
+                                struct ompi_datatype_t* const* rdtypes,
+                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status =
+            coll_ucg_keep_call(mine, open_alltoall_blocks(&mine->call, W_INPUT, W_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, alltoallw_init, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
+                   rdispls, rdtypes, comm, info, request);
 }

@@ -1,7 +1,14 @@
 /*
  * MPI_Barrier.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
+#include "coll_ucg_request.h"
+
+/** A call that has just begun is a barrier already. */
+static ucg_status_t open_barrier(coll_ucg_call_t* call) {
+    call->params.type = UCG_COLL_BARRIER;
+    return UCG_OK;
+}
 
 static ucg_status_t barrier(mca_coll_ucg_module_t* ucg) {
     const ucg_coll_params_t params = {.type = UCG_COLL_BARRIER};
@@ -16,7 +23,7 @@ static ucg_status_t barrier(mca_coll_ucg_module_t* ucg) {
 static COLL_UCG_APART int barrier_anew(struct ompi_communicator_t* comm,
                                        mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = barrier(ucg);
     }
@@ -29,4 +36,26 @@ int mca_coll_ucg_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_
         return coll_ucg_repeat(ucg, COLL_UCG_FN_barrier, NULL, NULL);
     }
     return barrier_anew(comm, module);
+}
+
+int mca_coll_ucg_ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request,
+                          mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(mine, open_barrier(&mine->call), request);
+    }
+    COLL_UCG_LEAVE(ucg, ibarrier, status, comm, request);
+}
+
+int mca_coll_ucg_barrier_init(struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                              ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(mine, open_barrier(&mine->call), request);
+    }
+    COLL_UCG_LEAVE(ucg, barrier_init, status, comm, info, request);
 }

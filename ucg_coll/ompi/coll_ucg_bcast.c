@@ -1,40 +1,38 @@
 /*
  * MPI_Bcast.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
+#include "coll_ucg_request.h"
 
-static ucg_status_t bcast(mca_coll_ucg_module_t* ucg, void* user, size_t count,
-                          const ompi_datatype_t* type, int root) {
-    const bool is_root = root == ompi_comm_rank(ucg->comm);
-    coll_ucg_buffer_t buffer;
-    ucg_status_t status = is_root
-                              ? coll_ucg_open_send(&buffer, &ucg->receive, user, count, type)
-                              : coll_ucg_open_receive(&buffer, &ucg->receive, user, count, type);
-    if (UCG_OK != status) {
-        return status;
-    }
-    const ucg_coll_params_t params = {
+static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, int count,
+                               const ompi_datatype_t* type, int root) {
+    const bool is_root = root == coll_ucg_rank(call);
+    call->params = (ucg_coll_params_t){
         .type = UCG_COLL_BCAST,
         .root = (uint32_t)root,
-        .recv_buffer = buffer.packed,
-        .count = coll_ucg_packed_bytes(type, count),
+        .count = coll_ucg_packed_bytes(type, (size_t)count),
         .element_bytes = 1,
     };
-    const coll_ucg_latest_t call = {.type = type, .count = count, .root = root};
-    status = ucg_coll_run(ucg->group, &params);
-    if (UCG_OK == status) {
-        coll_ucg_remember(ucg, COLL_UCG_FN_bcast, &call, &params);
+    call->empty = 0 == call->params.count;
+    const ucg_status_t status = coll_ucg_open_receive(call, user, (size_t)count, type);
+    if (is_root) {
+        call->output.load_count = (size_t)count;
+        call->output.store_count = 0;
     }
-    return UCG_OK == status && !is_root ? coll_ucg_store(&buffer) : status;
+    return status;
 }
 
 static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_datatype_t* dtype,
                                      int root, struct ompi_communicator_t* comm,
                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
-    if (OPAL_LIKELY(UCG_OK == status) && 0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        status = bcast(ucg, buffer, (size_t)count, dtype, root);
+    ucg_status_t status = coll_ucg_enter(ucg);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(&call, open_bcast(&call, buffer, count, dtype, root));
+        const coll_ucg_latest_t latest = {.type = dtype, .count = (size_t)count, .root = root};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
 }
@@ -46,4 +44,30 @@ int mca_coll_ucg_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, i
         return coll_ucg_repeat(ucg, COLL_UCG_FN_bcast, NULL, buffer);
     }
     return bcast_anew(buffer, count, dtype, root, comm, module);
+}
+
+int mca_coll_ucg_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
+                        struct ompi_communicator_t* comm, ompi_request_t** request,
+                        mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status =
+            coll_ucg_start_call(mine, open_bcast(&mine->call, buffer, count, dtype, root), request);
+    }
+    COLL_UCG_LEAVE(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
+}
+
+int mca_coll_ucg_bcast_init(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
+                            struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                            ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status =
+            coll_ucg_keep_call(mine, open_bcast(&mine->call, buffer, count, dtype, root), request);
+    }
+    COLL_UCG_LEAVE(ucg, bcast_init, status, buffer, count, dtype, root, comm, info, request);
 }

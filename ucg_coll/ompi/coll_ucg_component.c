@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_ucg.h"
+#include "coll_ucg_request.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
@@ -127,7 +127,7 @@ static void register_switches(const mca_base_component_t* component) {
 
 /** Parameters like coll_ucg_allreduce_algorithm; libucg serves alltoallw as alltoallv. */
 static void register_algorithms(const mca_base_component_t* component) {
-    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+    for (int i = 0; i < COLL_UCG_FN_BLOCKING_COUNT; i++) {
         char name[64];
         char help[256];
         if (COLL_UCG_FN_alltoallw == i) {
@@ -252,7 +252,7 @@ static ucg_status_t configure(ucg_config_h config) {
     for (int i = 0; i < COLL_UCG_SETTING_COUNT && UCG_OK == status; i++) {
         status = set_variable(config, settings[i].variable, mca_coll_ucg_component.settings[i]);
     }
-    for (int i = 0; i < COLL_UCG_FN_COUNT && UCG_OK == status; i++) {
+    for (int i = 0; i < COLL_UCG_FN_BLOCKING_COUNT && UCG_OK == status; i++) {
         status = set_algorithm(config, i);
     }
     return status;
@@ -334,6 +334,7 @@ static int component_open(void) {
     atomic_store(&component->told, false);
     memset(&component->counters, 0, sizeof component->counters);
     serve_all_if_reproducible();
+    coll_ucg_open_requests();
     coll_ucg_open_peers();
     return OMPI_SUCCESS;
 }
@@ -367,6 +368,7 @@ static int component_close(void) {
     if (component->verbose >= 1 && 0 == OPAL_PROC_MY_NAME.vpid) {
         report_counters();
     }
+    coll_ucg_close_requests();
     if (NULL != component->context && opal_list_is_empty(&component->modules)) {
         ucg_context_destroy(component->context);
         component->context = NULL;

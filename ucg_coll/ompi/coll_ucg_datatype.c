@@ -4,19 +4,26 @@
  * MPI's convertor on this rank alone, so that layouts never show on the wire.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
 
 /* ------------------------------------------------------------------ scratch */
 
 enum { kScratchAlignment = 64, kScratchLeast = 4096 };
 
+static void scratch_free(coll_ucg_scratch_t* scratch) {
+    free(scratch->base);
+    scratch->base = NULL;
+    scratch->capacity = 0;
+}
+
 void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes) {
     if (OPAL_LIKELY(bytes <= scratch->capacity && NULL != scratch->base)) {
         return scratch->base;
     }
-    coll_ucg_scratch_free(scratch);
+    scratch_free(scratch);
     size_t capacity = kScratchLeast;
     while (capacity < bytes && capacity < COLL_UCG_SCRATCH_KEPT) {
         capacity *= 2;
@@ -33,23 +40,25 @@ void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes) {
     return base;
 }
 
-void coll_ucg_scratch_free(coll_ucg_scratch_t* scratch) {
-    free(scratch->base);
-    scratch->base = NULL;
-    scratch->capacity = 0;
-}
-
 static void trim(coll_ucg_scratch_t* scratch) {
     if (scratch->capacity > COLL_UCG_SCRATCH_KEPT) {
-        coll_ucg_scratch_free(scratch);
+        scratch_free(scratch);
     }
 }
 
-void coll_ucg_scratch_trim(mca_coll_ucg_module_t* module) {
-    trim(&module->send);
-    trim(&module->receive);
-    trim(&module->left);
-    trim(&module->right);
+void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace) {
+    trim(&workspace->send);
+    trim(&workspace->receive);
+    trim(&workspace->left);
+    trim(&workspace->right);
+}
+
+void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace) {
+    scratch_free(&workspace->send);
+    scratch_free(&workspace->receive);
+    scratch_free(&workspace->left);
+    scratch_free(&workspace->right);
+    scratch_free(&workspace->vectors);
 }
 
 /* ------------------------------------------------------------------ packing */
@@ -99,149 +108,182 @@ ucg_status_t coll_ucg_unpack(void* buffer, size_t count, const ompi_datatype_t* 
 
 /* ------------------------------------------------------------------ one buffer */
 
-ucg_status_t coll_ucg_open_packed(coll_ucg_buffer_t* buffer, coll_ucg_scratch_t* scratch) {
-    buffer->packed =
-        coll_ucg_scratch_get(scratch, coll_ucg_packed_bytes(buffer->type, buffer->count));
-    return NULL != buffer->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
+ucg_status_t coll_ucg_open_packed(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch,
+                                  size_t count) {
+    data->packed = coll_ucg_scratch_get(scratch, coll_ucg_packed_bytes(data->type, count));
+    return NULL != data->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
-ucg_status_t coll_ucg_load_packed(const coll_ucg_buffer_t* buffer, size_t first, size_t count) {
-    return coll_ucg_pack(coll_ucg_at(buffer->user, buffer->type, (ptrdiff_t)first), count,
-                         buffer->type, buffer->packed + coll_ucg_packed_bytes(buffer->type, first));
-}
-
-ucg_status_t coll_ucg_store_packed(const coll_ucg_buffer_t* buffer) {
-    return coll_ucg_unpack(buffer->user, buffer->count, buffer->type, buffer->packed);
+static ucg_status_t load_elements(const coll_ucg_data_t* data) {
+    const ptrdiff_t origin = (ptrdiff_t)data->load_first * coll_ucg_extent(data->type);
+    return coll_ucg_pack((unsigned char*)data->user + origin, data->load_count, data->type,
+                         data->packed + coll_ucg_packed_bytes(data->type, data->load_first));
 }
 
 /* ------------------------------------------------------------------ blocks of many ranks */
 
-static const ompi_datatype_t* block_type(const coll_ucg_blocks_t* blocks, int index) {
-    return NULL != blocks->types ? blocks->types[index] : blocks->type;
+static const ompi_datatype_t* block_type(const coll_ucg_data_t* data, size_t index) {
+    return NULL != data->types ? data->types[index] : data->type;
 }
 
 /** Bytes from the start of the user's buffer to the lower bound of a block's first element. */
-static ptrdiff_t block_displacement(const coll_ucg_blocks_t* blocks, int index) {
-    const ptrdiff_t unit = NULL != blocks->types ? 1 : coll_ucg_extent(blocks->type);
-    return unit * blocks->displs[index];
+static ptrdiff_t block_displacement(const coll_ucg_data_t* data, size_t index) {
+    const ptrdiff_t unit = NULL != data->types ? 1 : coll_ucg_extent(data->type);
+    return unit * data->displs[index];
 }
 
 /** Blocks where they lie in the user's memory. False if one of them does not lie there as a message
  *  carries it. */
-static bool lay_out_in_place(coll_ucg_blocks_t* blocks) {
-    uint64_t* const lengths = blocks->bytes;
-    int64_t* const offsets = blocks->offsets;
-    const int size = blocks->size;
-    for (int i = 0; i < size; i++) {
-        const ompi_datatype_t* type = block_type(blocks, i);
-        const size_t count = (size_t)blocks->counts[i];
+static bool lay_out_in_place(coll_ucg_data_t* data) {
+    uint64_t* const lengths = data->bytes;
+    int64_t* const offsets = data->offsets;
+    const size_t size = (size_t)data->size;
+    for (size_t i = 0; i < size; i++) {
+        const ompi_datatype_t* type = block_type(data, i);
+        const size_t count = (size_t)data->counts[i];
         if (!coll_ucg_is_dense(type, count)) {
             return false;
         }
         const size_t bytes = coll_ucg_packed_bytes(type, count);
         lengths[i] = bytes;
-        offsets[i] = 0 == bytes ? 0 : block_displacement(blocks, i) + type->super.true_lb;
+        offsets[i] = 0 == bytes ? 0 : block_displacement(data, i) + type->super.true_lb;
     }
     return true;
 }
 
 /** Blocks one after the other in scratch. Returns the sum of lengths. */
-static size_t lay_out_in_scratch(coll_ucg_blocks_t* blocks) {
+static size_t lay_out_in_scratch(coll_ucg_data_t* data) {
     size_t sum = 0;
-    for (int i = 0; i < blocks->size; i++) {
-        blocks->bytes[i] = coll_ucg_packed_bytes(block_type(blocks, i), (size_t)blocks->counts[i]);
-        blocks->offsets[i] = (int64_t)sum;
-        sum += blocks->bytes[i];
+    for (size_t i = 0; i < (size_t)data->size; i++) {
+        data->bytes[i] = coll_ucg_packed_bytes(block_type(data, i), (size_t)data->counts[i]);
+        data->offsets[i] = (int64_t)sum;
+        sum += data->bytes[i];
     }
     return sum;
 }
 
-/** Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the module's vectors to use. */
-static ucg_status_t open_in_bytes(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
+/**
+ * Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the workspace's vectors to use.
+ * Datatypes are copied: Fortran's bindings make an array of them for the time of the call.
+ */
+static ucg_status_t open_in_bytes(coll_ucg_data_t* data, coll_ucg_workspace_t* workspace,
                                   int which) {
-    const size_t size = (size_t)blocks->size;
-    uint64_t* vectors = coll_ucg_scratch_get(&module->vectors, 4 * size * sizeof *vectors);
+    const size_t size = (size_t)data->size;
+    uint64_t* vectors = coll_ucg_scratch_get(&workspace->vectors, 6 * size * sizeof *vectors);
     if (NULL == vectors) {
         return UCG_ERR_NO_MEMORY;
     }
-    blocks->bytes = vectors + 2 * size * (size_t)which;
-    blocks->offsets = (int64_t*)(blocks->bytes + size);
-    blocks->direct = lay_out_in_place(blocks);
-    blocks->packed = blocks->user;
-    if (!blocks->direct) {
-        coll_ucg_scratch_t* scratch = 0 == which ? &module->send : &module->receive;
-        blocks->packed = coll_ucg_scratch_get(scratch, lay_out_in_scratch(blocks));
+    data->bytes = vectors + 3 * size * (size_t)which;
+    data->offsets = (int64_t*)(data->bytes + size);
+    if (NULL != data->types) {
+        struct ompi_datatype_t** types = (struct ompi_datatype_t**)(data->offsets + size);
+        memcpy(types, data->types, size * sizeof *types);
+        data->types = types;
     }
-    return blocks->direct || NULL != blocks->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
+    data->direct = lay_out_in_place(data);
+    data->packed = data->user;
+    if (!data->direct) {
+        coll_ucg_scratch_t* scratch = 0 == which ? &workspace->send : &workspace->receive;
+        data->packed = coll_ucg_scratch_get(scratch, lay_out_in_scratch(data));
+    }
+    return data->direct || NULL != data->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
-static void open_where_they_are(coll_ucg_blocks_t* blocks) {
-    blocks->direct = true;
-    blocks->packed = (unsigned char*)blocks->user + blocks->type->super.true_lb;
+static void take_blocks(coll_ucg_data_t* data, const coll_ucg_blocks_t* blocks, int size) {
+    data->user = (void*)blocks->user;
+    data->in_blocks = true;
+    data->counts = blocks->counts;
+    data->displs = blocks->displs;
+    data->type = blocks->type;
+    data->types = blocks->types;
+    data->size = size;
+    data->load_first = 0;
 }
 
-ucg_status_t coll_ucg_open_send_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
-                                       ucg_coll_params_t* params) {
+static void open_where_they_are(coll_ucg_data_t* data) {
+    data->direct = true;
+    data->packed = (unsigned char*)data->user + data->type->super.true_lb;
+}
+
+ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks) {
+    coll_ucg_data_t* data = &call->input;
+    ucg_coll_params_t* params = &call->params;
     ucg_status_t status = UCG_OK;
+    take_blocks(data, blocks, (int)coll_ucg_size(call));
+    data->load_count = (size_t)data->size;
     if (coll_ucg_has_own_vectors(params)) {
-        open_where_they_are(blocks);
-        params->int_send_counts = blocks->counts;
-        params->int_send_displs = blocks->displs;
+        open_where_they_are(data);
+        params->int_send_counts = data->counts;
+        params->int_send_displs = data->displs;
     } else {
-        status = open_in_bytes(blocks, module, 0);
-        params->send_counts = blocks->bytes;
-        params->send_displs = blocks->offsets;
+        status = open_in_bytes(data, call->workspace, 0);
+        params->send_counts = data->bytes;
+        params->send_displs = data->offsets;
     }
-    params->send_buffer = blocks->packed;
+    params->send_buffer = data->packed;
     return status;
 }
 
-ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_blocks_t* blocks, mca_coll_ucg_module_t* module,
-                                          ucg_coll_params_t* params) {
+ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks) {
+    coll_ucg_data_t* data = &call->output;
+    ucg_coll_params_t* params = &call->params;
     ucg_status_t status = UCG_OK;
+    take_blocks(data, blocks, (int)coll_ucg_size(call));
+    data->load_count = 0;
+    data->store_count = (size_t)data->size;
     if (coll_ucg_has_own_vectors(params)) {
-        open_where_they_are(blocks);
-        params->int_recv_counts = blocks->counts;
-        params->int_recv_displs = blocks->displs;
+        open_where_they_are(data);
+        params->int_recv_counts = data->counts;
+        params->int_recv_displs = data->displs;
     } else {
-        status = open_in_bytes(blocks, module, 1);
-        params->recv_counts = blocks->bytes;
-        params->recv_displs = blocks->offsets;
+        status = open_in_bytes(data, call->workspace, 1);
+        params->recv_counts = data->bytes;
+        params->recv_displs = data->offsets;
     }
-    params->recv_buffer = blocks->packed;
+    params->recv_buffer = data->packed;
     return status;
 }
 
-ucg_status_t coll_ucg_load_packed_block(coll_ucg_blocks_t* blocks, int index) {
-    if (0 == blocks->bytes[index]) {
+static ucg_status_t load_block(const coll_ucg_data_t* data, size_t index) {
+    if (0 == data->bytes[index]) {
         return UCG_OK;
     }
-    return coll_ucg_pack((unsigned char*)blocks->user + block_displacement(blocks, index),
-                         (size_t)blocks->counts[index], block_type(blocks, index),
-                         blocks->packed + blocks->offsets[index]);
+    return coll_ucg_pack((unsigned char*)data->user + block_displacement(data, index),
+                         (size_t)data->counts[index], block_type(data, index),
+                         data->packed + data->offsets[index]);
 }
 
-ucg_status_t coll_ucg_load_packed_blocks(coll_ucg_blocks_t* blocks) {
+static ucg_status_t store_block(const coll_ucg_data_t* data, size_t index) {
+    if (0 == data->bytes[index]) {
+        return UCG_OK;
+    }
+    return coll_ucg_unpack((unsigned char*)data->user + block_displacement(data, index),
+                           (size_t)data->counts[index], block_type(data, index),
+                           data->packed + data->offsets[index]);
+}
+
+/* ------------------------------------------------------------------ before and after a call */
+
+ucg_status_t coll_ucg_load_packed(const coll_ucg_data_t* data) {
     ucg_status_t status = UCG_OK;
-    for (int i = 0; i < blocks->size && UCG_OK == status; i++) {
-        status = coll_ucg_load_packed_block(blocks, i);
+    if (!data->in_blocks) {
+        return 0 == data->load_count ? UCG_OK : load_elements(data);
+    }
+    for (size_t i = 0; i < data->load_count && UCG_OK == status; i++) {
+        status = load_block(data, data->load_first + i);
     }
     return status;
 }
 
-static ucg_status_t store_block(coll_ucg_blocks_t* blocks, int index) {
-    if (0 == blocks->bytes[index]) {
-        return UCG_OK;
-    }
-    return coll_ucg_unpack((unsigned char*)blocks->user + block_displacement(blocks, index),
-                           (size_t)blocks->counts[index], block_type(blocks, index),
-                           blocks->packed + blocks->offsets[index]);
-}
-
-ucg_status_t coll_ucg_store_packed_blocks(coll_ucg_blocks_t* blocks) {
+ucg_status_t coll_ucg_store_packed(const coll_ucg_data_t* data) {
     ucg_status_t status = UCG_OK;
-    for (int i = 0; i < blocks->size && UCG_OK == status; i++) {
-        status = store_block(blocks, i);
+    if (!data->in_blocks) {
+        return 0 == data->store_count
+                   ? UCG_OK
+                   : coll_ucg_unpack(data->user, data->store_count, data->type, data->packed);
+    }
+    for (size_t i = 0; i < data->store_count && UCG_OK == status; i++) {
+        status = store_block(data, i);
     }
     return status;
 }

@@ -87,11 +87,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     memset(&module->counters, 0, sizeof module->counters);
     memset(&module->reduction, 0, sizeof module->reduction);
     memset(module->latest, 0, sizeof module->latest);
-    memset(&module->send, 0, sizeof module->send);
-    memset(&module->receive, 0, sizeof module->receive);
-    memset(&module->left, 0, sizeof module->left);
-    memset(&module->right, 0, sizeof module->right);
-    memset(&module->vectors, 0, sizeof module->vectors);
+    memset(&module->workspace, 0, sizeof module->workspace);
     OBJ_CONSTRUCT(&module->link, opal_list_item_t);
     OBJ_CONSTRUCT(&module->waiting, opal_list_item_t);
 }
@@ -99,11 +95,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
 static void module_destruct(mca_coll_ucg_module_t* module) {
     retire(module);
     release_previous(&module->previous);
-    coll_ucg_scratch_free(&module->send);
-    coll_ucg_scratch_free(&module->receive);
-    coll_ucg_scratch_free(&module->left);
-    coll_ucg_scratch_free(&module->right);
-    coll_ucg_scratch_free(&module->vectors);
+    coll_ucg_workspace_free(&module->workspace);
     OBJ_DESTRUCT(&module->waiting);
     OBJ_DESTRUCT(&module->link);
 }

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
 
 /* ------------------------------------------------------------------ operators of libucg */
 
@@ -118,7 +118,7 @@ static void reduce_dense(void* arg, const void* left, const void* right, void* t
     ompi_datatype_t* type = reduction->type;
     const size_t element = type->super.size;
     const ptrdiff_t origin = type->super.true_lb;
-    unsigned char* scratch = reduction->module->right.base;
+    unsigned char* scratch = reduction->workspace->right.base;
     for (size_t done = 0; done < count; done += reduction->batch) {
         const size_t now = count - done < reduction->batch ? count - done : reduction->batch;
         unsigned char* lhs = (unsigned char*)left + done * element;
@@ -144,8 +144,8 @@ static void reduce_packed(void* arg, const void* left, const void* right, void* 
     const size_t element = type->super.size;
     for (size_t done = 0; done < count; done += reduction->batch) {
         const size_t now = count - done < reduction->batch ? count - done : reduction->batch;
-        unsigned char* lhs = origin_in(&reduction->module->left, type, now);
-        unsigned char* rhs = origin_in(&reduction->module->right, type, now);
+        unsigned char* lhs = origin_in(&reduction->workspace->left, type, now);
+        unsigned char* rhs = origin_in(&reduction->workspace->right, type, now);
         (void)coll_ucg_unpack(lhs, now, type, (const unsigned char*)left + done * element);
         (void)coll_ucg_unpack(rhs, now, type, (const unsigned char*)right + done * element);
         ompi_op_reduce(reduction->op, lhs, rhs, now, type);
@@ -161,8 +161,8 @@ static ucg_status_t open_callback(coll_ucg_reduction_t* reduction, ucg_coll_para
     const size_t stride = dense ? type->super.size : (size_t)(extent < 0 ? -extent : extent);
     reduction->batch = stride < kBatchBytes ? kBatchBytes / (stride > 0 ? stride : 1) : 1;
     const size_t bytes = covered_bytes(type, reduction->batch) + kAlignment;
-    if (NULL == coll_ucg_scratch_get(&reduction->module->right, bytes) ||
-        (!dense && NULL == coll_ucg_scratch_get(&reduction->module->left, bytes))) {
+    if (NULL == coll_ucg_scratch_get(&reduction->workspace->right, bytes) ||
+        (!dense && NULL == coll_ucg_scratch_get(&reduction->workspace->left, bytes))) {
         return UCG_ERR_NO_MEMORY;
     }
     params->op = UCG_OP_USER;
@@ -172,18 +172,19 @@ static ucg_status_t open_callback(coll_ucg_reduction_t* reduction, ucg_coll_para
     return UCG_OK;
 }
 
-ucg_status_t coll_ucg_open_other_reduction(coll_ucg_reduction_t* reduction,
-                                           mca_coll_ucg_module_t* module, ompi_op_t* op,
-                                           ompi_datatype_t* type, ucg_coll_params_t* params) {
+ucg_status_t coll_ucg_open_other_reduction(coll_ucg_call_t* call, ompi_op_t* op,
+                                           ompi_datatype_t* type) {
+    ucg_coll_params_t* params = &call->params;
     params->datatype = find_native_type(type);
     params->op = find_native_op(op);
     if (UCG_DT_OPAQUE != params->datatype && UCG_OP_USER != params->op) {
-        module->reduction = (coll_ucg_known_reduction_t){op, type, params->op, params->datatype};
+        call->module->reduction =
+            (coll_ucg_known_reduction_t){op, type, params->op, params->datatype};
         return UCG_OK;
     }
     if (!ompi_op_is_commute(op)) {
         params->flags |= UCG_COLL_FLAG_NON_COMMUTATIVE;
     }
-    *reduction = (coll_ucg_reduction_t){.module = module, .op = op, .type = type};
-    return open_callback(reduction, params);
+    call->reduction = (coll_ucg_reduction_t){.workspace = call->workspace, .op = op, .type = type};
+    return open_callback(&call->reduction, params);
 }

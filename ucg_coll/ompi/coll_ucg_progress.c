@@ -100,22 +100,18 @@ static int progress_library(void) {
 /** Messages through shared memory complete without this rank; only UCX needs its worker driven. Its
  *  collectives drive it themselves, and each look at sockets is a system call: so by the way, as
  *  Open MPI looks at its own. */
-void coll_ucg_start_polling(mca_coll_ucg_module_t* module) {
+bool coll_ucg_start_polling(ucg_group_h group) {
     ucg_group_attr_t attributes;
-    if (UCG_OK != ucg_group_query(module->group, &attributes) || !attributes.uses_ucx) {
-        return;
+    if (UCG_OK != ucg_group_query(group, &attributes) || !attributes.uses_ucx) {
+        return false;
     }
-    module->polled = true;
     if (1 == ++mca_coll_ucg_component.polled_groups) {
         (void)opal_progress_register_lp(progress_library);
     }
+    return true;
 }
 
-void coll_ucg_stop_polling(mca_coll_ucg_module_t* module) {
-    if (!module->polled) {
-        return;
-    }
-    module->polled = false;
+void coll_ucg_stop_polling(void) {
     if (0 == --mca_coll_ucg_component.polled_groups) {
         (void)opal_progress_unregister(progress_library);
     }

@@ -1,118 +1,65 @@
 /*
  * MPI_Reduce, MPI_Allreduce, MPI_Scan and MPI_Exscan: one vector goes in, at most one comes out.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
+#include "coll_ucg_request.h"
 
-/** What the four have in common. No address tells whether there is a buffer: MPI_BOTTOM is null. */
-typedef struct {
-    enum coll_ucg_function function;
-    ucg_coll_type_t type;
-    const void* input;
-    void* output;
-    size_t count;
-    ompi_datatype_t* datatype;
-    ompi_op_t* op;
-    int root;
-} vector_reduction_t;
-
-/** Does this rank have a receive buffer? */
-static bool has_output(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call) {
-    return UCG_COLL_REDUCE != call->type || call->root == ompi_comm_rank(ucg->comm);
-}
-
-/** Opens the buffers that the call has; with MPI_IN_PLACE the operands are where the result goes.
- */
-static ucg_status_t open_buffers(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call,
-                                 coll_ucg_buffer_t* output, ucg_coll_params_t* params) {
-    coll_ucg_buffer_t input;
+/** With MPI_IN_PLACE the operands are where the result goes. No address tells whether there is a
+ *  buffer: MPI_BOTTOM is null. */
+static ucg_status_t open_buffers(coll_ucg_call_t* call, const void* sbuf, void* rbuf, size_t count,
+                                 const ompi_datatype_t* type) {
+    const int rank = coll_ucg_rank(call);
+    const bool has_output = UCG_COLL_REDUCE != call->params.type || (int)call->params.root == rank;
     ucg_status_t status = UCG_OK;
-    if (has_output(ucg, call)) {
-        status =
-            coll_ucg_open_receive(output, &ucg->receive, call->output, call->count, call->datatype);
-        params->recv_buffer = output->packed;
+    if (has_output) {
+        status = coll_ucg_open_receive(call, rbuf, count, type);
     }
-    if (UCG_OK == status && MPI_IN_PLACE == call->input) {
-        params->flags |= UCG_COLL_FLAG_IN_PLACE;
-        return coll_ucg_load(output, 0, call->count);
+    if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
+        coll_ucg_read_in_place(call, 0, count);
+    } else if (UCG_OK == status) {
+        status = coll_ucg_open_send(call, sbuf, count, type);
     }
-    if (UCG_OK == status) {
-        status = coll_ucg_open_send(&input, &ucg->send, call->input, call->count, call->datatype);
-        params->send_buffer = input.packed;
+    if (UCG_COLL_EXSCAN == call->params.type && 0 == rank) {
+        call->output.store_count = 0; /* Undefined: not written. */
     }
     return status;
 }
 
-/** Rank 0's result of exscan is undefined: its buffer is not written. */
-static bool has_result(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call) {
-    return has_output(ucg, call) &&
-           (UCG_COLL_EXSCAN != call->type || 0 != ompi_comm_rank(ucg->comm));
-}
-
-static ucg_status_t reduce_vector(mca_coll_ucg_module_t* ucg, const vector_reduction_t* call) {
-    ucg_coll_params_t params = {
-        .type = call->type,
-        .root = (uint32_t)call->root,
-        .count = call->count,
+static ucg_status_t open_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
+                                   const void* sbuf, void* rbuf, int count, ompi_datatype_t* type,
+                                   ompi_op_t* op, int root) {
+    call->params = (ucg_coll_params_t){
+        .type = collective,
+        .root = (uint32_t)root,
+        .count = (size_t)count,
     };
-    coll_ucg_reduction_t reduction;
-    coll_ucg_buffer_t output;
-    if (0 == coll_ucg_packed_bytes(call->datatype, call->count)) {
+    call->empty = 0 == coll_ucg_packed_bytes(type, (size_t)count);
+    if (call->empty) {
         return UCG_OK;
     }
-    ucg_status_t status =
-        coll_ucg_open_reduction(&reduction, ucg, call->op, call->datatype, &params);
-    if (UCG_OK == status) {
-        status = open_buffers(ucg, call, &output, &params);
-    }
-    if (UCG_OK == status) {
-        status = ucg_coll_run(ucg->group, &params);
-    }
-    if (UCG_OK == status) {
-        const coll_ucg_latest_t latest = {.type = call->datatype,
-                                          .op = call->op,
-                                          .count = call->count,
-                                          .root = call->root,
-                                          .in_place = MPI_IN_PLACE == call->input};
-        coll_ucg_remember(ucg, call->function, &latest, &params);
-    }
-    return UCG_OK == status && has_result(ucg, call) ? coll_ucg_store(&output) : status;
+    const ucg_status_t status = coll_ucg_open_reduction(call, op, type);
+    return UCG_OK == status ? open_buffers(call, sbuf, rbuf, (size_t)count, type) : status;
 }
 
-static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, int count,
-                                         struct ompi_datatype_t* dtype, struct ompi_op_t* op,
-                                         struct ompi_communicator_t* comm,
-                                         mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const vector_reduction_t call = {
-        COLL_UCG_FN_allreduce, UCG_COLL_ALLREDUCE, sbuf, rbuf, (size_t)count, dtype, op, 0};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = reduce_vector(ucg, &call);
-    }
-    COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
-}
-
-int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                           mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const bool in_place = MPI_IN_PLACE == sbuf;
-    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allreduce], dtype, op, count, 0, in_place)) {
-        return coll_ucg_repeat(ucg, COLL_UCG_FN_allreduce, in_place ? NULL : sbuf, rbuf);
-    }
-    return allreduce_anew(sbuf, rbuf, count, dtype, op, comm, module);
-}
+/* ------------------------------------------------------------------ reduce */
 
 static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, int count,
                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const vector_reduction_t call = {COLL_UCG_FN_reduce, UCG_COLL_REDUCE, sbuf, rbuf,
-                                     (size_t)count,      dtype,           op,   root};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = reduce_vector(ucg, &call);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_reduction(&call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root));
+        const coll_ucg_latest_t latest = {.type = dtype,
+                                          .op = op,
+                                          .count = (size_t)count,
+                                          .root = root,
+                                          .in_place = MPI_IN_PLACE == sbuf};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_reduce, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
 }
@@ -128,16 +75,130 @@ int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_dat
     return reduce_anew(sbuf, rbuf, count, dtype, op, root, comm, module);
 }
 
+int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                         struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
+                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_reduction(&mine->call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
+}
+
+int mca_coll_ucg_reduce_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                             struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
+                             struct ompi_info_t* info, ompi_request_t** request,
+                             mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_reduction(&mine->call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, reduce_init, status, sbuf, rbuf, count, dtype, op, root, comm, info,
+                   request);
+}
+
+/* ------------------------------------------------------------------ allreduce */
+
+static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, int count,
+                                         struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                         struct ompi_communicator_t* comm,
+                                         mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    ucg_status_t status = coll_ucg_enter(ucg);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_reduction(&call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0));
+        const coll_ucg_latest_t latest = {.type = dtype,
+                                          .op = op,
+                                          .count = (size_t)count,
+                                          .root = 0,
+                                          .in_place = MPI_IN_PLACE == sbuf};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_allreduce, &latest, status);
+    }
+    COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
+}
+
+int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allreduce], dtype, op, count, 0, in_place)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_allreduce, in_place ? NULL : sbuf, rbuf);
+    }
+    return allreduce_anew(sbuf, rbuf, count, dtype, op, comm, module);
+}
+
+/**
+ * Open MPI makes communicators by such calls. Those of MPI_Comm_idup() come whenever it goes on, at
+ * other places among the program's calls on each rank, and a group's collectives have one order on
+ * all. The previous module keeps its nonblocking calls apart from blocking ones.
+ */
+static bool may_make_communicators(int count, const ompi_datatype_t* type, const ompi_op_t* op) {
+    return 1 == count && &ompi_mpi_int.dt == type &&
+           (&ompi_mpi_op_max.op == op || &ompi_mpi_op_min.op == op);
+}
+
+int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                            struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                            ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = may_make_communicators(count, dtype, op)
+                              ? UCG_ERR_UNSUPPORTED
+                              : coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_reduction(&mine->call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_allreduce_init(const void* sbuf, void* rbuf, int count,
+                                struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_reduction(&mine->call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, allreduce_init, status, sbuf, rbuf, count, dtype, op, comm, info, request);
+}
+
+/* ------------------------------------------------------------------ scan */
+
 static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, int count,
                                     struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const vector_reduction_t call = {COLL_UCG_FN_scan, UCG_COLL_SCAN, sbuf, rbuf,
-                                     (size_t)count,    dtype,         op,   0};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = reduce_vector(ucg, &call);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_reduction(&call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0));
+        const coll_ucg_latest_t latest = {.type = dtype,
+                                          .op = op,
+                                          .count = (size_t)count,
+                                          .root = 0,
+                                          .in_place = MPI_IN_PLACE == sbuf};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_scan, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, scan, status, sbuf, rbuf, count, dtype, op, comm);
 }
@@ -153,16 +214,54 @@ int mca_coll_ucg_scan(const void* sbuf, void* rbuf, int count, struct ompi_datat
     return scan_anew(sbuf, rbuf, count, dtype, op, comm, module);
 }
 
+int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                       struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                       ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_reduction(&mine->call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, iscan, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_scan_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                           struct ompi_info_t* info, ompi_request_t** request,
+                           mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_reduction(&mine->call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, scan_init, status, sbuf, rbuf, count, dtype, op, comm, info, request);
+}
+
+/* ------------------------------------------------------------------ exscan */
+
 static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, int count,
                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const vector_reduction_t call = {COLL_UCG_FN_exscan, UCG_COLL_EXSCAN, sbuf, rbuf,
-                                     (size_t)count,      dtype,           op,   0};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = reduce_vector(ucg, &call);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_reduction(&call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0));
+        const coll_ucg_latest_t latest = {.type = dtype,
+                                          .op = op,
+                                          .count = (size_t)count,
+                                          .root = 0,
+                                          .in_place = MPI_IN_PLACE == sbuf};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_exscan, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, exscan, status, sbuf, rbuf, count, dtype, op, comm);
 }
@@ -176,4 +275,33 @@ int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, int count, struct ompi_dat
         return coll_ucg_repeat(ucg, COLL_UCG_FN_exscan, in_place ? NULL : sbuf, rbuf);
     }
     return exscan_anew(sbuf, rbuf, count, dtype, op, comm, module);
+}
+
+int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                         struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_reduction(&mine->call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, iexscan, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_exscan_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                             struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                             struct ompi_info_t* info, ompi_request_t** request,
+                             mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_reduction(&mine->call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0),
+            request);
+    }
+    COLL_UCG_LEAVE(ucg, exscan_init, status, sbuf, rbuf, count, dtype, op, comm, info, request);
 }

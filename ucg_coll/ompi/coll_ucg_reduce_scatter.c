@@ -1,7 +1,8 @@
 /*
  * MPI_Reduce_scatter and MPI_Reduce_scatter_block: the result of a reduction, a part for each rank.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
+#include "coll_ucg_request.h"
 
 typedef struct {
     const void* input;
@@ -12,95 +13,99 @@ typedef struct {
     ompi_op_t* op;
 } scattered_reduction_t;
 
-/** The input, which MPI_IN_PLACE puts where the output goes; the output then needs a place of its
- * own only when it is packed. */
-static ucg_status_t open_input(mca_coll_ucg_module_t* ucg, const scattered_reduction_t* call,
-                               coll_ucg_buffer_t* input, ucg_coll_params_t* params) {
-    const bool in_place = MPI_IN_PLACE == call->input;
-    const void* user = in_place ? call->output : call->input;
-    ucg_status_t status = coll_ucg_open_send(input, in_place ? &ucg->receive : &ucg->send, user,
-                                             call->total, call->datatype);
-    if (in_place) {
-        params->flags |= UCG_COLL_FLAG_IN_PLACE;
-        params->recv_buffer = input->packed;
-    } else {
-        params->send_buffer = input->packed;
-    }
+/** MPI_IN_PLACE puts the input where the output goes; the result then stands at its beginning. */
+static ucg_status_t open_in_place(coll_ucg_call_t* call, const scattered_reduction_t* given) {
+    const ucg_status_t status =
+        coll_ucg_open_receive(call, given->output, given->total, given->datatype);
+    coll_ucg_read_in_place(call, 0, given->total);
+    call->output.store_count = given->own;
     return status;
 }
 
-/** In place, the result stands at the beginning of the input. */
-static ucg_status_t open_output(mca_coll_ucg_module_t* ucg, const scattered_reduction_t* call,
-                                const coll_ucg_buffer_t* input, coll_ucg_buffer_t* output,
-                                ucg_coll_params_t* params) {
-    if (MPI_IN_PLACE == call->input) {
-        *output = *input;
-        output->count = call->own;
+static ucg_status_t open_scattered_reduction(coll_ucg_call_t* call,
+                                             const scattered_reduction_t* given) {
+    call->empty = 0 == coll_ucg_packed_bytes(given->datatype, given->total);
+    if (call->empty) {
         return UCG_OK;
     }
-    ucg_status_t status =
-        coll_ucg_open_receive(output, &ucg->receive, call->output, call->own, call->datatype);
-    params->recv_buffer = output->packed;
-    return status;
+    ucg_status_t status = coll_ucg_open_reduction(call, given->op, given->datatype);
+    if (UCG_OK == status && MPI_IN_PLACE == given->input) {
+        return open_in_place(call, given);
+    }
+    if (UCG_OK == status) {
+        status = coll_ucg_open_send(call, given->input, given->total, given->datatype);
+    }
+    return UCG_OK == status
+               ? coll_ucg_open_receive(call, given->output, given->own, given->datatype)
+               : status;
 }
 
-static ucg_status_t reduce_scattered(mca_coll_ucg_module_t* ucg, const scattered_reduction_t* call,
-                                     ucg_coll_params_t* params) {
-    coll_ucg_reduction_t reduction;
-    coll_ucg_buffer_t input;
-    coll_ucg_buffer_t output;
-    if (0 == coll_ucg_packed_bytes(call->datatype, call->total)) {
-        return UCG_OK;
-    }
-    ucg_status_t status =
-        coll_ucg_open_reduction(&reduction, ucg, call->op, call->datatype, params);
-    if (UCG_OK == status) {
-        status = open_input(ucg, call, &input, params);
-    }
-    if (UCG_OK == status) {
-        status = open_output(ucg, call, &input, &output, params);
-    }
-    if (UCG_OK == status) {
-        status = ucg_coll_run(ucg->group, params);
-    }
-    return UCG_OK == status ? coll_ucg_store(&output) : status;
-}
-
-static ucg_status_t reduce_scatter(mca_coll_ucg_module_t* ucg, scattered_reduction_t* call,
-                                   const int* counts) {
-    const int size = ompi_comm_size(ucg->comm);
-    call->total = 0;
+static ucg_status_t open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
+                                        const int* counts, ompi_datatype_t* type, ompi_op_t* op) {
+    const int size = (int)coll_ucg_size(call);
+    scattered_reduction_t given = {.input = sbuf, .output = rbuf, .datatype = type, .op = op};
     for (int i = 0; i < size; i++) {
-        call->total += (size_t)counts[i];
+        given.total += (size_t)counts[i];
     }
-    call->own = (size_t)counts[ompi_comm_rank(ucg->comm)];
-    ucg_coll_params_t params = {
+    given.own = (size_t)counts[coll_ucg_rank(call)];
+    call->params = (ucg_coll_params_t){
         .field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS,
         .type = UCG_COLL_REDUCE_SCATTER,
-        .count = call->own,
+        .count = given.own,
         .int_recv_counts = counts,
     };
-    return reduce_scattered(ucg, call, &params);
+    return open_scattered_reduction(call, &given);
 }
 
 int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
                                 struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                 struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    scattered_reduction_t call = {.input = sbuf, .output = rbuf, .datatype = dtype, .op = op};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = reduce_scatter(ucg, &call, rcounts);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status =
+            coll_ucg_run_opened(&call, open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
     }
     COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
 }
 
-static ucg_status_t reduce_scatter_block(mca_coll_ucg_module_t* ucg, scattered_reduction_t* call,
-                                         size_t count) {
-    call->own = count;
-    call->total = count * (size_t)ompi_comm_size(ucg->comm);
-    ucg_coll_params_t params = {.type = UCG_COLL_REDUCE_SCATTER_BLOCK, .count = count};
-    return reduce_scattered(ucg, call, &params);
+int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+                                 struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                 struct ompi_communicator_t* comm, ompi_request_t** request,
+                                 mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op), request);
+    }
+    COLL_UCG_LEAVE(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, const int* rcounts,
+                                     struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                     struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                     ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op), request);
+    }
+    COLL_UCG_LEAVE(ucg, reduce_scatter_init, status, sbuf, rbuf, rcounts, dtype, op, comm, info,
+                   request);
+}
+
+static ucg_status_t open_reduce_scatter_block(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
+                                              int rcount, ompi_datatype_t* type, ompi_op_t* op) {
+    const size_t count = (size_t)rcount;
+    const scattered_reduction_t given = {sbuf, rbuf, count * coll_ucg_size(call), count, type, op};
+    call->params = (ucg_coll_params_t){.type = UCG_COLL_REDUCE_SCATTER_BLOCK, .count = count};
+    return open_scattered_reduction(call, &given);
 }
 
 int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
@@ -108,10 +113,43 @@ int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    scattered_reduction_t call = {.input = sbuf, .output = rbuf, .datatype = dtype, .op = op};
-    ucg_status_t status = coll_ucg_enter(ucg, comm);
+    ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = reduce_scatter_block(ucg, &call, (size_t)rcount);
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(
+            &call, open_reduce_scatter_block(&call, sbuf, rbuf, rcount, dtype, op));
     }
     COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
+}
+
+int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                       struct ompi_communicator_t* comm, ompi_request_t** request,
+                                       mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_reduce_scatter_block(&mine->call, sbuf, rbuf, rcount, dtype, op), request);
+    }
+    COLL_UCG_LEAVE(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm,
+                   request);
+}
+
+int mca_coll_ucg_reduce_scatter_block_init(const void* sbuf, void* rbuf, int rcount,
+                                           struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                           struct ompi_communicator_t* comm,
+                                           struct ompi_info_t* info, ompi_request_t** request,
+                                           mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_reduce_scatter_block(&mine->call, sbuf, rbuf, rcount, dtype, op), request);
+    }
+    COLL_UCG_LEAVE(ucg, reduce_scatter_block_init, status, sbuf, rbuf, rcount, dtype, op, comm,
+                   info, request);
 }

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "coll_ucg.h"
+#include "coll_ucg_call.h"
 
 /** Does libucg get the user's own buffers, and does no later object have the same address? */
 static bool always_means_the_same(const coll_ucg_latest_t* call, const ucg_coll_params_t* params) {
@@ -38,7 +38,7 @@ void coll_ucg_remember(mca_coll_ucg_module_t* module, enum coll_ucg_function fun
 }
 
 void coll_ucg_forget(mca_coll_ucg_module_t* module) {
-    for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
+    for (int i = 0; i < COLL_UCG_FN_BLOCKING_COUNT; i++) {
         forget(&module->latest[i]);
     }
 }

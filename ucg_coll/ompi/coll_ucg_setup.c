@@ -112,7 +112,8 @@ static ucg_status_t take_turn(exchange_t* exchange) {
 
 /* ------------------------------------------------------------------ set-up */
 
-static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
+static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context,
+                                 ucg_group_h* group_p) {
     ompi_communicator_t* comm = exchange->comm;
     const ucg_group_params_t params = {
         .field_mask = UCG_GROUP_PARAM_FIELD_NAME,
@@ -122,7 +123,7 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
         .oob_arg = exchange,
         .name = comm->c_name,
     };
-    const ucg_status_t status = ucg_group_create(context, &params, &exchange->module->group);
+    const ucg_status_t status = ucg_group_create(context, &params, group_p);
     if (UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status) {
         exchange->failed = true; /* Of this rank alone. */
     }
@@ -130,7 +131,7 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context) {
 }
 
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
-static ucg_status_t make_group(exchange_t* exchange) {
+static ucg_status_t make_group(exchange_t* exchange, ucg_group_h* group_p) {
     ucg_context_h context = NULL;
     const bool turns = exchange->module->takes_turns;
     ucg_status_t status;
@@ -144,7 +145,7 @@ static ucg_status_t make_group(exchange_t* exchange) {
             return status;
         }
     }
-    status = create_group(exchange, context);
+    status = create_group(exchange, context, group_p);
     if (turns) {
         give_turn_back();
     }
@@ -154,7 +155,7 @@ static ucg_status_t make_group(exchange_t* exchange) {
 static void enlist(mca_coll_ucg_module_t* module) {
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     opal_list_append(&mca_coll_ucg_component.modules, &module->link);
-    coll_ucg_start_polling(module);
+    module->polled = coll_ucg_start_polling(module->group);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     COLL_UCG_VERBOSE(2, "coll/ucg: %s: rank %d of %d is set up", module->comm->c_name,
                      ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
@@ -171,33 +172,51 @@ static void tell(ompi_communicator_t* comm, ucg_status_t status) {
     }
 }
 
-ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module, ompi_communicator_t* comm) {
-    exchange_t exchange = {.module = module, .comm = comm};
-    /* While the group is made, the previous allgather may call this communicator's other
-     * collectives. */
+/** Makes a group while the previous modules serve the communicator: their allgather may call its
+ *  other collectives. UCG_ERR_UNSUPPORTED: no rank has one. */
+static ucg_status_t make_and_tell(mca_coll_ucg_module_t* module, ucg_group_h* group_p) {
+    exchange_t exchange = {.module = module, .comm = module->comm};
+    const coll_ucg_state_t before = module->state;
+    module->state = COLL_UCG_SETTING_UP;
+    const ucg_status_t status = make_group(&exchange, group_p);
+    module->state = before;
+    if (UCG_OK == status || exchange.failed) {
+        /* If it failed, other ranks may have succeeded: going on with other collectives here could
+         * hang them all. */
+        return status;
+    }
+    tell(module->comm, status);
+    return UCG_ERR_UNSUPPORTED;
+}
+
+void coll_ucg_count_call(mca_coll_ucg_module_t* module) {
+    if (COLL_UCG_FRESH == module->state && 0 < module->calls_before_group) {
+        module->calls_before_group--;
+    }
+}
+
+ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     if (COLL_UCG_FRESH != module->state) {
         return UCG_ERR_UNSUPPORTED;
     }
     /* All ranks call a communicator's collectives in one order, so they count alike. */
     if (0 < module->calls_before_group) {
-        module->calls_before_group--;
+        coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    module->state = COLL_UCG_SETTING_UP;
-    const ucg_status_t status = make_group(&exchange);
+    const ucg_status_t status = make_and_tell(module, &module->group);
     if (UCG_OK == status) {
         enlist(module);
-        module->state = COLL_UCG_READY;
-        return UCG_OK;
     }
-    module->state = COLL_UCG_OFF;
-    if (exchange.failed) {
-        /* Other ranks may have succeeded: going on with other collectives here could hang them all.
-         */
-        return status;
+    module->state = UCG_OK == status ? COLL_UCG_READY : COLL_UCG_OFF;
+    return status;
+}
+
+ucg_status_t coll_ucg_make_group(mca_coll_ucg_module_t* module, ucg_group_h* group_p) {
+    if (COLL_UCG_FRESH != module->state && COLL_UCG_READY != module->state) {
+        return UCG_ERR_UNSUPPORTED;
     }
-    tell(comm, status);
-    return UCG_ERR_UNSUPPORTED;
+    return make_and_tell(module, group_p);
 }
 
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
@@ -205,7 +224,10 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
         return;
     }
     opal_mutex_lock(&mca_coll_ucg_component.lock);
-    coll_ucg_stop_polling(module);
+    if (module->polled) {
+        coll_ucg_stop_polling();
+        module->polled = false;
+    }
     opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     coll_ucg_forget(module);

@@ -1,0 +1,349 @@
+/*
+ * Requests of nonblocking and persistent collectives as MPI has them, beyond what single calls
+ * show: hundreds outstanding, ends in any order, mixed with blocking calls and messages,
+ * communicators and datatypes freed before the end, starts in different orders, threads. One part
+ * for each argument; "PART ok" from rank 0.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+/* Needs mpi.h before it. */
+#include <mpi-ext.h>
+
+static int world_rank;
+static int world_size;
+
+static void require(int condition, const char* what) {
+    if (!condition) {
+        fprintf(stderr, "requests: rank %d: wrong: %s\n", world_rank, what);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static uint64_t next_random(uint64_t* state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static int64_t sum_of_ranks(int size) {
+    return (int64_t)size * (size - 1) / 2;
+}
+
+/* ------------------------------------------------------------------ many outstanding */
+
+enum { MANY = 400, MANY_ROUNDS = 3 };
+
+/** One of `MANY`: kinds take turns, all with a few elements. */
+typedef struct {
+    int64_t send[64];
+    int64_t receive[64];
+} cell_t;
+
+static void start_cell(cell_t* cell, int index, MPI_Comm comm, MPI_Request* request) {
+    for (int i = 0; i < 64; i++) {
+        cell->send[i] = world_rank + index + i;
+        cell->receive[i] = -1;
+    }
+    switch (index % 4) {
+    case 0:
+        MPI_Iallreduce(cell->send, cell->receive, 3, MPI_INT64_T, MPI_SUM, comm, request);
+        break;
+    case 1:
+        memcpy(cell->receive, cell->send, sizeof cell->send);
+        MPI_Ibcast(cell->receive, 5, MPI_INT64_T, index % world_size, comm, request);
+        break;
+    case 2: MPI_Iscan(cell->send, cell->receive, 2, MPI_INT64_T, MPI_MAX, comm, request); break;
+    default: MPI_Ibarrier(comm, request); break;
+    }
+}
+
+static void check_cell(const cell_t* cell, int index) {
+    switch (index % 4) {
+    case 0:
+        for (int i = 0; i < 3; i++) {
+            const int64_t expected = sum_of_ranks(world_size) + (int64_t)world_size * (index + i);
+            require(cell->receive[i] == expected, "iallreduce of many");
+        }
+        break;
+    case 1: require(cell->receive[4] == index % world_size + index + 4, "ibcast of many"); break;
+    case 2: require(cell->receive[1] == world_rank + index + 1, "iscan of many"); break;
+    default: break;
+    }
+}
+
+/** Completes all in an order of the rank's own, by one of MPI's ways. */
+static void complete(MPI_Request* requests, int count, int way, uint64_t* random) {
+    if (way == 0) {
+        MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    }
+    for (int left = way == 0 ? 0 : count; left > 0; left--) {
+        int index = (int)(next_random(random) % (uint64_t)count);
+        int done = 0;
+        while (way != 1 && requests[index] == MPI_REQUEST_NULL) {
+            index = (index + 1) % count;
+        }
+        if (way == 1) {
+            MPI_Waitany(count, requests, &index, MPI_STATUS_IGNORE);
+        } else if (way == 2) {
+            MPI_Wait(&requests[index], MPI_STATUS_IGNORE);
+        }
+        while (way == 3 && !done) {
+            MPI_Test(&requests[index], &done, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
+static void many(void) {
+    cell_t* cells = malloc(MANY * sizeof *cells);
+    MPI_Request requests[MANY];
+    uint64_t random = (uint64_t)world_rank + 1;
+    for (int round = 0; round < 4 * MANY_ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++) {
+            start_cell(&cells[i], i, MPI_COMM_WORLD, &requests[i]);
+            if (i % 97 == 0) {
+                int mine = i;
+                MPI_Bcast(&mine, 1, MPI_INT, 0, MPI_COMM_WORLD); /* Beside those outstanding. */
+            }
+        }
+        complete(requests, MANY, round % 4, &random);
+        for (int i = 0; i < MANY; i++) {
+            check_cell(&cells[i], i);
+        }
+    }
+    free(cells);
+}
+
+/* ------------------------------------------------------------------ beside messages */
+
+/** A rank that waits for a message serves what is outstanding, and the other way round. */
+static void messages(void) {
+    enum { ROUNDS = 300 };
+    const int right = (world_rank + 1) % world_size;
+    const int left = (world_rank + world_size - 1) % world_size;
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Request requests[3];
+        int64_t token = round;
+        int64_t got = -1;
+        int64_t sum = -1;
+        int64_t mine = world_rank;
+        MPI_Irecv(&got, 1, MPI_INT64_T, left, 5, MPI_COMM_WORLD, &requests[0]);
+        MPI_Iallreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+        if (world_rank == 0) {
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE); /* Before it sends. */
+        }
+        MPI_Isend(&token, 1, MPI_INT64_T, right, 5, MPI_COMM_WORLD, &requests[2]);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        require(got == round && sum == sum_of_ranks(world_size), "beside messages");
+    }
+}
+
+/* ------------------------------------------------------------------ freed before the end */
+
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
+    MPI_Aint low;
+    MPI_Aint extent;
+    MPI_Type_get_extent(*type, &low, &extent);
+    for (int i = 0; i < *count; i++) {
+        *(int64_t*)((char*)inout + i * extent) += *(int64_t*)((char*)in + i * extent);
+    }
+}
+
+/** Communicator, datatype and operator of the program's are freed while the call is outstanding. */
+static void freed(void) {
+    enum { ROUNDS = 50, COUNT = 1000 };
+    int64_t* send = malloc(2 * COUNT * sizeof *send);
+    int64_t* receive = malloc(2 * COUNT * sizeof *receive);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Comm comm;
+        MPI_Datatype gapped;
+        MPI_Op op;
+        MPI_Request request;
+        for (int i = 0; i < 2 * COUNT; i++) {
+            send[i] = world_rank + i;
+            receive[i] = -1;
+        }
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Barrier(comm);
+        MPI_Type_create_resized(MPI_INT64_T, 0, 2 * sizeof *send, &gapped);
+        MPI_Type_commit(&gapped);
+        MPI_Op_create(add, 1, &op);
+        if (round % 2 == 0) {
+            MPI_Iallreduce(send, receive, COUNT, gapped, op, comm, &request);
+        } else {
+            MPIX_Allreduce_init(send, receive, COUNT, gapped, op, comm, MPI_INFO_NULL, &request);
+        }
+        MPI_Comm_free(&comm);
+        MPI_Type_free(&gapped);
+        MPI_Op_free(&op);
+        if (round % 2 != 0) {
+            MPI_Start(&request);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (round % 2 != 0) {
+            MPI_Request_free(&request);
+        }
+        require(request == MPI_REQUEST_NULL, "a request that has ended");
+        for (int i = 0; i < COUNT; i++) {
+            const int64_t expected = sum_of_ranks(world_size) + (int64_t)world_size * 2 * i;
+            require(receive[2 * i] == expected && receive[2 * i + 1] == -1, "freed before the end");
+        }
+    }
+    free(send);
+    free(receive);
+}
+
+/* ------------------------------------------------------------------ persistent */
+
+enum { KEPT = 40 };
+
+/** Ranks start in different orders, some by MPI_Startall, and others go on beside. */
+static void persistent(void) {
+    static int64_t send[KEPT];
+    static int64_t receive[KEPT];
+    MPI_Request requests[KEPT];
+    uint64_t random = (uint64_t)world_rank + 77;
+    for (int i = 0; i < KEPT; i++) {
+        if (i % 2 == 0) {
+            MPIX_Allreduce_init(&send[i], &receive[i], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD,
+                                MPI_INFO_NULL, &requests[i]);
+        } else {
+            MPIX_Bcast_init(&receive[i], 1, MPI_INT64_T, i % world_size, MPI_COMM_WORLD,
+                            MPI_INFO_NULL, &requests[i]);
+        }
+    }
+    for (int round = 0; round < 30; round++) {
+        MPI_Request started[KEPT];
+        for (int i = 0; i < KEPT; i++) {
+            send[i] = world_rank + round + i;
+            receive[i] = send[i];
+            started[i] = requests[i];
+        }
+        for (int i = KEPT - 1; i > 0; i--) {
+            const int other = (int)(next_random(&random) % (uint64_t)(i + 1));
+            const MPI_Request kept = started[i];
+            started[i] = started[other];
+            started[other] = kept;
+        }
+        MPI_Startall(KEPT, started);
+        MPI_Barrier(MPI_COMM_WORLD);
+        complete(started, round % 2 == 0 ? KEPT : 0, 0, &random);
+        for (int i = 0; i < KEPT; i++) {
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE); /* At once, where inactive already. */
+            const int64_t sum = sum_of_ranks(world_size) + (int64_t)world_size * (round + i);
+            require(receive[i] == (i % 2 == 0 ? sum : i % world_size + round + i), "persistent");
+        }
+    }
+    for (int i = 0; i < KEPT; i++) {
+        MPI_Request_free(&requests[(i + world_rank) % KEPT]); /* In any order. */
+    }
+}
+
+/** One that the program forgets. */
+static void forgotten(void) {
+    static int64_t send = 1;
+    static int64_t receive;
+    MPI_Request request;
+    MPIX_Allreduce_init(&send, &receive, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                        &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    require(receive == world_size, "forgotten");
+}
+
+/* ------------------------------------------------------------------ MPI_Comm_idup */
+
+/** Its own collectives come at other places among the program's on each rank. */
+static void idup(void) {
+    for (int round = 0; round < 100; round++) {
+        MPI_Comm duplicate;
+        MPI_Request request;
+        MPI_Request other;
+        int64_t mine = 1;
+        int64_t sum = 0;
+        int64_t later = 0;
+        MPI_Comm_idup(MPI_COMM_WORLD, &duplicate, &request);
+        for (int i = 0; i < (world_rank + round) % 3; i++) {
+            int done = 0;
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        }
+        MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Iallreduce(&mine, &later, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, &other);
+        MPI_Wait(&other, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        require(sum == world_size && later == world_size, "beside MPI_Comm_idup");
+        MPI_Comm_free(&duplicate);
+    }
+}
+
+/* ------------------------------------------------------------------ threads */
+
+enum { HANDED = 64, HAND_ROUNDS = 50 };
+
+static MPI_Request handed[HANDED];
+
+static void* finish_handed(void* unused) {
+    (void)unused;
+    MPI_Waitall(HANDED / 2, handed + HANDED / 2, MPI_STATUSES_IGNORE);
+    return NULL;
+}
+
+/** Another thread completes what this one has started, while this one completes the rest. */
+static void threads(void) {
+    static int64_t receive[HANDED];
+    static int64_t send[HANDED];
+    for (int round = 0; round < HAND_ROUNDS; round++) {
+        pthread_t thread;
+        for (int i = 0; i < HANDED; i++) {
+            send[i] = world_rank + i;
+            MPI_Iallreduce(&send[i], &receive[i], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD,
+                           &handed[i]);
+        }
+        require(0 == pthread_create(&thread, NULL, finish_handed, NULL), "a thread");
+        for (int i = HANDED / 2 - 1; i >= 0; i--) {
+            MPI_Wait(&handed[i], MPI_STATUS_IGNORE);
+        }
+        pthread_join(thread, NULL);
+        for (int i = 0; i < HANDED; i++) {
+            require(receive[i] == sum_of_ranks(world_size) + (int64_t)world_size * i, "threads");
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ main */
+
+static const struct {
+    const char* name;
+    void (*run)(void);
+} parts[] = {
+    {"many", many},           {"messages", messages},
+    {"freed", freed},         {"persistent", persistent},
+    {"forgotten", forgotten}, {"idup", idup},
+    {"threads", threads},
+};
+
+int main(int argc, char** argv) {
+    int provided;
+    const char* name = argc == 2 ? argv[1] : "";
+    const int multiple = 0 == strcmp(name, "threads");
+    MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    MPI_Barrier(MPI_COMM_WORLD); /* From here on UCG serves it. */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (0 == strcmp(parts[i].name, name)) {
+            parts[i].run();
+            MPI_Barrier(MPI_COMM_WORLD);
+            if (world_rank == 0) {
+                printf("%s ok\n", name);
+            }
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Runs the program of requests: see requests.c.
+
+usage: requests.py COMPONENT-FOLDER PROGRAM RANKS...
+"""
+
+import sys
+
+import mpirun
+
+PARTS = ["many", "messages", "freed", "persistent", "forgotten", "idup", "threads"]
+# The most that is passed on: Open MPI's own calls while it makes a communicator.
+OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100}
+
+
+def check(checks, launcher, program, part, ranks, tls):
+    mca = {"coll_ucg_tls": tls, "coll_ucg_verbose": "1"}
+    job = launcher.run(ranks, [program, part], mca, timeout=120)
+    what = f"{part} on {ranks} ranks over {tls}"
+    checks.expect(job.status == 0 and f"{part} ok" in job.output,
+                  f"{what}: status {job.status}\n{job.output[-3000:]}")
+    counted = mpirun.counters(job.output)
+    passed = {name: calls for name, (_, calls) in counted.items() if calls > 0}
+    own = passed.pop("iallreduce", 0)
+    checks.expect(own <= OWN_CALLS.get(part, 0) and not passed, f"{what}: passed on: {counted}")
+
+
+def main():
+    folder, program, *ranks = sys.argv[1:]
+    checks = mpirun.Checks()
+    launcher = mpirun.Launcher(folder)
+    for count in map(int, ranks):
+        for part in PARTS:
+            check(checks, launcher, program, part, count, "shm,ucx")
+    for part in PARTS:
+        check(checks, launcher, program, part, 2, "ucx")
+    checks.end()
+
+
+main()

@@ -1,0 +1,301 @@
+/*
+ * A collective call on its way through libucg, whichever form it has: what the program's buffers
+ * and arguments mean to libucg, what has to be packed before the call starts and unpacked after it.
+ *
+ * Each collective has one function that opens a call from its arguments. A blocking call lives on
+ * the stack and works with its module's memory; a nonblocking or persistent one is part of its
+ * request (coll_ucg_request.h), which has memory of its own.
+ */
+#ifndef MCA_COLL_UCG_CALL_H
+#define MCA_COLL_UCG_CALL_H
+
+#include "coll_ucg.h"
+
+/* ------------------------------------------------------------------ scratch */
+
+/** At least `bytes` bytes, contents undefined; NULL when memory is exhausted. */
+void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes);
+
+/** Scratch of more bytes than this is given back when its call ends. */
+enum { COLL_UCG_SCRATCH_KEPT = 1 << 18 };
+/** Gives scratch of unusual size back. */
+void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace);
+static inline void coll_ucg_trim(coll_ucg_workspace_t* workspace) {
+    if (OPAL_UNLIKELY(workspace->send.capacity > COLL_UCG_SCRATCH_KEPT ||
+                      workspace->receive.capacity > COLL_UCG_SCRATCH_KEPT ||
+                      workspace->right.capacity > COLL_UCG_SCRATCH_KEPT)) {
+        coll_ucg_workspace_trim(workspace);
+    }
+}
+
+/* ------------------------------------------------------------------ datatypes */
+
+/** Bytes of `count` elements as a message carries them. Equal on all ranks whose signatures match.
+ */
+static inline size_t coll_ucg_packed_bytes(const ompi_datatype_t* type, size_t count) {
+    return type->super.size * count;
+}
+
+/** Do `count` elements lie in memory as a message carries them? */
+static inline bool coll_ucg_is_dense(const ompi_datatype_t* type, size_t count) {
+    const uint16_t flags = type->super.flags;
+    return OPAL_LIKELY(0 != (flags & OPAL_DATATYPE_FLAG_NO_GAPS)) || 0 == count ||
+           0 == type->super.size || (1 == count && 0 != (flags & OPAL_DATATYPE_FLAG_CONTIGUOUS));
+}
+
+static inline ptrdiff_t coll_ucg_extent(const ompi_datatype_t* type) {
+    return type->super.ub - type->super.lb;
+}
+
+/** Do displacements in extents count the bytes that messages carry? */
+static inline bool coll_ucg_is_gapless(const ompi_datatype_t* type) {
+    return 0 != (type->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS) && 0 < type->super.size &&
+           coll_ucg_extent(type) == (ptrdiff_t)type->super.size;
+}
+
+ucg_status_t coll_ucg_pack(const void* buffer, size_t count, const ompi_datatype_t* type,
+                           void* packed);
+ucg_status_t coll_ucg_unpack(void* buffer, size_t count, const ompi_datatype_t* type,
+                             const void* packed);
+
+/* ------------------------------------------------------------------ calls */
+
+/** The data on one side of a call, in the user's memory, and the place where its bytes lie as a
+ *  message carries them: elements of one type, or blocks of sizes of their own, one for each rank.
+ */
+typedef struct {
+    void* user;
+    unsigned char* packed; /**< User's memory when `direct`, else scratch. */
+    bool direct;           /**< Nothing is packed, or there is no data on this side. */
+    bool in_blocks;
+    const ompi_datatype_t* type; /**< Of everything, or NULL. */
+    /* Carried to scratch before the call starts, and to the user after it, unless direct. Elements,
+       or blocks. */
+    size_t load_first;
+    size_t load_count;
+    size_t store_count; /**< From the first one on. */
+    /* Of blocks: */
+    const int* counts;
+    const int* displs;                    /**< In extents, or in bytes with `types`. */
+    struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
+    int size;                             /**< Number of blocks. */
+    /* Where the vectors are in bytes: */
+    uint64_t* bytes;  /**< Length of each block. */
+    int64_t* offsets; /**< Where it begins, from `packed`. */
+} coll_ucg_data_t;
+
+/** An MPI operator on a datatype, as libucg calls it. */
+typedef struct {
+    coll_ucg_workspace_t* workspace;
+    ompi_op_t* op; /**< NULL: the call does not reduce. */
+    ompi_datatype_t* type;
+    size_t batch; /**< Elements that the operator's scratch holds. */
+} coll_ucg_reduction_t;
+
+typedef struct {
+    mca_coll_ucg_module_t* module;
+    ucg_group_h group;
+    coll_ucg_workspace_t* workspace;
+    bool empty; /**< There is nothing to do, on any rank. */
+    ucg_coll_params_t params;
+    coll_ucg_data_t input;
+    coll_ucg_data_t output;
+    coll_ucg_reduction_t reduction;
+} coll_ucg_call_t;
+
+/** Makes a call that has no data yet. */
+static inline void coll_ucg_begin(coll_ucg_call_t* call, mca_coll_ucg_module_t* module,
+                                  ucg_group_h group, coll_ucg_workspace_t* workspace) {
+    call->module = module;
+    call->group = group;
+    call->workspace = workspace;
+    call->empty = false;
+    call->params = (ucg_coll_params_t){.type = UCG_COLL_BARRIER};
+    call->input.direct = true;
+    call->input.types = NULL;
+    call->input.type = NULL;
+    call->output.direct = true;
+    call->output.types = NULL;
+    call->output.type = NULL;
+    call->reduction.op = NULL;
+}
+
+static inline void coll_ucg_begin_blocking(coll_ucg_call_t* call, mca_coll_ucg_module_t* module) {
+    coll_ucg_begin(call, module, module->group, &module->workspace);
+}
+
+static inline int coll_ucg_rank(const coll_ucg_call_t* call) {
+    return ompi_comm_rank(call->module->comm);
+}
+static inline size_t coll_ucg_size(const coll_ucg_call_t* call) {
+    return (size_t)ompi_comm_size(call->module->comm);
+}
+
+/** The below, for data that is not direct. */
+ucg_status_t coll_ucg_load_packed(const coll_ucg_data_t* data);
+ucg_status_t coll_ucg_store_packed(const coll_ucg_data_t* data);
+
+/** Carries to scratch what libucg is to read there; before each start. */
+static inline ucg_status_t coll_ucg_load(const coll_ucg_call_t* call) {
+    ucg_status_t status = UCG_OK;
+    if (OPAL_UNLIKELY(!call->input.direct)) {
+        status = coll_ucg_load_packed(&call->input);
+    }
+    if (OPAL_UNLIKELY(!call->output.direct) && UCG_OK == status) {
+        status = coll_ucg_load_packed(&call->output);
+    }
+    return status;
+}
+
+/** Carries the result to the user. Bytes between the datatype's pieces are never written. */
+static inline ucg_status_t coll_ucg_store(const coll_ucg_call_t* call) {
+    return OPAL_LIKELY(call->output.direct) ? UCG_OK : coll_ucg_store_packed(&call->output);
+}
+
+/** Runs an opened call to its end. */
+static inline ucg_status_t coll_ucg_run(coll_ucg_call_t* call) {
+    if (call->empty) {
+        return UCG_OK;
+    }
+    ucg_status_t status = coll_ucg_load(call);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = ucg_coll_run(call->group, &call->params);
+    }
+    return OPAL_LIKELY(UCG_OK == status) ? coll_ucg_store(call) : status;
+}
+
+/** Runs a blocking call that has been opened with that status. */
+static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status_t opened) {
+    const ucg_status_t status = OPAL_LIKELY(UCG_OK == opened) ? coll_ucg_run(call) : opened;
+    coll_ucg_trim(call->workspace);
+    return status;
+}
+
+/** Remembers it, if it went well, for those that repeat it. */
+static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
+                                          enum coll_ucg_function function,
+                                          const coll_ucg_latest_t* latest, ucg_status_t status) {
+    if (UCG_OK == status && !call->empty) {
+        coll_ucg_remember(call->module, function, latest, &call->params);
+    }
+}
+
+/* ------------------------------------------------------------------ buffers */
+
+/** The below, for data that is not direct. */
+ucg_status_t coll_ucg_open_packed(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch, size_t count);
+
+static inline ucg_status_t coll_ucg_open_buffer(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch,
+                                                void* user, size_t count,
+                                                const ompi_datatype_t* type) {
+    data->user = user;
+    data->type = type;
+    data->in_blocks = false;
+    data->direct = coll_ucg_is_dense(type, count);
+    data->packed = (unsigned char*)user + type->super.true_lb;
+    data->load_first = 0;
+    return OPAL_LIKELY(data->direct) ? UCG_OK : coll_ucg_open_packed(data, scratch, count);
+}
+
+/** The call reads this. */
+static inline ucg_status_t coll_ucg_open_send(coll_ucg_call_t* call, const void* user, size_t count,
+                                              const ompi_datatype_t* type) {
+    const ucg_status_t status =
+        coll_ucg_open_buffer(&call->input, &call->workspace->send, (void*)user, count, type);
+    call->input.load_count = count;
+    call->params.send_buffer = call->input.packed;
+    return status;
+}
+
+/** The call writes this. */
+static inline ucg_status_t coll_ucg_open_receive(coll_ucg_call_t* call, void* user, size_t count,
+                                                 const ompi_datatype_t* type) {
+    const ucg_status_t status =
+        coll_ucg_open_buffer(&call->output, &call->workspace->receive, user, count, type);
+    call->output.load_count = 0;
+    call->output.store_count = count;
+    call->params.recv_buffer = call->output.packed;
+    return status;
+}
+
+/** MPI_IN_PLACE: the call also reads these elements, or blocks, of what it writes. */
+static inline void coll_ucg_read_in_place(coll_ucg_call_t* call, size_t first, size_t count) {
+    call->params.flags |= UCG_COLL_FLAG_IN_PLACE;
+    call->output.load_first = first;
+    call->output.load_count = count;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+/** The arguments of a v- or w-collective that describe blocks. */
+typedef struct {
+    const void* user;
+    const int* counts;
+    const int* displs;
+    const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
+    struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
+} coll_ucg_blocks_t;
+
+/**
+ * Says in what elements a call counts its blocks and its own part, before the blocks are opened:
+ * libucg reads the program's own vectors where blocks and part are of gapless elements of one
+ * size; else it gets vectors in bytes. `part`: the type of what is not in blocks.
+ */
+static inline void coll_ucg_choose_vectors(ucg_coll_params_t* params,
+                                           const coll_ucg_blocks_t* blocks,
+                                           const ompi_datatype_t* part) {
+    const ompi_datatype_t* type = blocks->type;
+    const bool plain =
+        NULL != type && coll_ucg_is_gapless(type) &&
+        (part == type || (coll_ucg_is_gapless(part) && part->super.size == type->super.size));
+    params->field_mask =
+        OPAL_LIKELY(plain) ? UCG_COLL_PARAM_FIELD_INT_VECTORS : UCG_COLL_PARAM_FIELD_VECTORS;
+    params->element_bytes = OPAL_LIKELY(plain) ? type->super.size : 1;
+}
+
+static inline bool coll_ucg_has_own_vectors(const ucg_coll_params_t* params) {
+    return OPAL_LIKELY(UCG_COLL_PARAM_FIELD_INT_VECTORS == params->field_mask);
+}
+
+/** The part of `count` elements in the elements of the call. */
+static inline size_t coll_ucg_part(const ucg_coll_params_t* params, const ompi_datatype_t* type,
+                                   size_t count) {
+    return coll_ucg_has_own_vectors(params) ? count : coll_ucg_packed_bytes(type, count);
+}
+
+/** The length of an opened block in the elements of the call. */
+static inline size_t coll_ucg_block_length(const ucg_coll_params_t* params,
+                                           const coll_ucg_data_t* data, int index) {
+    return coll_ucg_has_own_vectors(params) ? (size_t)data->counts[index]
+                                            : (size_t)data->bytes[index];
+}
+
+/** The call reads these blocks, or writes them. Vectors as chosen. */
+ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
+ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
+
+/* ------------------------------------------------------------------ operators */
+
+/** The below, for another operator or datatype than the latest of libucg's own. */
+ucg_status_t coll_ucg_open_other_reduction(coll_ucg_call_t* call, ompi_op_t* op,
+                                           ompi_datatype_t* type);
+/**
+ * Fills the reduction fields of the parameters: libucg's own operator where it has one, else a
+ * callback to Open MPI's or the user's. Messages carry packed elements, so layouts may differ
+ * between ranks.
+ */
+static inline ucg_status_t coll_ucg_open_reduction(coll_ucg_call_t* call, ompi_op_t* op,
+                                                   ompi_datatype_t* type) {
+    const coll_ucg_known_reduction_t* known = &call->module->reduction;
+    call->params.field_mask |= UCG_COLL_PARAM_FIELD_REDUCE;
+    call->params.element_bytes = type->super.size;
+    call->reduction.op = op;
+    if (OPAL_LIKELY(op == known->op && type == known->type)) {
+        call->params.datatype = known->native_type;
+        call->params.op = known->native_op;
+        return UCG_OK;
+    }
+    return coll_ucg_open_other_reduction(call, op, type);
+}
+
+#endif

@@ -1,0 +1,410 @@
+/*
+ * The life of a request: from the free list through its starts and completions back to it.
+ */
+#include "coll_ucg_request.h"
+
+#include "ompi/errhandler/errcode-internal.h"
+#include "ompi/request/request.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/threads/thread_usage.h"
+
+/** All requests of this process. Open MPI's own free list wants instructions that the processors of
+ *  a distribution need not have (a compare-and-swap of 16 bytes). */
+static struct {
+    opal_mutex_t lock; /**< Guards the next one. */
+    coll_ucg_request_t* spare;
+    volatile int32_t outstanding; /**< Posted, and their ends not told yet. */
+    opal_list_t persistent;       /**< Guarded by the component's lock, like: */
+    atomic_bool polled;           /**< Open MPI's progress looks after them. Read without. */
+} requests;
+
+/* ------------------------------------------------------------------ class */
+
+static void request_construct(coll_ucg_request_t* request) {
+    request->super.super.req_type = OMPI_REQUEST_COLL;
+    request->workspace = (coll_ucg_workspace_t){0};
+    request->coll = NULL;
+    request->group = NULL;
+    request->polled = false;
+    OBJ_CONSTRUCT(&request->link, opal_list_item_t);
+}
+
+static void request_destruct(coll_ucg_request_t* request) {
+    coll_ucg_workspace_free(&request->workspace);
+    OBJ_DESTRUCT(&request->link);
+}
+
+OBJ_CLASS_INSTANCE(coll_ucg_request_t, ompi_coll_base_nbc_request_t, request_construct,
+                   request_destruct);
+
+static coll_ucg_request_t* take_request(mca_coll_ucg_module_t* module) {
+    OPAL_THREAD_LOCK(&requests.lock);
+    coll_ucg_request_t* request = requests.spare;
+    if (OPAL_LIKELY(NULL != request)) {
+        requests.spare = request->next;
+    }
+    OPAL_THREAD_UNLOCK(&requests.lock);
+    if (OPAL_UNLIKELY(NULL == request)) {
+        request = OBJ_NEW(coll_ucg_request_t);
+    }
+    if (OPAL_LIKELY(NULL != request)) {
+        request->super.super.req_mpi_object.comm = module->comm;
+        request->super.super.req_status = ompi_status_empty;
+    }
+    return request;
+}
+
+static void give_back(coll_ucg_request_t* request) {
+    coll_ucg_trim(&request->workspace);
+    OPAL_THREAD_LOCK(&requests.lock);
+    request->next = requests.spare;
+    requests.spare = request;
+    OPAL_THREAD_UNLOCK(&requests.lock);
+}
+
+/* ------------------------------------------------------------------ ends */
+
+static void free_coll(coll_ucg_request_t* request) {
+    if (NULL != request->coll) {
+        ucg_coll_free(request->coll);
+        request->coll = NULL;
+    }
+}
+
+/** What a call has come to: its result goes to the program, its status to the request. Returns that
+ *  status. */
+static ucg_status_t settle(coll_ucg_request_t* request, ucg_status_t status) {
+    ompi_request_t* super = &request->super.super;
+    if (OPAL_LIKELY(UCG_OK == status) && !request->call.empty) {
+        status = coll_ucg_store(&request->call);
+    }
+    super->req_status.MPI_ERROR = OPAL_LIKELY(UCG_OK == status)
+                                      ? MPI_SUCCESS
+                                      : ompi_errcode_get_mpi_code(coll_ucg_error(status));
+    if (!super->req_persistent) {
+        free_coll(request);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ progress */
+
+/** Is this thread about completions? Their callbacks may start collectives and make progress. */
+static _Thread_local bool completing __attribute__((tls_model("initial-exec")));
+
+enum { COMPLETIONS_AT_ONCE = 16 };
+
+static int progress_requests(void);
+
+static void start_polling(void) {
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    if (!atomic_load(&requests.polled)) {
+        atomic_store(&requests.polled, true);
+        (void)opal_progress_register(progress_requests);
+    }
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+/** Unless some request has been started since: who does so sees `polled` after having counted it.
+ */
+static void stop_polling(void) {
+    if (0 != opal_mutex_trylock(&mca_coll_ucg_component.lock)) {
+        return;
+    }
+    if (atomic_load(&requests.polled)) {
+        atomic_store(&requests.polled, false);
+        if (0 == requests.outstanding) {
+            (void)opal_progress_unregister(progress_requests);
+        } else {
+            atomic_store(&requests.polled, true);
+        }
+    }
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+/** Called by opal_progress(), also by one that libucg calls while a blocking call waits: ends of
+ *  requests may be what a peer waits for, for Open MPI chains collectives to one another. */
+static int progress_requests(void) {
+    ucg_completion_t ended[COMPLETIONS_AT_ONCE];
+    if (completing) {
+        return 0;
+    }
+    if (OPAL_UNLIKELY(0 == requests.outstanding)) {
+        stop_polling();
+        return 0;
+    }
+    completing = true;
+    const unsigned count =
+        ucg_context_poll(mca_coll_ucg_component.context, ended, COMPLETIONS_AT_ONCE);
+    for (unsigned i = 0; i < count; i++) {
+        coll_ucg_request_t* request = ended[i].user_data;
+        (void)settle(request, ended[i].status);
+        (void)ompi_request_complete(&request->super.super, true);
+    }
+    if (count > 0) {
+        (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -(int32_t)count);
+    }
+    completing = false;
+    return (int)count;
+}
+
+/** Posts the collective. UCG_INPROGRESS: progress_requests() goes on with it. */
+static ucg_status_t post(coll_ucg_request_t* request) {
+    /* Before another thread may find its end. */
+    (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, 1);
+    const ucg_status_t status = ucg_coll_post(request->coll, request);
+    if (UCG_INPROGRESS != status) {
+        (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -1);
+    } else if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
+        start_polling();
+    }
+    return status;
+}
+
+/** Loads what libucg is to read and posts the call. */
+static ucg_status_t start(coll_ucg_request_t* request) {
+    if (request->call.empty) {
+        return UCG_OK;
+    }
+    const ucg_status_t status = coll_ucg_load(&request->call);
+    return OPAL_LIKELY(UCG_OK == status) ? post(request) : status;
+}
+
+/* ------------------------------------------------------------------ functions of requests */
+
+/** MPI calls it erroneous. */
+static int cancel_request(ompi_request_t* request, int flag) {
+    (void)request;
+    (void)flag;
+    return MPI_ERR_REQUEST;
+}
+
+/** After MPI_Wait and its like; of a request that is outstanding MPI calls it erroneous. */
+static int free_nonblocking(ompi_request_t** request_p) {
+    ompi_request_t* super = *request_p;
+    ompi_communicator_t* comm = super->req_mpi_object.comm;
+    if (!REQUEST_COMPLETE(super)) {
+        return MPI_ERR_REQUEST;
+    }
+    OMPI_REQUEST_FINI(super);
+    *request_p = MPI_REQUEST_NULL;
+    give_back((coll_ucg_request_t*)super);
+    OBJ_RELEASE(comm);
+    return OMPI_SUCCESS;
+}
+
+/* ------------------------------------------------------------------ nonblocking calls */
+
+ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
+                                        coll_ucg_request_t** request_p) {
+    if (OPAL_UNLIKELY(COLL_UCG_READY != module->state)) {
+        coll_ucg_count_call(module);
+        return UCG_ERR_UNSUPPORTED;
+    }
+    coll_ucg_request_t* request = take_request(module);
+    if (OPAL_UNLIKELY(NULL == request)) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    coll_ucg_begin(&request->call, module, module->group, &request->workspace);
+    *request_p = request;
+    return UCG_OK;
+}
+
+/** Of a request that is complete: nothing is left to wait for, or the call failed. */
+static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status,
+                                ompi_request_t** request_p) {
+    if (UCG_OK == status) {
+        status = settle(request, UCG_OK);
+        *request_p = &ompi_request_empty;
+    }
+    free_coll(request);
+    give_back(request);
+    return status;
+}
+
+ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
+                                 ompi_request_t** request_p) {
+    ompi_request_t* super = &request->super.super;
+    ucg_status_t status = opened;
+    if (UCG_OK == status && !request->call.empty) {
+        status = ucg_coll_init(request->call.group, &request->call.params, &request->coll);
+    }
+    if (OPAL_UNLIKELY(UCG_OK != status)) {
+        return end_at_once(request, status, request_p);
+    }
+    OMPI_REQUEST_INIT(super, false);
+    super->req_state = OMPI_REQUEST_ACTIVE;
+    super->req_free = free_nonblocking;
+    super->req_cancel = cancel_request;
+    OBJ_RETAIN(super->req_mpi_object.comm);
+    status = start(request);
+    if (UCG_INPROGRESS == status) {
+        *request_p = super;
+        return UCG_OK;
+    }
+    OBJ_RELEASE(super->req_mpi_object.comm);
+    return end_at_once(request, status, request_p);
+}
+
+/* ------------------------------------------------------------------ persistent calls */
+
+/** Calls `visit` for each object of the program that the call needs as long as there is the
+ *  request, and that the program may free before. */
+static void for_each_object(coll_ucg_request_t* request, void (*visit)(opal_object_t* object)) {
+    coll_ucg_data_t* sides[] = {&request->call.input, &request->call.output};
+    ompi_op_t* op = request->call.reduction.op;
+    for (int side = 0; side < 2; side++) {
+        ompi_datatype_t* type = (ompi_datatype_t*)sides[side]->type;
+        if (NULL != type && !ompi_datatype_is_predefined(type)) {
+            visit(&type->super.super);
+        }
+        for (int i = 0; NULL != sides[side]->types && i < sides[side]->size; i++) {
+            if (!ompi_datatype_is_predefined(sides[side]->types[i])) {
+                visit(&sides[side]->types[i]->super.super);
+            }
+        }
+    }
+    if (NULL != op && !ompi_op_is_intrinsic(op)) {
+        visit(&op->super);
+    }
+}
+
+static void retain(opal_object_t* object) {
+    OBJ_RETAIN(object);
+}
+
+static void release(opal_object_t* object) {
+    OBJ_RELEASE(object);
+}
+
+static void leave_group(coll_ucg_request_t* request) {
+    if (request->polled) {
+        opal_mutex_lock(&mca_coll_ucg_component.lock);
+        coll_ucg_stop_polling();
+        opal_mutex_unlock(&mca_coll_ucg_component.lock);
+        request->polled = false;
+    }
+    free_coll(request);
+    ucg_group_destroy(request->group);
+    request->group = NULL;
+}
+
+/** Starts one that is inactive. A failure shows when the program waits for it, as of one that
+ *  fails later. */
+static void start_again(coll_ucg_request_t* request) {
+    ompi_request_t* super = &request->super.super;
+    super->req_state = OMPI_REQUEST_ACTIVE;
+    super->req_status.MPI_ERROR = MPI_SUCCESS;
+    super->req_complete = REQUEST_PENDING;
+    const ucg_status_t status = start(request);
+    if (UCG_INPROGRESS != status) {
+        (void)settle(request, status);
+        (void)ompi_request_complete(super, false);
+    }
+}
+
+static int start_persistent(size_t count, ompi_request_t** started) {
+    for (size_t i = 0; i < count; i++) {
+        start_again((coll_ucg_request_t*)started[i]);
+    }
+    return OMPI_SUCCESS;
+}
+
+static int free_persistent(ompi_request_t** request_p) {
+    coll_ucg_request_t* request = (coll_ucg_request_t*)*request_p;
+    ompi_request_t* super = *request_p;
+    ompi_communicator_t* comm = super->req_mpi_object.comm;
+    if (!REQUEST_COMPLETE(super)) {
+        return MPI_ERR_REQUEST;
+    }
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    opal_list_remove_item(&requests.persistent, &request->link);
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    leave_group(request);
+    OMPI_REQUEST_FINI(super);
+    *request_p = MPI_REQUEST_NULL;
+    for_each_object(request, release);
+    give_back(request);
+    OBJ_RELEASE(comm);
+    return OMPI_SUCCESS;
+}
+
+ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
+                                       coll_ucg_request_t** request_p) {
+    ucg_group_h group = NULL;
+    const ucg_status_t status = coll_ucg_make_group(module, &group);
+    if (UCG_OK != status) {
+        return status;
+    }
+    coll_ucg_request_t* request = take_request(module);
+    if (NULL == request) {
+        ucg_group_destroy(group);
+        return UCG_ERR_NO_MEMORY;
+    }
+    request->group = group;
+    coll_ucg_begin(&request->call, module, group, &request->workspace);
+    *request_p = request;
+    return UCG_OK;
+}
+
+static void enlist(coll_ucg_request_t* request) {
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    opal_list_append(&requests.persistent, &request->link);
+    request->polled = coll_ucg_start_polling(request->group);
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
+ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened,
+                                ompi_request_t** request_p) {
+    ompi_request_t* super = &request->super.super;
+    ucg_status_t status = opened;
+    if (UCG_OK == status && !request->call.empty) {
+        status = ucg_coll_init(request->group, &request->call.params, &request->coll);
+    }
+    if (UCG_OK != status) {
+        leave_group(request);
+        give_back(request);
+        return status;
+    }
+    OMPI_REQUEST_INIT(super, true);
+    super->req_start = start_persistent;
+    super->req_free = free_persistent;
+    super->req_cancel = cancel_request;
+    for_each_object(request, retain);
+    OBJ_RETAIN(super->req_mpi_object.comm);
+    enlist(request);
+    *request_p = super;
+    return UCG_OK;
+}
+
+/* ------------------------------------------------------------------ life */
+
+void coll_ucg_open_requests(void) {
+    OBJ_CONSTRUCT(&requests.lock, opal_mutex_t);
+    OBJ_CONSTRUCT(&requests.persistent, opal_list_t);
+    requests.spare = NULL;
+    requests.outstanding = 0;
+    atomic_store(&requests.polled, false);
+}
+
+/** Programs may forget persistent requests: their groups go before the context does. */
+void coll_ucg_close_requests(void) {
+    opal_list_item_t* item;
+    if (atomic_load(&requests.polled)) {
+        (void)opal_progress_unregister(progress_requests);
+    }
+    while (NULL != (item = opal_list_remove_first(&requests.persistent))) {
+        coll_ucg_request_t* request =
+            (coll_ucg_request_t*)((char*)item - offsetof(coll_ucg_request_t, link));
+        if (REQUEST_COMPLETE(&request->super.super)) {
+            leave_group(request);
+        }
+    }
+    OBJ_DESTRUCT(&requests.persistent);
+    while (NULL != requests.spare) {
+        coll_ucg_request_t* request = requests.spare;
+        requests.spare = request->next;
+        OBJ_RELEASE(request);
+    }
+    OBJ_DESTRUCT(&requests.lock);
+}

@@ -1,0 +1,53 @@
+/*
+ * Requests of nonblocking and persistent collectives: Open MPI's kind, each with a call of its own.
+ *
+ * They come from a free list and keep their memory, so that a program that has started its most
+ * requests at once allocates nothing more. A nonblocking call belongs to its communicator's group.
+ * A persistent one has a group of its own, since ranks may start their requests in different
+ * orders, and collectives of one group must be started in one.
+ */
+#ifndef MCA_COLL_UCG_REQUEST_H
+#define MCA_COLL_UCG_REQUEST_H
+
+#include "coll_ucg_call.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+
+typedef struct coll_ucg_request {
+    ompi_coll_base_nbc_request_t super; /**< MPI's bindings cast every request of a collective. */
+    coll_ucg_call_t call;
+    coll_ucg_workspace_t workspace;
+    struct coll_ucg_request* next; /**< Of those that nobody holds. */
+    ucg_coll_h coll;               /**< NULL: there is nothing to do. */
+    /* Of a persistent one: */
+    ucg_group_h group;
+    bool polled;           /**< The group is counted in polled_groups. */
+    opal_list_item_t link; /**< In the component's `persistent`. */
+} coll_ucg_request_t;
+
+OBJ_CLASS_DECLARATION(coll_ucg_request_t);
+
+/** With the component. */
+void coll_ucg_open_requests(void);
+void coll_ucg_close_requests(void);
+
+/**
+ * How nonblocking functions begin. UCG_OK: a request whose call has begun. UCG_ERR_UNSUPPORTED:
+ * call the previous module, which all ranks do while there is no group, since making it would
+ * block.
+ */
+ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
+                                        coll_ucg_request_t** request_p);
+
+/** How they go on: starts the call, which has been opened with that status. */
+ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
+                                 ompi_request_t** request_p);
+
+/** The same for persistent functions. MPI lets them block: this one makes the request's group. */
+ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
+                                       coll_ucg_request_t** request_p);
+
+/** Prepares the call, which has been opened with that status, for MPI_Start. */
+ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened,
+                                ompi_request_t** request_p);
+
+#endif
