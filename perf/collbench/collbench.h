@@ -28,7 +28,11 @@ struct buffers {
     int rank;
     int size;
     MPI_Comm comm;
+    MPI_Request request; /* Of a persistent call. */
 };
+
+/* Others than blocking ones are measured when they are asked for by name. */
+enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
 
 /* `bytes`: the whole vector for bcast, reduce, allreduce, scan and exscan; one rank's block for the
  * others. */
@@ -40,12 +44,36 @@ struct call {
     int recv_blocks; /* ... or the receive buffer does. */
     void (*run)(struct buffers* b, int bytes);
     int (*check)(struct buffers* b, int bytes); /* 0 = right. */
+    enum form form;
+    void (*init)(struct buffers* b, int bytes); /* Of a persistent call: makes the request. */
 };
 
 extern const struct call collbench_calls[];
 extern const int collbench_call_count;
 
 void buffers_fill(struct buffers* b, const struct call* call, int bytes);
+
+/* ---- requests.c: the other forms of some */
+
+/* Open MPI has had persistent collectives as an extension before MPI had them. */
+#if MPI_VERSION >= 4 || defined(OPEN_MPI)
+#define COLLBENCH_PERSISTENT
+#endif
+
+void run_ibarrier(struct buffers* b, int bytes);
+void run_ibcast(struct buffers* b, int bytes);
+void run_iallreduce(struct buffers* b, int bytes);
+void run_iallgather(struct buffers* b, int bytes);
+void run_ialltoall(struct buffers* b, int bytes);
+
+#ifdef COLLBENCH_PERSISTENT
+void init_barrier(struct buffers* b, int bytes);
+void init_bcast(struct buffers* b, int bytes);
+void init_allreduce(struct buffers* b, int bytes);
+void init_allgather(struct buffers* b, int bytes);
+void init_alltoall(struct buffers* b, int bytes);
+void run_started(struct buffers* b, int bytes);
+#endif
 
 /* ---- sync.c: what the ranks share outside of MPI's collectives */
 

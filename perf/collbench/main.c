@@ -19,7 +19,7 @@
 enum { MAX_SIZES = 64 };
 
 struct options {
-    const char* collectives; /* NULL: all */
+    const char* collectives; /* NULL: the blocking ones */
     int sizes[MAX_SIZES];
     int size_count;
     enum mode mode;
@@ -33,7 +33,7 @@ enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 
 static const char usage[] =
     "Usage: mpirun ... collbench [options]\n"
-    "  -c, --collectives LIST   comma-separated (default: all); --list prints them\n"
+    "  -c, --collectives LIST   comma-separated (default: blocking ones); --list prints all\n"
     "  -s, --sizes LIST         bytes, with k or M; default 8,64,1k,8k,64k,256k,1M\n"
     "                           (whole vector for bcast, reduce, allreduce, scan, exscan; one\n"
     "                           rank's block for the others)\n"
@@ -143,18 +143,18 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     return -1;
 }
 
-static int selected(const struct options* o, const char* name) {
-    size_t length = strlen(name);
+static int selected(const struct options* o, const struct call* call) {
+    size_t length = strlen(call->name);
     const char* at = o->collectives;
 
-    while (at != NULL && (at = strstr(at, name)) != NULL) {
+    while (at != NULL && (at = strstr(at, call->name)) != NULL) {
         int starts = at == o->collectives || at[-1] == ',';
         if (starts && (at[length] == '\0' || at[length] == ',')) {
             return 1;
         }
         ++at;
     }
-    return o->collectives == NULL;
+    return o->collectives == NULL && call->form == FORM_BLOCKING;
 }
 
 static void print_row(const struct cell* cell, const struct timing* t, const struct options* o,
@@ -180,7 +180,13 @@ static int measure(const struct cell* cell, const struct options* o) {
     int wrong;
 
     buffers_fill(b, cell->call, cell->bytes);
+    if (cell->call->init != NULL) {
+        cell->call->init(b, cell->bytes);
+    }
     time_cell(cell, o->repetitions, o->cell_seconds, &timing);
+    if (cell->call->init != NULL) {
+        MPI_Request_free(&b->request);
+    }
     wrong = cell->call->check(b, cell->bytes);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, b->comm);
     if (b->rank == 0) {
@@ -207,7 +213,7 @@ static int run_all(const struct options* o, struct cell* cell) {
     print_header(o, cell->buffers->rank);
     for (i = 0; i < collbench_call_count; ++i) {
         cell->call = &collbench_calls[i];
-        if (!selected(o, cell->call->name)) {
+        if (!selected(o, cell->call)) {
             continue;
         }
         for (k = 0; k < (cell->call->has_size ? o->size_count : 1); ++k) {
