@@ -249,6 +249,9 @@ void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* 
 
 /** Open MPI's progress, for libucg to call: returns how many messages moved. */
 unsigned coll_ucg_progress_host(void* unused, unsigned flags);
+/** After a nonblocking call that has ended at once: each so many drive Open MPI, since a program
+ * may make no other calls, and messages have to move. */
+void coll_ucg_serve_host(void);
 /** Looks for what tells it that. Once, after MPI_Init has chosen its transports. */
 void coll_ucg_find_host_progress(void);
 /** Has opal_progress() drive libucg for a group that UCX serves, and says whether it is one. */

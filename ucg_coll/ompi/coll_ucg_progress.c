@@ -83,6 +83,14 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
     return events > 0 ? (unsigned)events : 0;
 }
 
+void coll_ucg_serve_host(void) {
+    enum { CALLS_TO_SERVE = 16 };
+    static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
+    if (!inside_library && 0 == ++calls % CALLS_TO_SERVE) {
+        progress_without_yield();
+    }
+}
+
 /* ------------------------------------------------------------------ libucg's */
 
 /** Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks.

@@ -14,8 +14,11 @@ static struct {
     opal_mutex_t lock; /**< Guards the next one. */
     coll_ucg_request_t* spare;
     volatile int32_t outstanding; /**< Posted, and their ends not told yet. */
-    opal_list_t persistent;       /**< Guarded by the component's lock, like: */
-    atomic_bool polled;           /**< Open MPI's progress looks after them. Read without. */
+    /* Hints, see await_briefly(): */
+    volatile int32_t patience;   /**< Polls that the next start is worth. */
+    volatile uint32_t impatient; /**< Starts that did not see their end. */
+    opal_list_t persistent;      /**< Guarded by the component's lock, like: */
+    atomic_bool polled;          /**< Open MPI's progress looks after them. Read without. */
 } requests;
 
 /* ------------------------------------------------------------------ class */
@@ -148,15 +151,45 @@ static int progress_requests(void) {
     return (int)count;
 }
 
-/** Posts the collective. UCG_INPROGRESS: progress_requests() goes on with it. */
+/** Of a start: as many polls as take some 3 us, and how many starts later the most are tried again.
+ */
+enum { PATIENCE_MAX = 128, STARTS_TO_FORGET = 32 };
+
+/**
+ * Most short collectives of ranks in step end within some polls, and then MPI_Wait need not look at
+ * everything else that Open MPI has, which takes longer than the collective. Where peers are late,
+ * or calls long, starts learn to try once. Who has others outstanding is not in a hurry.
+ */
+static void await_briefly(coll_ucg_request_t* request) {
+    const int32_t patience = requests.patience;
+    for (int32_t i = 0; i < patience && 1 == requests.outstanding; i++) {
+        (void)progress_requests();
+        if (REQUEST_COMPLETE(&request->super.super)) {
+            requests.patience = PATIENCE_MAX;
+            return;
+        }
+    }
+    requests.patience = patience > 1 ? patience / 2 : 1;
+    if (0 == ++requests.impatient % STARTS_TO_FORGET) {
+        requests.patience = PATIENCE_MAX;
+    }
+}
+
+/** Posts the collective. UCG_INPROGRESS: progress_requests() goes on with it, or has ended it. */
 static ucg_status_t post(coll_ucg_request_t* request) {
     /* Before another thread may find its end. */
     (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, 1);
     const ucg_status_t status = ucg_coll_post(request->coll, request);
     if (UCG_INPROGRESS != status) {
         (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -1);
-    } else if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
+        coll_ucg_serve_host();
+        return status;
+    }
+    if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
         start_polling();
+    }
+    if (1 == requests.outstanding && !completing) {
+        await_briefly(request);
     }
     return status;
 }
@@ -384,6 +417,7 @@ void coll_ucg_open_requests(void) {
     OBJ_CONSTRUCT(&requests.persistent, opal_list_t);
     requests.spare = NULL;
     requests.outstanding = 0;
+    requests.patience = PATIENCE_MAX;
     atomic_store(&requests.polled, false);
 }
 
