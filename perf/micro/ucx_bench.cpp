@@ -1,10 +1,11 @@
 // One-way latency of 8 bytes between two processes, half of a ping-pong, in nanoseconds:
 //
 //   uct         uct_ep_am_short and uct_worker_progress alone: what the hardware and UCT cost
-//   short lane  UcxTransport with its short lane
+//   puts        UcxTransport with its short lane, the shortest messages by put
+//   messages    the same, all by active messages
 //   ucp         UcxTransport over UCP only
 //
-// The three take turns in one run, because the same two cores do not stay equally near. For each
+// They take turns in one run, because the same two cores do not stay equally near. For each
 // the minimum, the median and the median deviation of the rounds are printed. --smoke: few rounds.
 #include <algorithm>
 #include <cerrno>
@@ -47,9 +48,9 @@ T need(const char* what, Result<T> result) {
 }
 
 /// The line between the two processes, for addresses.
-class Line {
+class Cord {
   public:
-    Line(int fd, Rank rank) : fd_(fd), rank_(rank) {}
+    Cord(int fd, Rank rank) : fd_(fd), rank_(rank) {}
     Rank rank() const { return rank_; }
 
     /// What the other process gives, for what this one gives. Short enough for the socket's buffer.
@@ -98,7 +99,7 @@ class Player {
 
 class UctPlayer final : public Player, private LaneSink {
   public:
-    explicit UctPlayer(const Line& line, const UcxOptions& options) {
+    explicit UctPlayer(const Cord& line, const UcxOptions& options) {
         const Ucp ucp = need("no UCX", open_ucp(options));
         std::vector<InterfaceInfo> report;
         lane_ = ShortLane::create(ucp.inventory, options, *this, report);
@@ -131,7 +132,7 @@ class UctPlayer final : public Player, private LaneSink {
     }
 
   private:
-    bool connect(const Line& line, const ShortLane::Route& route) {
+    bool connect(const Cord& line, const ShortLane::Route& route) {
         if (!lane_->joins_endpoints(route)) {
             endpoint_ = lane_->connect(route, peer_);
             return endpoint_ != nullptr;
@@ -162,7 +163,7 @@ class UctPlayer final : public Player, private LaneSink {
 
 class TransportPlayer final : public Player {
   public:
-    TransportPlayer(const Line& line, const UcxOptions& options) : peer_(1 - line.rank()) {
+    TransportPlayer(const Cord& line, const UcxOptions& options) : peer_(1 - line.rank()) {
         worker_ = need("no UCX worker", UcxWorker::create(options));
         std::vector<PeerAddress> peers(2);
         peers[static_cast<std::size_t>(peer_)] = line.swap(worker_->address());
@@ -233,27 +234,29 @@ void report(const char* fabric, const char* name, const std::vector<double>& rou
                 rounds.size());
 }
 
-void measure(const Line& line, const char* fabric, int rounds, int count) {
+void measure(const Cord& line, const char* fabric, int rounds, int count) {
     UcxOptions options;
     options.config = {{"TLS", fabric}, {"NET_DEVICES", "lo"}};
     options.lane_overhead_us_max = kAnyOverhead;
     UcxOptions ucp_only = options;
     ucp_only.short_lane = false;
     UctPlayer uct(line, options);
+    TransportPlayer puts(line, options);
+    options.lane_puts = false;
     TransportPlayer lane(line, options);
     TransportPlayer ucp(line, ucp_only);
     const std::pair<const char*, Player*> players[] = {
-        {"uct", &uct}, {"short lane", &lane}, {"ucp", &ucp}};
-    std::vector<double> times[3];
+        {"uct", &uct}, {"puts", &puts}, {"messages", &lane}, {"ucp", &ucp}};
+    std::vector<double> times[std::size(players)];
     for (int round = -1; round < rounds; ++round) { // The first connects and is not counted.
-        for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t i = 0; i < std::size(players); ++i) {
             const double time = play(*players[i].second, line.rank(), count);
             if (round >= 0) {
                 times[i].push_back(time);
             }
         }
     }
-    for (std::size_t i = 0; line.rank() == 0 && i < 3; ++i) {
+    for (std::size_t i = 0; line.rank() == 0 && i < std::size(players); ++i) {
         report(fabric, players[i].first, times[i]);
     }
     line.swap("done");
@@ -275,7 +278,7 @@ int main(int argc, char** argv) {
         give_up("no second process", std::strerror(errno));
     }
     const Rank rank = child == 0 ? 1 : 0;
-    const Line line(pair[rank], rank);
+    const Cord line(pair[rank], rank);
     close(pair[1 - rank]);
     for (const char* fabric : {"tcp", "posix"}) {
         measure(line, fabric, smoke ? 3 : 40, smoke ? 50 : 500);

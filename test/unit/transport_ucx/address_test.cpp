@@ -65,3 +65,18 @@ TEST_CASE("ucx address: an offer of the short lane comes back, and damaged ones 
     CHECK_FALSE(unpack_offer(pack(LaneOffer{0, 0, ""})).ok());
     CHECK_FALSE(unpack_offer(pack(LaneOffer{0, 0, std::string(256, 'a')})).ok());
 }
+
+TEST_CASE("ucx address: the key to a ring of lines comes back, and damaged ones are refused",
+          "[ucx]") {
+    const std::string good = pack(LineMemory{4096, std::string("\0key", 4)});
+    const Result<LineMemory> back = unpack_lines(good);
+    REQUIRE(back.ok());
+    CHECK(back->address == 4096);
+    CHECK(back->key == std::string("\0key", 4));
+    for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+        CHECK_FALSE(unpack_lines(std::string_view(good).substr(0, bytes)).ok());
+    }
+    CHECK_FALSE(unpack_lines(good + "x").ok());
+    CHECK_FALSE(unpack_lines(pack(LineMemory{0, "key"})).ok());
+    CHECK_FALSE(unpack_lines(pack(LineMemory{4096, ""})).ok());
+}

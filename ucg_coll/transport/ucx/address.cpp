@@ -149,4 +149,22 @@ Result<LaneOffer> unpack_offer(std::string_view bytes) {
     return offer;
 }
 
+std::string pack(const LineMemory& memory) {
+    std::string out;
+    append(out, memory.address);
+    append(out, memory.key);
+    return out;
+}
+
+Result<LineMemory> unpack_lines(std::string_view bytes) {
+    Reader reader(bytes);
+    LineMemory memory;
+    memory.address = reader.number();
+    memory.key = reader.text();
+    if (!reader.finished_well() || memory.address == 0 || memory.key.empty()) {
+        return failure(Code::invalid_argument, "{} bytes that do not open memory", bytes.size());
+    }
+    return memory;
+}
+
 } // namespace ucg::transport::ucx

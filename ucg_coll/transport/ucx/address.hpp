@@ -63,4 +63,13 @@ std::string pack(const LaneOffer& offer);
 /// address suit an interface is for its owner to say.
 Result<LaneOffer> unpack_offer(std::string_view bytes);
 
+/// Memory into which a peer may put lines (lines.hpp). The key is UCT's, opaque.
+struct LineMemory {
+    std::uint64_t address = 0;
+    std::string key;
+};
+
+std::string pack(const LineMemory& memory);
+Result<LineMemory> unpack_lines(std::string_view bytes);
+
 } // namespace ucg::transport::ucx

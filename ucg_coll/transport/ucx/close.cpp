@@ -101,6 +101,7 @@ void Core::start_closing() {
     close_deadline_ = Clock::now() + options_.close_timeout;
     for (auto& [process, peer] : peers_) {
         drop_lane(*peer);
+        drop_ring(*peer, false);
         close_endpoint(*peer, false);
     }
 }

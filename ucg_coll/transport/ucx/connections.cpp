@@ -20,10 +20,7 @@ Peer& Core::intern_peer(ProcessAddress address) {
         slot->address = std::move(address);
     }
     if (const auto greeted = strangers_.find(slot->address.process); greeted != strangers_.end()) {
-        LaneNotice notice;
-        notice.source = greeted->first;
-        notice.attempt = greeted->second;
-        notices_.push_back(notice);
+        notices_.push_back(greeted->second);
         strangers_.erase(greeted);
     }
     if (auto offered = strangers_offers_.extract(slot->address.process); !offered.empty()) {
@@ -35,6 +32,7 @@ Peer& Core::intern_peer(ProcessAddress address) {
 void Core::forget_if_unused(Peer& peer) {
     if (peer.groups == 0 && !peer.connected) {
         std::erase(refused_, &peer);
+        drop_ring(peer, false);
         peers_.erase(peer.address.process);
     }
 }
@@ -209,6 +207,7 @@ void Core::fail_connection(Peer& peer, ucs_status_t status) {
         log(LogLevel::warn, "ucx: {}", why.message());
     }
     drop_lane(peer);
+    drop_ring(peer, false);
     close_endpoint(peer, true);
 }
 
@@ -298,6 +297,7 @@ void Core::handle_bye(Peer& peer) {
     const bool may_connect = peer.endpoint != nullptr || !peer.connected;
     // Before the answer, after which the peer stops listening: UCT would go on trying to connect.
     drop_lane(peer);
+    drop_ring(peer, true);
     if (was_well && may_connect && connect(peer)) {
         send_control(peer, Control::bye_answer, 0, {});
     }
@@ -310,7 +310,7 @@ void Core::handle_arrivals() {
     }
     for (const LaneNotice& notice : std::exchange(notices_, {})) {
         if (notice.what == LaneNotice::What::greeting) {
-            answer_greeting(notice.source, notice.attempt);
+            answer_greeting(notice);
         } else if (Peer* peer = find_peer(notice.source)) {
             peer->lane_bye_came = true;
             handle_bye(*peer);

@@ -114,7 +114,8 @@ unsigned Core::progress() {
         return 0;
     }
     in_progress_ = true;
-    const unsigned by_lane = short_lane_ ? short_lane_->progress() : 0;
+    unsigned by_lane = short_lane_ ? short_lane_->progress() : 0;
+    by_lane += take_lines(); // After notices: who says good-bye has put its lines before.
     const unsigned by_ucp = ucp_is_due(by_lane) ? ucp_worker_progress(ucp_.worker.get()) : 0;
     if (by_ucp > 0 || active_operations_ > 0) {
         ucp_busy_turns_ = kUcpBusyTurns;

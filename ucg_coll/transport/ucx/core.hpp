@@ -108,6 +108,7 @@ class Core final : private LaneSink {
     Link& link(Group& group, Rank rank);
     bool transmit(Link& to, Message& message);
     static bool send_short(Link& to, const Message& message, const Envelope& envelope);
+    static bool put_line(Peer& peer, const Message& message, const Envelope& envelope);
     bool send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
     static ucs_status_ptr_t put(Operation& operation, unsigned id,
                                 std::span<const std::byte> header, std::span<const std::byte> data,
@@ -167,7 +168,12 @@ class Core final : private LaneSink {
     void greet(Peer& peer);
     void greet_or_next(Peer& peer);
     void drop_lane(Peer& peer);
-    void answer_greeting(std::uint64_t process, std::uint32_t attempt);
+    void answer_greeting(const LaneNotice& greeting);
+    std::string ring_for(Peer& peer, std::size_t own);
+    void drop_ring(Peer& peer, bool reusable);
+    void open_lane(Peer& peer, const std::string& payload);
+    unsigned take_lines();
+    unsigned take_lines_of(Peer& peer);
     void handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload);
     bool take_offer(Peer& peer, std::uint32_t attempt, const std::string& payload);
     void handle_acceptance(Peer& peer, std::uint32_t attempt, const std::string& address);
@@ -221,8 +227,8 @@ class Core final : private LaneSink {
     Group* last_group_ = nullptr; ///< Most arrivals are for the group of the one before.
     /// What came for groups that do not exist here yet.
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
-    /// Greetings (process, attempt) from processes that no group here has named yet.
-    std::unordered_map<std::uint64_t, std::uint32_t> strangers_;
+    /// Greetings from processes that no group here has named yet.
+    std::unordered_map<std::uint64_t, LaneNotice> strangers_;
     /// The last offer of each of them.
     std::unordered_map<std::uint64_t, ControlArrival> strangers_offers_;
 
@@ -243,10 +249,11 @@ class Core final : private LaneSink {
     std::vector<std::pair<ucp_ep_h, ucs_status_t>> endpoint_errors_;
     std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
 
-    std::vector<Peer*> refused_;   ///< Those with a refusal.
-    std::vector<Peer*> doubted_;   ///< Those that may wait for an answer for ever.
-    std::vector<Peer*> to_resend_; ///< What was on its way comes back unsent.
-    std::vector<Peer*> to_greet_;  ///< Their greeting found no room yet.
+    std::vector<Peer*> line_peers_; ///< Those with a ring of ours.
+    std::vector<Peer*> refused_;    ///< Those with a refusal.
+    std::vector<Peer*> doubted_;    ///< Those that may wait for an answer for ever.
+    std::vector<Peer*> to_resend_;  ///< What was on its way comes back unsent.
+    std::vector<Peer*> to_greet_;   ///< Their greeting found no room yet.
     std::vector<Flushing> flushing_;
     std::vector<Closing> closing_;
     Clock::time_point close_deadline_;

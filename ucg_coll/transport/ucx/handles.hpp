@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include <ucp/api/ucp.h>
 #include <ucs/async/async_fwd.h>
@@ -30,5 +31,55 @@ using UctWorker = Owned<uct_worker_h, uct_worker_destroy>;
 using UctDomain = Owned<uct_md_h, uct_md_close>;
 using UctInterface = Owned<uct_iface_h, uct_iface_close>;
 using UctEndpoint = Owned<uct_ep_h, uct_ep_destroy>;
+
+/// Memory that UCT has allocated. Must end before its interface.
+class UctMemory {
+  public:
+    UctMemory() = default;
+    explicit UctMemory(const uct_allocated_memory_t& memory) : memory_(memory) {}
+    UctMemory(UctMemory&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
+    UctMemory& operator=(UctMemory&& other) noexcept {
+        std::swap(memory_, other.memory_);
+        return *this;
+    }
+    ~UctMemory() {
+        if (memory_.address != nullptr) {
+            uct_iface_mem_free(&memory_);
+        }
+    }
+
+    void* data() const { return memory_.address; } ///< Null when there is none.
+    uct_mem_h handle() const { return memory_.memh; }
+
+  private:
+    uct_allocated_memory_t memory_{};
+};
+
+/// Access to a peer's memory. Must end before the memory domain.
+class UctKey {
+  public:
+    UctKey() = default;
+    UctKey(uct_component_h component, const uct_rkey_bundle_t& bundle)
+        : component_(component), bundle_(bundle) {}
+    UctKey(UctKey&& other) noexcept
+        : component_(std::exchange(other.component_, nullptr)), bundle_(other.bundle_) {}
+    UctKey& operator=(UctKey&& other) noexcept {
+        std::swap(component_, other.component_);
+        std::swap(bundle_, other.bundle_);
+        return *this;
+    }
+    ~UctKey() {
+        if (component_ != nullptr) {
+            uct_rkey_release(component_, &bundle_);
+        }
+    }
+
+    explicit operator bool() const { return component_ != nullptr; }
+    uct_rkey_t value() const { return bundle_.rkey; }
+
+  private:
+    uct_component_h component_ = nullptr;
+    uct_rkey_bundle_t bundle_{};
+};
 
 } // namespace ucg::transport::ucx

@@ -57,6 +57,7 @@ void Core::greet(Peer& peer) {
     LaneNotice notice;
     notice.source = self_.process;
     notice.target = peer.address.process;
+    notice.to = static_cast<std::uint16_t>(peer.route.peer);
     notice.attempt = peer.attempt;
     const ucs_status_t status =
         peer.lane ? ShortLane::send(peer.lane.get(), notice) : UCS_ERR_UNREACHABLE;
@@ -81,19 +82,88 @@ void Core::greet_or_next(Peer& peer) {
 void Core::drop_lane(Peer& peer) {
     std::erase_if(lane_errors_, [&](const auto& error) { return error.first == peer.lane.get(); });
     peer.lane.reset();
+    peer.lines_key = {};
     peer.lane_state = LaneState::none;
 }
 
-void Core::answer_greeting(std::uint64_t process, std::uint32_t attempt) {
-    Peer* peer = find_peer(process);
+void Core::answer_greeting(const LaneNotice& greeting) {
+    Peer* peer = find_peer(greeting.source);
     if (peer == nullptr) {
-        strangers_[process] = attempt;
+        strangers_[greeting.source] = greeting;
     } else if (peer->failure.ok() && phase_ == Phase::running) {
-        tell_peer(*peer, Control::lane_answer, attempt, {});
-        if (peer->lane_state == LaneState::accepted && peer->offer_taken == attempt) {
+        tell_peer(*peer, Control::lane_answer, greeting.attempt, ring_for(*peer, greeting.to));
+        if (peer->lane_state == LaneState::accepted && peer->offer_taken == greeting.attempt) {
             greet_or_next(*peer);
         }
     }
+}
+
+/// What the peer must know to put lines here; empty if it shall not. Who greets again has written
+/// nothing: it was not answered in time.
+std::string Core::ring_for(Peer& peer, std::size_t own) {
+    if (peer.ring && peer.ring->own != own) {
+        drop_ring(peer, true);
+    }
+    if (!peer.ring && (peer.ring = short_lane_->give_ring(own))) {
+        peer.lines_in.emplace(peer.ring->lines);
+        line_peers_.push_back(&peer);
+    }
+    return peer.ring ? pack(peer.ring->memory) : std::string();
+}
+
+/// A ring is given away again only if its peer is known to write no more.
+void Core::drop_ring(Peer& peer, bool reusable) {
+    if (peer.ring && reusable) {
+        short_lane_->take_back(*peer.ring);
+    }
+    peer.ring.reset();
+    peer.lines_in.reset();
+    std::erase(line_peers_, &peer);
+}
+
+void Core::open_lane(Peer& peer, const std::string& payload) {
+    peer.lane_state = LaneState::open;
+    peer.lane_bytes_max = short_lane_->message_bytes_max(peer.route);
+    if (const Result<LineMemory> memory = unpack_lines(payload)) {
+        peer.lines_out = {};
+        peer.lines_at = memory->address;
+        peer.lines_key = short_lane_->open_memory(peer.route, *memory);
+    }
+}
+
+unsigned Core::take_lines() {
+    unsigned taken = 0;
+    for (Peer* peer : line_peers_) {
+        if (peer->lines_in->has_news() || peer->lines_in->owes()) {
+            taken += take_lines_of(*peer);
+        }
+    }
+    return taken;
+}
+
+unsigned Core::take_lines_of(Peer& peer) {
+    unsigned count = 0;
+    for (; count < kLinesPerRing; ++count) {
+        const std::optional<Line> line = peer.lines_in->take();
+        if (!line) {
+            break;
+        }
+        peer.lines_out.acknowledge(line->taken);
+        if (line->bytes <= kLineDataBytes) {
+            lane_data(line->envelope, line->data.data(), line->bytes);
+        }
+    }
+    if (peer.lines_in->owes() && peer.lane_state == LaneState::open) {
+        LaneNotice notice;
+        notice.source = self_.process;
+        notice.target = peer.address.process;
+        notice.what = LaneNotice::What::taken;
+        notice.attempt = peer.lines_in->taken();
+        if (ShortLane::send(peer.lane.get(), notice) == UCS_OK) {
+            peer.lines_in->reported(notice.attempt);
+        }
+    }
+    return count;
 }
 
 void Core::handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
@@ -159,20 +229,23 @@ void Core::handle_lane_control(Peer& peer, const ControlHeader& header,
         handle_offer(peer, header.detail, payload);
     } else if (header.what == Control::lane_acceptance) {
         handle_acceptance(peer, header.detail, payload);
-    } else if (header.what == Control::lane_refusal && state == LaneState::offered && of_ours) {
-        try_routes(peer);
-    } else if (header.what == Control::lane_withdrawal && state == LaneState::accepted &&
-               header.detail == peer.offer_taken) {
+    } else if ((header.what == Control::lane_refusal && state == LaneState::offered && of_ours) ||
+               (header.what == Control::lane_withdrawal && state == LaneState::accepted &&
+                header.detail == peer.offer_taken)) {
         try_routes(peer);
     } else if (header.what == Control::lane_answer && state == LaneState::greeted && of_ours) {
-        peer.lane_state = LaneState::open;
-        peer.lane_bytes_max = short_lane_->message_bytes_max(peer.route);
+        open_lane(peer, payload);
     }
 }
 
 void Core::lane_notice(const LaneNotice& notice) {
-    if (notice.target == self_.process) {
+    if (notice.target != self_.process) {
+        return;
+    }
+    if (notice.what != LaneNotice::What::taken) {
         notices_.push_back(notice);
+    } else if (Peer* peer = find_peer(notice.source)) {
+        peer->lines_out.acknowledge(notice.attempt);
     }
 }
 

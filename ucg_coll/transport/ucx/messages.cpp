@@ -180,7 +180,33 @@ bool Core::transmit(Link& to, Message& message) {
 /// False when the short lane cannot take the message now.
 bool Core::send_short(Link& to, const Message& message, const Envelope& envelope) {
     return to.peer.lane_state == LaneState::open && message.bytes <= to.peer.lane_bytes_max &&
-           ShortLane::send(to.peer.lane.get(), envelope, message.data, message.bytes) == UCS_OK;
+           (put_line(to.peer, message, envelope) ||
+            ShortLane::send(to.peer.lane.get(), envelope, message.data, message.bytes) == UCS_OK);
+}
+
+/// False when the peer has no line for the message now.
+bool Core::put_line(Peer& peer, const Message& message, const Envelope& envelope) {
+    if (!peer.lines_key || message.bytes > kLineDataBytes || !peer.lines_out.has_room()) {
+        return false;
+    }
+    Line line;
+    line.bytes = static_cast<std::uint32_t>(message.bytes);
+    line.taken = peer.lines_in ? peer.lines_in->taken() : 0;
+    line.envelope = envelope;
+    if (message.bytes > 0) {
+        std::memcpy(line.data.data(), message.data, message.bytes);
+    }
+    peer.lines_out.seal(line);
+    if (uct_ep_put_short(peer.lane.get(), &line, sizeof(line),
+                         peer.lines_at + peer.lines_out.offset(),
+                         peer.lines_key.value()) != UCS_OK) {
+        return false;
+    }
+    peer.lines_out.advance();
+    if (peer.lines_in) {
+        peer.lines_in->reported(line.taken);
+    }
+    return true;
 }
 
 /// Without credit the message goes by rendezvous, whatever its size: the receiver then holds a

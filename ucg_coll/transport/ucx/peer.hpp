@@ -64,8 +64,13 @@ struct Peer {
     ShortLane::Route route;               ///< That of `lane`.
     std::vector<ShortLane::Route> routes; ///< Best first.
     std::size_t routes_tried = 0;
-    std::uint32_t attempt = 0;     ///< Counts the endpoints that we began; tells answers apart.
-    std::uint32_t offer_taken = 0; ///< accepted: the peer's attempt.
+    std::uint32_t attempt = 0;  ///< Counts the endpoints that we began; tells answers apart.
+    LineWriter lines_out;       ///< Used with their key.
+    UctKey lines_key;           ///< To the peer's ring; false where it has given none.
+    std::uint64_t lines_at = 0; ///< The ring's address there.
+    std::optional<ShortLane::Ring> ring; ///< Ours, which the peer may write.
+    std::optional<LineReader> lines_in;  ///< Set with `ring`.
+    std::uint32_t offer_taken = 0;       ///< accepted: the peer's attempt.
 
     bool left = false; ///< It has said good-bye by all ways that it used.
     bool ucp_bye_came = false;

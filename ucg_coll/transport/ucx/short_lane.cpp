@@ -139,6 +139,7 @@ void ShortLane::open_domain(uct_component_h component, const char* name,
         InterfaceInfo& info = report.emplace_back();
         info.transport = resources[i].tl_name;
         info.device = resources[i].dev_name;
+        opened.component = component;
         info.reason = open_interface(domain, resources[i], opened);
         info.usable = info.reason.empty();
         if (opened.handle) {
@@ -172,7 +173,7 @@ std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_des
     parameters.mode.device.dev_name = resource.dev_name;
     parameters.err_handler = on_error;
     parameters.err_handler_arg = &sink_;
-    parameters.features = UCT_IFACE_FEATURE_AM;
+    parameters.features = UCT_IFACE_FEATURE_AM | UCT_IFACE_FEATURE_PUT;
     uct_iface_h handle = nullptr;
     const ucs_status_t status = uct_iface_open(domain, worker_.get(), &parameters, config, &handle);
     uct_config_release(config);
@@ -184,7 +185,69 @@ std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_des
     opened.address.device = resource.dev_name;
     opened.shared_memory = resource.dev_type == UCT_DEVICE_TYPE_SHM;
     opened.loopback = resource.dev_type == UCT_DEVICE_TYPE_NET && is_loopback(resource.dev_name);
-    return prepare(opened);
+    std::string reason = prepare(opened);
+    if (reason.empty() && puts_) {
+        open_rings(domain, opened);
+    }
+    return reason;
+}
+
+/// Only where UCX shares memory with the peer: a message then claims a place in a queue that all
+/// senders share, by a compare-and-swap on a line that travels, which a put need not.
+void ShortLane::open_rings(uct_md_h domain, Interface& opened) const {
+    constexpr std::size_t kBytes = kRings * kLinesPerRing * sizeof(Line);
+    const uct_iface_attr_t& attributes = opened.attributes;
+    uct_md_attr_t domain_attributes;
+    if (!opened.shared_memory || (attributes.cap.flags & UCT_IFACE_FLAG_PUT_SHORT) == 0 ||
+        attributes.cap.put.max_short < sizeof(Line) ||
+        uct_md_query(domain, &domain_attributes) != UCS_OK ||
+        (domain_attributes.cap.flags & UCT_MD_FLAG_ALLOC) == 0) {
+        return;
+    }
+    uct_allocated_memory_t allocated{};
+    if (uct_iface_mem_alloc(opened.handle.get(), kBytes, UCT_MD_MEM_ACCESS_ALL, "ucg lines",
+                            &allocated) != UCS_OK) {
+        return;
+    }
+    UctMemory memory(allocated);
+    std::string key(domain_attributes.rkey_packed_size, '\0');
+    if (allocated.method != UCT_ALLOC_METHOD_MD || key.empty() ||
+        uct_md_mkey_pack(domain, memory.handle(), key.data()) != UCS_OK) {
+        return;
+    }
+    std::uninitialized_default_construct_n(static_cast<Line*>(memory.data()),
+                                           kRings * kLinesPerRing);
+    opened.memory = std::move(memory);
+    opened.key = std::move(key);
+}
+
+std::optional<ShortLane::Ring> ShortLane::give_ring(std::size_t own) {
+    if (own >= interfaces_.size() || interfaces_[own].memory.data() == nullptr ||
+        interfaces_[own].rings_given.all()) {
+        return std::nullopt;
+    }
+    Interface& interface = interfaces_[own];
+    std::size_t index = 0;
+    while (interface.rings_given.test(index)) {
+        ++index;
+    }
+    interface.rings_given.set(index);
+    auto* first = static_cast<Line*>(interface.memory.data()) + index * kLinesPerRing;
+    std::uninitialized_value_construct_n(first, kLinesPerRing);
+    return Ring{std::span<Line, kLinesPerRing>(first, kLinesPerRing),
+                {reinterpret_cast<std::uintptr_t>(first), interface.key},
+                own,
+                index};
+}
+
+UctKey ShortLane::open_memory(const Route& route, const LineMemory& memory) const {
+    const Interface& own = interfaces_[route.own];
+    uct_rkey_bundle_t bundle{};
+    if (own.key.empty() || memory.key.size() != own.key.size() ||
+        uct_rkey_unpack(own.component, memory.key.data(), &bundle) != UCS_OK) {
+        return {};
+    }
+    return {own.component, bundle};
 }
 
 std::string ShortLane::prepare(Interface& opened) const {

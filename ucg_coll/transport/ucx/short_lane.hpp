@@ -11,9 +11,12 @@
 // endpoints travel by other means.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,7 @@
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/handles.hpp"
+#include "ucg_coll/transport/ucx/lines.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 #include "ucg_coll/transport/ucx/wire.hpp"
 
@@ -95,7 +99,25 @@ class ShortLane {
     /// UCS_ERR_NO_RESOURCE: not now.
     static ucs_status_t send(uct_ep_h endpoint, const LaneNotice& notice);
 
+    /// A ring that one peer may write, and what it must know for that.
+    struct Ring {
+        std::span<Line, kLinesPerRing> lines;
+        LineMemory memory;
+        std::size_t own = 0;
+        std::size_t index = 0;
+    };
+    /// Empty when the interface takes no puts, or all of its rings are given away. What is polled
+    /// is bounded by that.
+    std::optional<Ring> give_ring(std::size_t own);
+    void take_back(const Ring& ring) { interfaces_[ring.own].rings_given.reset(ring.index); }
+
+    /// False where the peer's memory cannot be opened over this route.
+    UctKey open_memory(const Route& route, const LineMemory& memory) const;
+
   private:
+    /// So many peers at most are looked at in every turn, at a load of a cached line each.
+    static constexpr std::size_t kRings = 8;
+
     struct Interface {
         UctInterface handle;
         uct_iface_attr_t attributes;
@@ -103,11 +125,15 @@ class ShortLane {
         bool loopback = false;
         bool shared_memory = false;
         bool joins_endpoints = false;
+        uct_component_h component = nullptr;
+        UctMemory memory; ///< Rings of lines; none where no lines are put.
+        std::string key;  ///< Opens it to peers.
+        std::bitset<kRings> rings_given;
     };
 
     ShortLane(LaneSink& sink, const UcxOptions& options)
         : sink_(sink), overhead_us_max_(options.lane_overhead_us_max),
-          prefers_endpoints_(options.lane_prefers_endpoints) {}
+          prefers_endpoints_(options.lane_prefers_endpoints), puts_(options.lane_puts) {}
     Status open_worker();
     void open_component(uct_component_h component, const UcpInventory& inventory,
                         std::vector<InterfaceInfo>& report);
@@ -117,12 +143,14 @@ class ShortLane {
                                Interface& opened);
     std::string prepare(Interface& opened) const;
     static bool read_address(Interface& opened);
+    void open_rings(uct_md_h domain, Interface& opened) const;
     bool reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
                  const LaneAddress& theirs) const;
 
     LaneSink& sink_;
     double overhead_us_max_;
     bool prefers_endpoints_;
+    bool puts_;
     AsyncContext async_;
     UctWorker worker_;
     std::vector<UctDomain> domains_;

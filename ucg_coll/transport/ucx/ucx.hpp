@@ -45,6 +45,10 @@ struct UcxOptions {
     /// latter, which costs a round trip more. For tests: it makes TCP connect as InfiniBand does.
     bool lane_prefers_endpoints = false;
 
+    /// Put the shortest messages of the short lane into the receiver's memory, where UCX shares
+    /// memory with the peer.
+    bool lane_puts = true;
+
     /// Ask UCX to report dead peers. It leaves out UCX's shared-memory transports, which cannot.
     bool detect_failures = true;
 

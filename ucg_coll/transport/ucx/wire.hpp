@@ -45,7 +45,7 @@ struct LongHeader {
 static_assert(sizeof(LongHeader) == 32 && std::is_trivially_copyable_v<LongHeader>);
 
 enum class Control : std::uint32_t {
-    lane_answer, ///< "Your greeting on the short lane came to me."
+    lane_answer, ///< "Your greeting on the short lane came to me"; may carry a LineMemory.
     // Where the short lane connects endpoint to endpoint.
     lane_offer,      ///< "Here is an endpoint for you"; carries a LaneOffer.
     lane_acceptance, ///< "Here is mine, connected to the one you offered"; carries its address.
@@ -84,13 +84,15 @@ inline constexpr std::uint8_t kLaneNotice = 1;
 
 /// What two processes say to each other on the short lane. `source` is the header word.
 struct LaneNotice {
-    enum class What : std::uint32_t {
+    enum class What : std::uint16_t {
         greeting, ///< "Tell me by UCP if you are `target`", with the same attempt.
         bye,      ///< "This is the last that I send here."
+        taken,    ///< "So many of your lines I have taken": `attempt`.
     };
     std::uint64_t source = 0; ///< Process ids.
     std::uint64_t target = 0;
     What what = What::greeting;
+    std::uint16_t to = 0;      ///< greeting: to which of the target's interfaces.
     std::uint32_t attempt = 0; ///< Tells the routes tried apart.
 };
 static_assert(sizeof(LaneNotice) == 24 && std::is_trivially_copyable_v<LaneNotice>);

@@ -1,0 +1,89 @@
+// The shortest messages of the short lane where their bytes are put straight into the receiver's
+// memory: a ring of lines for each sender, one message a line. Nothing here knows UCX, so that it
+// can be tested without it.
+//
+// UCT promises nothing about the order in which the bytes of one put become visible, so a line
+// certifies itself: its first word is computed from all others and from the line's number. A line
+// that is there in part only, or that of the lap before, does not match, and is looked at again.
+// Thus one put is enough, and needs no fence.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ucg_coll/transport/ucx/wire.hpp"
+
+namespace ucg::transport::ucx {
+
+inline constexpr std::size_t kLineDataBytes = 24;
+inline constexpr std::uint32_t kLinesPerRing = 16;
+
+struct alignas(64) Line {
+    std::uint64_t check = 0;
+    std::uint32_t bytes = 0; ///< Of `data`, that are in use.
+    std::uint32_t taken = 0; ///< How many lines the sender has taken from its receiver, mod 2^32.
+    Envelope envelope;
+    std::array<std::byte, kLineDataBytes> data{};
+};
+static_assert(sizeof(Line) == 64 && std::is_trivially_copyable_v<Line>);
+
+/// The first word of a line that is complete, and the number-th of its ring.
+std::uint64_t check_of(const Line& line, std::uint32_t number);
+
+/// The sender's side of a ring. Numbers count modulo 2^32.
+class LineWriter {
+  public:
+    bool has_room() const { return sent_ - acknowledged_ < kLinesPerRing; }
+
+    /// Where the next line belongs, in bytes from the ring's beginning.
+    std::size_t offset() const { return sent_ % kLinesPerRing * sizeof(Line); }
+
+    /// Completes the next line. It counts as sent when advance() is called.
+    void seal(Line& line) const { line.check = check_of(line, sent_); }
+    void advance() { ++sent_; }
+
+    /// A count that comes late, or cannot be, changes nothing.
+    void acknowledge(std::uint32_t taken) {
+        const bool newer = static_cast<std::int32_t>(taken - acknowledged_) > 0;
+        const bool possible = static_cast<std::int32_t>(sent_ - taken) >= 0;
+        if (newer && possible) {
+            acknowledged_ = taken;
+        }
+    }
+
+  private:
+    std::uint32_t sent_ = 0;
+    std::uint32_t acknowledged_ = 0;
+};
+
+/// The receiver's side: looks at memory that somebody else writes meanwhile.
+class LineReader {
+  public:
+    explicit LineReader(std::span<Line, kLinesPerRing> ring) : ring_(ring) {}
+
+    /// Has the next line's first word come? Most looks are in vain, so this is all they cost.
+    bool has_news() const {
+        const std::size_t place = taken_ % kLinesPerRing;
+        return std::atomic_ref(ring_[place].check).load(std::memory_order_relaxed) != seen_[place];
+    }
+
+    /// The next line, if it is here.
+    std::optional<Line> take();
+
+    /// Is half a ring to be given back that the sender has not heard of?
+    bool owes() const { return taken_ - reported_ >= kLinesPerRing / 2; }
+    std::uint32_t taken() const { return taken_; }
+    void reported(std::uint32_t taken) { reported_ = taken; }
+
+  private:
+    std::span<Line, kLinesPerRing> ring_;
+    std::array<std::uint64_t, kLinesPerRing> seen_{}; ///< First words of the lap before.
+    std::uint32_t taken_ = 0;
+    std::uint32_t reported_ = 0;
+};
+
+} // namespace ucg::transport::ucx
