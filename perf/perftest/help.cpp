@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "perf/perftest/collective_shape.hpp"
+#include "perf/perftest/collectives/collective_shape.hpp"
 #include "perf/perftest/test.hpp"
 
 namespace ucg::perftest {

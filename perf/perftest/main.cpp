@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "perf/perftest/breakdown.hpp"
+#include "perf/perftest/breakdown/breakdown.hpp"
+#include "perf/perftest/launch/runtime_local.hpp"
+#include "perf/perftest/launch/runtime_pmix.hpp"
+#include "perf/perftest/launch/runtime_socket.hpp"
 #include "perf/perftest/run.hpp"
-#include "perf/perftest/runtime_local.hpp"
-#include "perf/perftest/runtime_pmix.hpp"
-#include "perf/perftest/runtime_socket.hpp"
 #include "ucg_coll/base/printable.hpp"
 
 namespace ucg::perftest {

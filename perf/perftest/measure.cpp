@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "perf/perftest/collective_name.hpp"
+#include "perf/perftest/collectives/collective_name.hpp"
 
 namespace ucg::perftest {
 

@@ -1,7 +1,7 @@
 // One test, measured: warm-up, number of iterations, the run itself and its statistics.
 #pragma once
 
-#include "perf/perftest/board.hpp"
+#include "perf/perftest/collectives/board.hpp"
 #include "perf/perftest/report.hpp"
 
 namespace ucg::perftest {

@@ -4,9 +4,9 @@
 #include <array>
 #include <bit>
 
-#include "perf/perftest/collective_data.hpp"
+#include "perf/perftest/collectives/collective_data.hpp"
 #include "perf/perftest/help.hpp"
-#include "perf/perftest/runtime_local.hpp"
+#include "perf/perftest/launch/runtime_local.hpp"
 #include "perf/perftest/test_options.hpp"
 #include "topo/cpus.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "perf/perftest/collective_name.hpp"
+#include "perf/perftest/collectives/collective_name.hpp"
 
 namespace ucg::perftest {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "perf/perftest/collective_name.hpp"
+#include "perf/perftest/collectives/collective_name.hpp"
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/transport/ucx/ucx.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "perf/perftest/collective_data.hpp"
+#include "perf/perftest/collectives/collective_data.hpp"
 
 namespace ucg::perftest {
 

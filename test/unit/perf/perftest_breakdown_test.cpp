@@ -1,13 +1,13 @@
 // The models against the paper's Table 1, and what becomes of findings: text, JSON, bars.
 #include <catch2/catch.hpp>
 
-#include "perf/perftest/breakdown.hpp"
-#include "perf/perftest/breakdown_bars.hpp"
-#include "perf/perftest/breakdown_model.hpp"
-#include "perf/perftest/breakdown_mpi.hpp"
-#include "perf/perftest/breakdown_report.hpp"
-#include "perf/perftest/breakdown_sample.hpp"
-#include "perf/perftest/what_if.hpp"
+#include "perf/perftest/breakdown/bars.hpp"
+#include "perf/perftest/breakdown/breakdown.hpp"
+#include "perf/perftest/breakdown/model.hpp"
+#include "perf/perftest/breakdown/mpi.hpp"
+#include "perf/perftest/breakdown/report.hpp"
+#include "perf/perftest/breakdown/sample.hpp"
+#include "perf/perftest/breakdown/what_if.hpp"
 
 using namespace ucg::perftest::breakdown;
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "perf/perftest/collective_data.hpp"
-#include "perf/perftest/collective_name.hpp"
+#include "perf/perftest/collectives/collective_data.hpp"
+#include "perf/perftest/collectives/collective_name.hpp"
 #include "test/support/catch.hpp"
 
 using namespace ucg;

@@ -2,10 +2,10 @@
 #include <cstring>
 #include <functional>
 
-#include "perf/perftest/agree.hpp"
-#include "perf/perftest/runtime_local.hpp"
-#include "perf/perftest/ucp_link.hpp"
-#include "perf/perftest/uct_link.hpp"
+#include "perf/perftest/launch/agree.hpp"
+#include "perf/perftest/launch/runtime_local.hpp"
+#include "perf/perftest/primitives/ucp_link.hpp"
+#include "perf/perftest/primitives/uct_link.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/base/log.hpp"
 

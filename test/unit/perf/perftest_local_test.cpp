@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "perf/perftest/runtime_local.hpp"
+#include "perf/perftest/launch/runtime_local.hpp"
 #include "test/support/catch.hpp"
 
 using namespace ucg;

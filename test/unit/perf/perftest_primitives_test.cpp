@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "perf/perftest/runtime_local.hpp"
+#include "perf/perftest/launch/runtime_local.hpp"
 #include "perf/perftest/test.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/base/log.hpp"

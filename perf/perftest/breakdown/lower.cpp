@@ -1,0 +1,183 @@
+#include "perf/perftest/breakdown/lower.hpp"
+
+#include <algorithm>
+
+#include "perf/perftest/breakdown/lines.hpp"
+#include "perf/perftest/breakdown/sockets.hpp"
+#include "perf/perftest/breakdown/uct.hpp"
+
+namespace ucg::perftest::breakdown {
+
+namespace {
+
+constexpr const char* kHeadLine = "FIFO head's line, within LLP_post";
+constexpr const char* kAboveSend = "LLP_post above send()";
+constexpr const char* kPollPhase = "Poll phase";
+
+struct Listed {
+    const char* name;
+    Category category;
+    const char* note;
+};
+
+constexpr Listed kListed[] = {
+    {part::kOverhead, Category::misc, "of a wrapped call; subtracted from all below"},
+    {part::kPutPost, Category::llp, "64 in a row"},
+    {part::kCall, Category::llp, "of an empty function through a pointer"},
+    {part::kCopy, Category::llp, "to memory of one's own"},
+    {part::kAmPost, Category::llp, "its lines are this processor's"},
+    {Lines::kOwnClaim, Category::llp, "as a place in a FIFO is claimed"},
+    {part::kAmPostToPeer, Category::llp, "with what it waits for lines of the peer"},
+    {part::kAmPostStream, Category::llp, "one post after another"},
+    {part::kProgress, Category::llp, "its lines are this processor's"},
+    {part::kProgressOfPeer, Category::llp, "which lies there already"},
+    {part::kEmptyProgress, Category::llp, "64 in a row"},
+    {part::kBusyPost, Category::misc, "refused with UCS_ERR_NO_RESOURCE, 64 in a row"},
+    {part::kUpdate, Category::misc, "64 in a row"},
+    {part::kTurn, Category::llp, "timed together: a message from itself, one to the peer"},
+    {Lines::kOneLine, Category::network, "one writes while the other looks"},
+    {Lines::kTwoLines, Category::network, "an empty progress between two looks"},
+    {Lines::kRead, Category::network, "at rest with the peer"},
+    {Lines::kClaim, Category::network, "at rest with both"},
+    {Sockets::kSend, Category::io, "of 13 bytes"},
+    {Sockets::kPath, Category::network, "mean of both directions"},
+};
+
+Component half(Component component, const char* name, const char* note) {
+    component.name = name;
+    component.note = note;
+    component.ns /= 2;
+    component.deviation_ns /= 2;
+    return component;
+}
+
+/// Who polls turns about when a message comes: on average half a turn passes.
+Component poll_phase(const Rounds& rounds) {
+    return half(rounds.component(part::kEmptyProgress, Category::llp), kPollPhase,
+                "half an empty progress");
+}
+
+Comparison put_injection(const Rounds& rounds) {
+    const Component post = rounds.component(part::kPutPost, Category::llp);
+    const Component update = rounds.component(part::kUpdate, Category::misc);
+    InjectionParts parts;
+    parts.post = {post};
+    parts.messages_per_completion =
+        0; // A store into the peer's memory is complete when it is made.
+    parts.misc = {{update}};
+    Comparison comparison = {injection_model("Injection, put_bw", parts),
+                             rounds.component(part::kPutBandwidth, Category::llp)};
+    // An update reads the clock without fences, so that the next post executes meanwhile.
+    const Component both = rounds.component(part::kPutAndUpdate, Category::llp);
+    Component overlap = update;
+    overlap.name = "overlap of post and update";
+    overlap.note = "their sum less a post and an update that are timed together";
+    overlap.ns = std::min(0.0, both.ns - post.ns - update.ns);
+    comparison.missing = {{overlap}};
+    return comparison;
+}
+
+Comparison am_injection(const Rounds& rounds) {
+    InjectionParts parts;
+    parts.post = {rounds.component(part::kAmPostStream, Category::llp)};
+    parts.messages_per_completion = 0; // The call returns when the bytes are copied.
+    parts.misc = {{rounds.component(part::kUpdate, Category::misc)}};
+    if (rounds.has(part::kBusyPost) && rounds.has(part::kBusyPerMessage)) {
+        parts.misc.push_back({rounds.component(part::kBusyPost, Category::misc),
+                              rounds.component(part::kBusyPerMessage, Category::misc).ns});
+    }
+    return {injection_model("Injection, am_bw", parts),
+            rounds.component(part::kAmBandwidth, Category::llp)};
+}
+
+Comparison put_latency(const Rounds& rounds) {
+    LatencyParts parts;
+    parts.post = {rounds.component(part::kPutPost, Category::llp)};
+    parts.path = {{rounds.component(Lines::kTwoLines, Category::network)}};
+    return {latency_model("Latency, put_lat", parts),
+            rounds.component(part::kPutLatency, Category::llp)};
+}
+
+Comparison am_latency(const LowerKind& kind, const Rounds& rounds) {
+    Comparison comparison = {latency_model("Latency, am_lat", message_parts(kind, rounds)),
+                             rounds.component(part::kAmLatency, Category::llp)};
+    if (rounds.has(part::kTurn)) {
+        // The processor asks for the line of the peer's FIFO while it still ends the progress.
+        Component overlap = rounds.component(part::kTurn, Category::llp);
+        overlap.name = "overlap of LLP_prog and LLP_post";
+        overlap.note = "their sum less a progress and a post that are timed together";
+        overlap.ns -= rounds.component(part::kAmPostToPeer, Category::llp).ns +
+                      rounds.component(part::kProgress, Category::llp).ns;
+        overlap.ns = std::min(0.0, overlap.ns);
+        comparison.missing = {{overlap}};
+    }
+    return comparison;
+}
+
+std::vector<std::string> notes_of(const LowerKind& kind, const Rounds& rounds) {
+    std::vector<std::string> notes;
+    if (kind.shares_memory) {
+        notes.emplace_back(
+            "within LLP_post the call, the copy and the claim of a place in the FIFO are told "
+            "apart by measuring the like; the store that sets the owner's flag (the doorbell), "
+            "branches and checks are not told apart from outside of UCX; x86 needs no store fence");
+        const double put = rounds.component(part::kPutLatency, Category::llp).ns;
+        const double am = rounds.component(part::kAmLatency, Category::llp).ns;
+        notes.push_back(fmt::format("8 bytes are there sooner by {}: put {:.1f} ns, active message "
+                                    "{:.1f} ns",
+                                    put < am ? "put" : "active message", put, am));
+    }
+    if (!kind.shares_memory && !kind.over_sockets) {
+        notes.emplace_back("the path between the two ends is not measured on this transport: that "
+                           "takes an analyser on the adapter's bus");
+    }
+    if (!rounds.has(part::kBusyPost)) {
+        notes.emplace_back("no post was refused for want of room, so no busy post is timed");
+    }
+    return notes;
+}
+
+} // namespace
+
+LatencyParts message_parts(const LowerKind& kind, const Rounds& rounds) {
+    LatencyParts parts;
+    if (kind.shares_memory) {
+        parts.post = {rounds.component(part::kAmPost, Category::llp)};
+        parts.path = {
+            {rounds.difference(part::kAmPostToPeer, part::kAmPost, kHeadLine, Category::network,
+                               "the peer has read it since the last post")},
+            {rounds.component(Lines::kRead, Category::network)},
+            {poll_phase(rounds)}};
+        parts.progress = {rounds.component(part::kProgress, Category::llp)};
+    } else if (kind.over_sockets) {
+        parts.post = {
+            rounds.difference(part::kAmPostToPeer, Sockets::kSend, kAboveSend, Category::llp)};
+        parts.path = {{rounds.component(Sockets::kPath, Category::network)}};
+        parts.progress = {rounds.component(part::kProgressOfPeer, Category::llp)};
+    } else {
+        parts.post = {rounds.component(part::kAmPostToPeer, Category::llp)};
+        parts.progress = {rounds.component(part::kProgressOfPeer, Category::llp)};
+    }
+    return parts;
+}
+
+Section lower_section(const LowerKind& kind, const Rounds& rounds) {
+    Section section{.title = "UCT over " + kind.transport, .components = {}};
+    for (const Listed& listed : kListed) {
+        const bool is_line = std::string_view(listed.name).find("ine ") != std::string_view::npos;
+        if (rounds.has(listed.name) && (kind.shares_memory || !is_line)) {
+            section.components.push_back(
+                rounds.component(listed.name, listed.category, listed.note));
+        }
+    }
+    if (kind.shares_memory) {
+        section.comparisons = {put_injection(rounds), put_latency(rounds)};
+    } else {
+        section.comparisons = {am_injection(rounds)};
+    }
+    section.comparisons.push_back(am_latency(kind, rounds));
+    section.notes = notes_of(kind, rounds);
+    return section;
+}
+
+} // namespace ucg::perftest::breakdown

@@ -1,0 +1,31 @@
+// What MPI costs above UCP, from the figures that the program mpi_breakdown has printed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "perf/perftest/breakdown/findings.hpp"
+#include "perf/perftest/breakdown/lower.hpp"
+#include "perf/perftest/breakdown/sample.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::perftest::breakdown {
+
+/// As mpi_breakdown prints it.
+struct MpiFigures {
+    std::string library;
+    std::uint64_t samples = 0;
+    double isend_ns = 0;
+    double wait_ns = 0; ///< Of an MPI_Irecv whose message lies there.
+    double window_isend_ns = 0;
+    double window_waitall_ns = 0;
+    double latency_ns = 0;
+};
+
+/// Fails with invalid_argument and what is missing.
+ucg::Result<MpiFigures> parse_mpi_figures(std::string_view json);
+
+/// `rounds` has what UCP takes over the same transport.
+Section mpi_section(const MpiFigures& figures, const LowerKind& kind, const Rounds& rounds);
+
+} // namespace ucg::perftest::breakdown

@@ -1,0 +1,60 @@
+// Numbers that ranks contribute to a collective, and what must come out of them: for the check of
+// results. Values are chosen so that no sum or product leaves the range of a floating-point type
+// exactly; integers wrap.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "perf/perftest/collectives/collective_shape.hpp"
+
+namespace ucg::perftest {
+
+/// "float64" for UCG_DT_FLOAT64; empty for what has no name.
+std::string_view name(ucg_datatype_t datatype);
+std::string_view name(ucg_op_t operation);
+/// Nothing for a name that is none of ucg.h's.
+std::optional<ucg_datatype_t> find_datatype(std::string_view name);
+std::optional<ucg_op_t> find_operation(std::string_view name);
+
+std::uint64_t element_bytes(ucg_datatype_t datatype);
+/// Logical and bitwise operators know integers alone.
+bool applies(ucg_op_t operation, ucg_datatype_t datatype);
+
+/// One collective call as all ranks make it, without buffers.
+struct CollectiveData {
+    const CollectiveShape& shape;
+    Rank size = 1;
+    Rank root = 0;
+    std::uint64_t count = 0; ///< Elements of a block.
+    ucg_datatype_t datatype = UCG_DT_FLOAT64;
+    ucg_op_t operation = UCG_OP_SUM;
+
+    std::uint64_t block_bytes() const { return count * element_bytes(datatype); }
+    std::uint64_t send_bytes(Rank rank) const {
+        return block_count(shape.send, rank, root, size) * block_bytes();
+    }
+    std::uint64_t receive_bytes(Rank rank) const {
+        return block_count(shape.receive, rank, root, size) * block_bytes();
+    }
+
+    /// What `rank` sends, from its first element on. bcast's root sends from its receive buffer.
+    void fill(Rank rank, std::span<std::byte> buffer) const;
+
+    /// The first element in which what `rank` has received differs from what it must be.
+    struct Difference {
+        std::uint64_t element;
+        std::uint64_t expected;
+        std::uint64_t found; ///< Both as the bits of the type.
+    };
+    std::optional<Difference> check(Rank rank, std::span<const std::byte> received) const;
+
+  private:
+    std::uint64_t contribution(Rank rank, std::uint64_t element) const;
+    std::uint64_t expected(Rank rank, std::uint64_t element) const;
+    std::uint64_t fold(Rank ranks, std::uint64_t element) const;
+};
+
+} // namespace ucg::perftest

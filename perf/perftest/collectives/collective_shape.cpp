@@ -1,0 +1,94 @@
+#include "perf/perftest/collectives/collective_shape.hpp"
+
+#include "ucg_coll/base/assert.hpp"
+
+namespace ucg::perftest {
+
+const std::array<CollectiveShape, UCG_COLL_LAST>& collective_shapes() {
+    using enum Blocks;
+    static constexpr std::array<CollectiveShape, UCG_COLL_LAST> kShapes = {{
+        // type, name, send, receive, reduces, rooted, vectors
+        {UCG_COLL_BARRIER, "barrier", none, none, false, false, false},
+        {UCG_COLL_BCAST, "bcast", none, one, false, true, false},
+        {UCG_COLL_REDUCE, "reduce", one, root_one, true, true, false},
+        {UCG_COLL_ALLREDUCE, "allreduce", one, one, true, false, false},
+        {UCG_COLL_ALLGATHER, "allgather", one, each, false, false, false},
+        {UCG_COLL_ALLGATHERV, "allgatherv", one, each, false, false, true},
+        {UCG_COLL_ALLTOALL, "alltoall", each, each, false, false, false},
+        {UCG_COLL_ALLTOALLV, "alltoallv", each, each, false, false, true},
+        {UCG_COLL_GATHER, "gather", one, root_each, false, true, false},
+        {UCG_COLL_GATHERV, "gatherv", one, root_each, false, true, true},
+        {UCG_COLL_SCATTER, "scatter", root_each, one, false, true, false},
+        {UCG_COLL_SCATTERV, "scatterv", root_each, one, false, true, true},
+        {UCG_COLL_REDUCE_SCATTER, "reduce_scatter", each, one, true, false, true},
+        {UCG_COLL_REDUCE_SCATTER_BLOCK, "reduce_scatter_block", each, one, true, false, false},
+        {UCG_COLL_SCAN, "scan", one, one, true, false, false},
+        {UCG_COLL_EXSCAN, "exscan", one, one, true, false, false},
+    }};
+    return kShapes;
+}
+
+std::uint64_t block_count(Blocks blocks, Rank rank, Rank root, Rank size) {
+    const bool has_some = rank == root;
+    switch (blocks) {
+    case Blocks::none: return 0;
+    case Blocks::one: return 1;
+    case Blocks::each: return static_cast<std::uint64_t>(size);
+    case Blocks::root_one: return has_some ? 1 : 0;
+    case Blocks::root_each: return has_some ? static_cast<std::uint64_t>(size) : 0;
+    }
+    return 0;
+}
+
+double algorithm_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes) {
+    const auto has_each = [](Blocks blocks) {
+        return blocks == Blocks::each || blocks == Blocks::root_each;
+    };
+    const bool of_blocks = has_each(shape.send) || has_each(shape.receive);
+    return static_cast<double>(bytes) * (of_blocks ? size : 1);
+}
+
+double bus_factor(const CollectiveShape& shape, Rank size) {
+    const double others = static_cast<double>(size - 1) / size;
+    switch (shape.type) {
+    case UCG_COLL_ALLREDUCE: return 2 * others;
+    case UCG_COLL_BARRIER:
+    case UCG_COLL_BCAST:
+    case UCG_COLL_REDUCE:
+    case UCG_COLL_SCAN:
+    case UCG_COLL_EXSCAN: return 1;
+    default: return others;
+    }
+}
+
+double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes) {
+    const auto block = static_cast<double>(bytes);
+    const auto ranks = static_cast<double>(size);
+    switch (shape.type) {
+    case UCG_COLL_BARRIER: return 0;
+    // Each rank but the root gets the vector.
+    case UCG_COLL_BCAST: return (ranks - 1) * block;
+    // One sum for each further operand; a single rank copies.
+    case UCG_COLL_REDUCE: return (size > 1 ? ranks - 1 : 1) * block;
+    // The sums, which leave the result once; each further rank gets a copy.
+    case UCG_COLL_ALLREDUCE: return (size > 1 ? 2 * (ranks - 1) : 1) * block;
+    // `size` blocks of results, each of size - 1 sums.
+    case UCG_COLL_REDUCE_SCATTER:
+    case UCG_COLL_REDUCE_SCATTER_BLOCK: return (size > 1 ? ranks - 1 : 1) * ranks * block;
+    // Rank 0 copies; each further rank sums once.
+    case UCG_COLL_SCAN: return ranks * block;
+    case UCG_COLL_EXSCAN: return (ranks - 1) * block;
+    case UCG_COLL_GATHER:
+    case UCG_COLL_GATHERV:
+    case UCG_COLL_SCATTER:
+    case UCG_COLL_SCATTERV: return ranks * block;
+    case UCG_COLL_ALLGATHER:
+    case UCG_COLL_ALLGATHERV:
+    case UCG_COLL_ALLTOALL:
+    case UCG_COLL_ALLTOALLV: return ranks * ranks * block;
+    case UCG_COLL_LAST: break;
+    }
+    return 0;
+}
+
+} // namespace ucg::perftest

@@ -1,0 +1,23 @@
+// What a UCT interface must offer for a test with certain parameters, checked before anything is
+// connected.
+#pragma once
+
+#include "perf/perftest/primitives/uct_link.hpp"
+#include "perf/perftest/test.hpp"
+
+namespace ucg::perftest {
+
+/// The operation that a test repeats.
+enum class UctCommand { am, put, get, add, fetch_add, swap, compare_swap };
+
+constexpr bool is_atomic(UctCommand command) {
+    return command >= UctCommand::add;
+}
+
+/// The largest -W: sequence numbers of one byte must tell old from new.
+inline constexpr unsigned kWindowMax = 127;
+
+/// Ok, or a sentence that names what the parameters or the interface lack.
+Status check_uct(const UctResource& resource, UctCommand command, const Parameters& parameters);
+
+} // namespace ucg::perftest
