@@ -23,7 +23,7 @@ def rows(text, head):
 
 
 def expand(name, values):
-    """All that a row stands for: <collective> and <variable> in either case."""
+    """All that a row stands for: <collective>, <variable> and <function> in either case."""
     found = re.search(r"<(\w+)>", name)
     if not found:
         return {name}
@@ -44,7 +44,11 @@ def main():
     listed = json.loads(output([f"{build}/tools/ucg_plan", "list", "--format", "json"]))
     collectives = {row["collective"] for row in listed}
     variables = set(config["config"])
+    # alltoallw runs as alltoallv, and has switches but no algorithm of its own.
+    functions = collectives | {"alltoallw"}
     values = {"collective": collectives,
+              "function": {form.format(name) for form in ("{}", "i{}", "{}_init")
+                           for name in functions},
               "variable": {name.removeprefix("UCG_") for name in variables}
               - {name.upper() for name in collectives}}
     told = set().union(*(expand(name, values) for name in rows(page, "variable")))
@@ -55,8 +59,7 @@ def main():
                   OMPI_MCA_mca_base_component_path=path)
     parameters = set(re.findall(r":param:(coll_ucg_\w+):value:", said))
     told = set().union(*(expand(name, values) for name in rows(page, "MCA parameter")))
-    # alltoallw runs as alltoallv, and has a switch but no algorithm of its own.
-    problems += differences("MCA parameter", told | {"coll_ucg_enable_alltoallw"}, parameters)
+    problems += differences("MCA parameter", told, parameters)
     print(f"{len(variables)} variables, {len(parameters)} MCA parameters")
     print("\n".join(problems))
     return 1 if problems or not parameters else 0

@@ -92,7 +92,11 @@ std::size_t Rounds::keep_like(const std::string& name) {
         return 0;
     }
     const std::vector<double> guide = found->second.means;
-    const double middle = median_of(guide);
+    // One of them: between two states that have half of the rounds each lies nothing to be like.
+    std::vector<double> sorted = guide;
+    const auto place = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), place, sorted.end());
+    const double middle = *place;
     std::size_t left = 0;
     for (auto& [key, series] : series_) {
         if (series.means.size() != guide.size()) {

@@ -135,6 +135,18 @@ TEST_CASE("breakdown: samples", "[perftest][breakdown]") {
     CHECK(rounds.keep_like("not measured") == 0);
 }
 
+TEST_CASE("breakdown: of rounds in two states, half in each, those of one are left",
+          "[perftest][breakdown]") {
+    Rounds rounds;
+    for (const double line : {20.0, 135.0, 21.0, 134.0}) {
+        rounds.add("line", line, 10);
+        rounds.add("post", 2 * line, 10);
+    }
+    CHECK(rounds.keep_like("line") == 2);
+    const double mean = rounds.component("post", Category::llp).ns;
+    CHECK((mean < 50 || mean > 250));
+}
+
 TEST_CASE("breakdown: JSON says all that was found", "[perftest][breakdown]") {
     const Findings before = findings();
     const auto after = parse_findings(json_report(before));
