@@ -137,6 +137,18 @@ TEST_CASE("shm/wait: who was told when to sleep keeps to it where slices are los
     CHECK(waiter.rung() == (told == 5ms ? Waiter::Rung::sleep : Waiter::Rung::yield));
 }
 
+TEST_CASE("shm/wait: ranks that outnumber processors yield to one that computes", "[shm]") {
+    Neighbours neighbours;
+    while (!neighbours.computing()) {
+        neighbours.gave_way(Neighbours::kSlice);
+    }
+    Waiter waiter({4, 2, std::nullopt, false, &neighbours});
+    CHECK(waiter.rung() == Waiter::Rung::yield);
+    waiter.tick(1h);
+    waiter.tick(1h + Waiter::kSleepAfter);
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+}
+
 TEST_CASE("shm/wait: a slice that passes between two polls is felt", "[shm]") {
     Neighbours neighbours;
     Waiter waiter({2, 2, std::nullopt, false, &neighbours});
