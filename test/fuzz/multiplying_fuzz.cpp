@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ucg_coll/plan/multiplying_schedule.hpp"
+#include "ucg_coll/plan/multiplying/schedule.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace {

@@ -47,6 +47,9 @@ class Area:
 BASE, TOPO, SHM = "ucg_coll/base", "topo", "shm"
 COST, GRAPH, PLAN = "ucg_coll/cost", "ucg_coll/graph", "ucg_coll/plan"
 AAPC = "ucg_coll/aapc"
+PLAN_SEES = (BASE, TOPO, COST, GRAPH, PLAN + "/algorithm.hpp")
+PARTS, MESSAGES, MULTIPLYING, SWITCHES = (
+    PLAN + "/" + name for name in ("parts", "messages", "multiplying", "network"))
 TRANSPORT = "ucg_coll/transport/transport.hpp"
 COMPONENT = "ucg_coll/ompi"
 
@@ -58,7 +61,14 @@ AREAS = {
     SHM: Area((BASE, TOPO)),
     GRAPH: Area((BASE,)),
     AAPC: Area((BASE,)),
-    PLAN: Area((BASE, TOPO, COST, GRAPH, AAPC)),
+    PLAN: Area((*PLAN_SEES, AAPC)),
+    PARTS: Area(PLAN_SEES),
+    MULTIPLYING: Area((*PLAN_SEES, PARTS)),
+    SWITCHES: Area((*PLAN_SEES, AAPC, PARTS, MESSAGES)),
+    MESSAGES: Area((*PLAN_SEES, PARTS, MULTIPLYING, SWITCHES)),
+    PLAN + "/levels": Area((*PLAN_SEES, PARTS, MULTIPLYING, MESSAGES)),
+    PLAN + "/peer_memory": Area((*PLAN_SEES, PARTS, MESSAGES)),
+    PLAN + "/boards": Area((*PLAN_SEES, PARTS, MESSAGES)),
     "ucg_coll/sim": Area((BASE, TOPO, COST, GRAPH)),
     "ucg_coll/engine": Area((BASE, GRAPH, TRANSPORT)),
     "ucg_coll/transport": Area((BASE, GRAPH, TRANSPORT)),
@@ -107,7 +117,7 @@ BANNED_IN_LIBRARIES = {
 # Folders that need a page. Those below test/ mirror the sources or hold data; the page of
 # ucg_coll is ARCHITECTURE.md, and the public header is its own.
 PAGE_NEEDED = (".", "topo", "shm", "perf", "perf/*", "test", "test/*", "tools", "ucg_coll/*",
-               "ucg_coll/transport/*")
+               "ucg_coll/plan/*", "ucg_coll/transport/*")
 PAGE_ELSEWHERE = ("ucg_coll/include",)
 
 

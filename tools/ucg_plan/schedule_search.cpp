@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "ucg_coll/plan/multiplying_choice.hpp"
+#include "ucg_coll/plan/multiplying/choice.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
@@ -162,7 +162,7 @@ class Search {
     template <typename Visit>
     void enumerate(std::string_view stage, Visit visit) {
         result_.enumerated = 0;
-        result_.all_enumerated = plan::enumerate_multiplying(
+        result_.all_enumerated = enumerate_multiplying(
             question_.request.rank_count, question_.bounds,
             [&](const MultiplyingSchedule& schedule) {
                 if (result_.enumerated == question_.schedules_limit) {

@@ -1,5 +1,5 @@
 // Searches the schedules of recursive multiplying for the cheapest under a model of the network:
-// all that plan::enumerate_multiplying() knows, priced by the closed form where it is exact and by
+// all that enumerate_multiplying() knows, priced by the closed form where it is exact and by
 // the simulator elsewhere.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/ucg_plan/multiplying_enumeration.hpp"
 #include "ucg_coll/plan/algorithm.hpp"
-#include "ucg_coll/plan/multiplying_enumeration.hpp"
 #include "ucg_coll/sim/sim.hpp"
 
 namespace ucg::tools {
@@ -18,7 +18,7 @@ struct SearchQuestion {
     const cost::Profile& profile;
     const sim::Options& options; ///< Without random delays.
     graph::Request request;      ///< Of rank 0; an allreduce among two ranks or more.
-    plan::EnumerationBounds bounds;
+    EnumerationBounds bounds;
     std::size_t top = 1;               ///< How many of the cheapest are wanted.
     std::uint64_t schedules_limit = 0; ///< The enumeration goes no further.
     std::uint64_t runs_limit = 0;      ///< No more are simulated.

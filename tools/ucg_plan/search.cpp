@@ -120,7 +120,7 @@ class SearchCommand final : public Command {
             .profile = *profile,
             .options = options,
             .request = request_of(asked, 0),
-            .bounds = {every_order_ ? plan::Orders::every : plan::Orders::falling, base_max_},
+            .bounds = {every_order_ ? Orders::every : Orders::falling, base_max_},
             .top = top_,
             .schedules_limit = schedules_limit_,
             .runs_limit = runs_limit_};

@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "topo/topo.hpp"
-#include "ucg_coll/plan/network.hpp"
+#include "ucg_coll/plan/network/network.hpp"
 
 namespace ucg::tools {
 

@@ -15,7 +15,7 @@
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/graph/graph.hpp"
-#include "ucg_coll/plan/network.hpp"
+#include "ucg_coll/plan/network/network.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {

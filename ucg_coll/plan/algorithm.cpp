@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ucg_coll/plan/sockets.hpp"
+#include "ucg_coll/plan/peer_memory/sockets.hpp"
 
 namespace ucg::plan {
 
@@ -66,6 +66,14 @@ std::uint64_t uniform_bytes(const graph::Request& request) {
     case graph::Collective::exscan: return request.bytes;
     }
     return 0;
+}
+
+AlgorithmText split_algorithm(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+        return {text, {}, false};
+    }
+    return {text.substr(0, colon), text.substr(colon + 1), true};
 }
 
 bool serves_all(const Facts& facts, const graph::Request& request) {

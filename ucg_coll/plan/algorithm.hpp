@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "topo/topo.hpp"
@@ -89,6 +90,21 @@ struct Algorithm {
     /// What the argument is, for people: "the phases, such as a4,a2".
     std::string_view argument = {};
 };
+
+/// An algorithm as users write it: "name" or "name:argument". The argument, which may have commas
+/// and colons, goes to the row's build_with. Parts of the text, which must outlive this.
+struct AlgorithmText {
+    std::string_view name;
+    std::string_view argument;
+    bool has_argument = false;
+};
+AlgorithmText split_algorithm(std::string_view text);
+
+/// The rows of a mechanism.
+using Rows = std::span<const Algorithm* const>;
+/// A mechanism lists its rows once, as a macro that is given one of these for each.
+#define UCG_DECLARE_ROW(row) extern const Algorithm row;
+#define UCG_POINT_TO_ROW(row) &row,
 
 /// An eligibility predicate that always holds.
 bool serves_all(const Facts& facts, const graph::Request& request);

@@ -78,124 +78,27 @@ Result<graph::Schedule> build_wanted(const Facts& facts, const graph::Request& r
     return schedule;
 }
 
-/// Copied on first use, since the rows live in other files; they are constants, so that no order of
-/// initialisation matters.
-std::vector<Algorithm> moving_rows() {
-    return {
-        kBarrierDissemination,
-        kBarrierNWayDissemination,
-        kBarrierKaryTree,
-        kBarrierTwoLevel,
-        kBarrierBoards,
-        kBcastKnomial,
-        kBcastChain,
-        kBcastScatterAllgather,
-        kBcastTwoLevel,
-        kBcastOneStage,
-        kBcastTwoStage,
-        kBcastBoards,
-        kAllgatherRecursiveDoubling,
-        kAllgatherBruck,
-        kAllgatherNWayDissemination,
-        kAllgatherRing,
-        kAllgatherTwoLevel,
-        kAllgatherPeerRead,
-        kAllgatherBoards,
-        kAllgathervBruck,
-        kAllgathervNWayDissemination,
-        kAllgathervRing,
-        kAllgathervTwoLevel,
-        kAllgathervBoards,
-        kAlltoallBruck,
-        kAlltoallLinear,
-        kAlltoallPairwise,
-        kAlltoallPeerRead,
-        kAlltoallBoards,
-        kAlltoallAapc,
-        kAlltoallFile,
-        kAlltoallvLinear,
-        kAlltoallvPairwise,
-        kAlltoallvAapc,
-        kAlltoallvFile,
-        kGatherBinomial,
-        kGatherLinear,
-        kGatherTwoLevel,
-        kGatherPeerRead,
-        kGatherBoards,
-        kGathervLinear,
-        kScatterBinomial,
-        kScatterLinear,
-        kScatterTwoLevel,
-        kScatterPeerRead,
-        kScatterBoards,
-        kScattervLinear,
-    };
-}
-
-std::vector<Algorithm> reducing_rows() {
-    return {
-        kReduceKnomial,
-        kReduceChain,
-        kReduceRabenseifner,
-        kReduceTwoLevel,
-        kReduceNumaTree,
-        kReduceTiled,
-        kReduceBoards,
-        kAllreduceRecursiveDoubling,
-        kAllreduceRecursiveMultiplying,
-        kAllreduceElimination,
-        kAllreduceReduceBcast,
-        kAllreduceRing,
-        kAllreduceRabenseifner,
-        kAllreduceTwoLevel,
-        kAllreduceAllRead,
-        kAllreduceTiledNaive,
-        kAllreduceTiledCyclic,
-        kAllreduceTiledExchange,
-        kAllreduceTiledHierarchical,
-        kAllreduceNumaTree,
-        kAllreduceNumaDissemination,
-        kAllreduceBoards,
-        kReduceScatterRecursiveHalving,
-        kReduceScatterNWayDissemination,
-        kReduceScatterRing,
-        kReduceScatterPairwise,
-        kReduceScatterTwoLevel,
-        kReduceScatterBoards,
-        kReduceScatterBlockRecursiveHalving,
-        kReduceScatterBlockNWayDissemination,
-        kReduceScatterBlockRing,
-        kReduceScatterBlockPairwise,
-        kReduceScatterBlockTwoLevel,
-        kReduceScatterBlockPeerRead,
-        kReduceScatterBlockBoards,
-        kScanRecursiveDoubling,
-        kScanChain,
-        kScanBoards,
-        kExscanRecursiveDoubling,
-        kExscanChain,
-        kExscanBoards,
-    };
+/// In the order of mechanisms, then of their lists: which of two rows at one price is taken.
+std::vector<Algorithm> all_rows() {
+    std::vector<Algorithm> rows;
+    for (const Rows mechanism :
+         std::initializer_list<Rows>{kMessageRows, kMultiplyingRows, kLevelRows, kPeerMemoryRows,
+                                     kBoardRows, kNetworkRows}) {
+        for (const Algorithm* row : mechanism) {
+            rows.push_back(*row);
+        }
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const Algorithm& a, const Algorithm& b) {
+        return a.collective < b.collective;
+    });
+    return rows;
 }
 
 } // namespace
 
 std::span<const Algorithm> algorithms() {
-    static const std::vector<Algorithm> table = [] {
-        std::vector<Algorithm> rows = moving_rows();
-        const std::vector<Algorithm> reducing = reducing_rows();
-        rows.insert(rows.end(), reducing.begin(), reducing.end());
-        return rows;
-    }();
+    static const std::vector<Algorithm> table = all_rows();
     return table;
-}
-
-AlgorithmText split_algorithm(std::string_view text) {
-    const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos) {
-        return {text, {}, false};
-    }
-    return {text.substr(0, colon), text.substr(colon + 1), true};
 }
 
 const Algorithm* find_algorithm(graph::Collective collective, std::string_view name) {

@@ -16,15 +16,6 @@ namespace ucg::plan {
 /// All rows, grouped by collective.
 std::span<const Algorithm> algorithms();
 
-/// An algorithm as users write it: "name" or "name:argument". The argument, which may have commas
-/// and colons, goes to the row's build_with. Parts of the text, which must outlive this.
-struct AlgorithmText {
-    std::string_view name;
-    std::string_view argument;
-    bool has_argument = false;
-};
-AlgorithmText split_algorithm(std::string_view text);
-
 /// The row of that name, without an argument; null if there is none.
 const Algorithm* find_algorithm(graph::Collective collective, std::string_view name);
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ucg_coll/plan/network.hpp"
+#include "ucg_coll/plan/network/network.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::plan::test {

@@ -3,7 +3,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/unit/topo/clusters.hpp"
-#include "ucg_coll/plan/network.hpp"
+#include "ucg_coll/plan/network/network.hpp"
 #include "ucg_coll/plan/plan.hpp"
 #include "ucg_coll/sim/sim.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/unit/sim/support.hpp"
-#include "ucg_coll/plan/multiplying_enumeration.hpp"
+#include "tools/ucg_plan/multiplying_enumeration.hpp"
 
 using namespace ucg;
 using namespace ucg::test;
@@ -23,8 +23,8 @@ std::vector<graph::Schedule> multiplied(const std::string& schedule, Rank ranks,
 /// Every product that comes to `ranks`, as factors; of those in another order, one.
 std::vector<std::vector<std::uint32_t>> factorizations(Rank ranks) {
     std::vector<std::vector<std::uint32_t>> list;
-    plan::enumerate_multiplying(
-        ranks, {.orders = plan::Orders::falling}, [&](const plan::MultiplyingSchedule& schedule) {
+    tools::enumerate_multiplying(
+        ranks, {.orders = tools::Orders::falling}, [&](const plan::MultiplyingSchedule& schedule) {
             if (schedule.phases.front().kind != plan::PhaseKind::factor) {
                 return false;
             }

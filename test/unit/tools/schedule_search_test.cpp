@@ -32,7 +32,7 @@ SearchQuestion question_of(const topo::Placement& placement, const sim::Options&
             .profile = cost::default_profile(),
             .options = options,
             .request = request,
-            .bounds = {plan::Orders::every},
+            .bounds = {Orders::every},
             .top = 5,
             .schedules_limit = 1'000'000,
             .runs_limit = 1'000'000};
@@ -44,16 +44,16 @@ void ignore(std::string_view, std::uint64_t) {}
 void check(const topo::Placement& placement, const sim::Options& options) {
     const SearchQuestion question = question_of(placement, options);
     std::vector<double> prices;
-    plan::enumerate_multiplying(question.request.rank_count, question.bounds,
-                                [&](const plan::MultiplyingSchedule& schedule) {
-                                    const Result<PricedSchedule> priced =
-                                        price_schedule(question, to_text(schedule));
-                                    REQUIRE(priced.ok());
-                                    INFO(priced->text);
-                                    CHECK(schedule_bound_ns(question, schedule) <= priced->ns);
-                                    prices.push_back(priced->ns);
-                                    return true;
-                                });
+    enumerate_multiplying(question.request.rank_count, question.bounds,
+                          [&](const plan::MultiplyingSchedule& schedule) {
+                              const Result<PricedSchedule> priced =
+                                  price_schedule(question, to_text(schedule));
+                              REQUIRE(priced.ok());
+                              INFO(priced->text);
+                              CHECK(schedule_bound_ns(question, schedule) <= priced->ns);
+                              prices.push_back(priced->ns);
+                              return true;
+                          });
     std::sort(prices.begin(), prices.end());
     const Result<SearchResult> found = search_schedules(question, ignore);
     REQUIRE(found.ok());
@@ -129,7 +129,7 @@ TEST_CASE("search: the planner's choice costs little more than the cheapest, sim
             options.network = model;
             options.compute = sim::compute_of(model);
             SearchQuestion question = question_of(placement, options);
-            question.bounds.orders = plan::Orders::falling;
+            question.bounds.orders = Orders::falling;
             question.top = 1;
             const Result<SearchResult> found = search_schedules(question, ignore);
             const Result<plan::MultiplyingSchedule> choice = planner_choice(question);

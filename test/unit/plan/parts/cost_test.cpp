@@ -1,0 +1,121 @@
+#include "test/support/catch.hpp"
+#include "ucg_coll/plan/parts/cost.hpp"
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+
+namespace ucg::plan {
+
+TEST_CASE("plan: a tree is as deep as its count has digits", "[plan][cost]") {
+    CHECK(tree_depth(1, 2) == 0);
+    CHECK(tree_depth(2, 2) == 1);
+    CHECK(tree_depth(8, 2) == 3);
+    CHECK(tree_depth(9, 2) == 4);
+    CHECK(tree_depth(9, 3) == 2);
+    CHECK(tree_depth(2147483647, 2) == 31);
+}
+
+TEST_CASE("plan: segments are multiples of elements, from a cache line to the vector",
+          "[plan][cost]") {
+    // 64 segments of 1000 bytes cost as much in fixed parts as the filling of the pipeline.
+    CHECK(pipeline_segment(64000, 65, 1000, 64, 1) == 128);
+    CHECK(pipeline_segment(64000, 65, 0, 1, 8) == 64);
+    CHECK(pipeline_segment(64000, 2, 1e12, 1, 8) == 64000);
+    CHECK(pipeline_segment(64000, 2, 1, 0, 8) == 64000);
+    CHECK(pipeline_segment(10000, 100, 0, 1, 24) % 24 == 0);
+    CHECK(pipeline_segment(30, 100, 0, 1, 10) == 30);
+    CHECK(pipeline_segment(0, 2, 1, 1, 8) > 0);
+}
+
+TEST_CASE("plan: the cheapest radix wins, the smaller one of equals", "[plan][cost]") {
+    CHECK(cheapest_radix([](unsigned) { return 1.0; }) == kRadixMin);
+    CHECK(cheapest_radix([](unsigned radix) { return -1.0 * radix; }) == kRadixMax);
+    CHECK(cheapest_radix([](unsigned radix) { return radix == 5 ? 0.0 : 1.0; }) == 5);
+}
+
+TEST_CASE("plan: ranks that leave a host together share its way out", "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(2, 10);
+    const Facts facts{placement, cost::default_profile()};
+    const Link sparse = flat_link(facts, Traffic::sparse);
+    const Link dense = flat_link(facts, Traffic::dense);
+    CHECK(dense.byte_ns() == Approx(10 * sparse.byte_ns()));
+    CHECK(leader_link(facts).byte_ns() == Approx(sparse.byte_ns()));
+    CHECK(host_link(facts).message_ns(8) < sparse.message_ns(8));
+}
+
+TEST_CASE("plan: long messages on a host cost one copy, and more if they were just written",
+          "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    cost::Profile profile = cost::default_profile();
+    profile.memory.cma = {.permitted = true,
+                          .fixed_ns = 1000,
+                          .per_byte_ns = 0.01,
+                          .written_per_byte_ns = 0.02,
+                          .bytes_min = 1 << 20};
+    for (cost::CacheRates& rates : profile.memory.caches) {
+        rates.copy_per_byte_ns = 0.015; // No copy is faster, by the kernel neither.
+    }
+    const Link link = host_link({placement, profile});
+    const double both_ways_ns = 2 * link.message_ns(0);
+    CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.015 * (1 << 20)));
+    CHECK(link.passing_on_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.02 * (1 << 20)));
+    CHECK(link.passing_on_ns(1 << 19) == link.message_ns(1 << 19));
+    // Of an exchange each pushes out of its cache, unless ranks share processors.
+    CHECK(link.passing_on_ns(1 << 20, Sender::exchanges) == link.message_ns(1 << 20));
+    Facts crowded{placement, profile};
+    crowded.ranks_per_cpu = 2;
+    CHECK(host_link(crowded).passing_on_ns(1 << 20, Sender::exchanges) ==
+          host_link(crowded).passing_on_ns(1 << 20));
+    profile.memory.cma.permitted = false;
+    CHECK(host_link({placement, profile}).message_ns(1 << 20) > both_ways_ns + 1000);
+    const topo::Placement hosts = topo::Placement::regular(2, 1);
+    profile.memory.cma.permitted = true;
+    const Link network = flat_link({hosts, profile}, Traffic::sparse);
+    CHECK(network.passing_on_ns(1 << 20) == network.message_ns(1 << 20));
+}
+
+TEST_CASE("plan: vectors that do not fit the caches cost more to combine", "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    const Link link = host_link({placement, cost::default_profile()});
+    const double in_cache_ns = link.reduce_ns(2, 1 << 16);
+    CHECK(link.reduce_ns(2, 1 << 16, 1 << 16) == in_cache_ns);
+    CHECK(link.reduce_ns(2, 1 << 16, 1 << 24) > 2 * in_cache_ns);
+}
+
+TEST_CASE("plan: publishing costs what reading the vector from where it lies does",
+          "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    const cost::Profile& profile = cost::default_profile();
+    Facts facts{placement, profile};
+    const Strips held{1 << 18, 1 << 16, 2};
+    CHECK(publish_vectors_ns(facts, held) == publish_ns(facts, 1 << 18));
+    const Strips spilled{1 << 24, 1 << 16, 2};
+    CHECK(publish_vectors_ns(facts, spilled) ==
+          Approx(profile.memory.cache(cost::Cache::l3).copy_per_byte_ns * (1 << 24)));
+    facts.shared.in_place = true;
+    CHECK(publish_vectors_ns(facts, spilled) == 0);
+}
+
+TEST_CASE("plan: across hosts a root that sends much is as dear as a long path", "[plan][cost]") {
+    const cost::Profile profile =
+        cost::with_network(cost::default_profile(), cost::NetworkKind::one_kernel);
+    const topo::Placement hosts = topo::Placement::regular(4, 1);
+    const Link network = leader_link({hosts, profile});
+    CHECK(network.sends_before_ns(3, 8) == Approx(3 * network.busy_ns(8)));
+    // To a root more is under way: the third of three in a row, where from a root it is the second.
+    CHECK(network.receives_before_ns(3, 8) == Approx(2 * 3 * 8 * network.byte_ns()));
+    CHECK(network.relays_before_ns(3, 8) == Approx(2 * network.sends_before_ns(3, 8)));
+    const topo::Placement one_host = topo::Placement::regular(1, 4);
+    CHECK(host_link({one_host, profile}).sends_before_ns(3, 8) == 0);
+    CHECK(host_link({one_host, profile}).receives_before_ns(3, 8) == 0);
+    CHECK(host_link({one_host, profile}).relays_before_ns(3, 8) == 0);
+}
+
+TEST_CASE("plan: the children of a root", "[plan][cost]") {
+    CHECK(root_children(1, 2) == 0);
+    CHECK(root_children(2, 8) == 1);
+    CHECK(root_children(4, 2) == 2);
+    CHECK(root_children(4, 4) == 3);
+    CHECK(root_children(5, 4) == 4);
+    CHECK(root_children(1000, 2) == 10);
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,141 @@
+// Collectives of all with all by boards, without an operator: barrier, allgather(v), alltoall.
+#include <algorithm>
+
+#include "ucg_coll/plan/boards/boards.hpp"
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+BoardUse use_of(const graph::Request& request, std::uint64_t shared_bytes,
+                std::uint64_t read_bytes) {
+    const Rank peers = request.rank_count - 1;
+    return {peers, peers, shared_bytes, read_bytes};
+}
+
+/// The peers, beginning with the next rank, so that not all look at one board first.
+template <typename Visit>
+void for_each_peer(const graph::Request& request, Rank rank, Visit&& visit) {
+    for (Rank distance = 1; distance < request.rank_count; ++distance) {
+        visit(static_cast<Rank>((std::int64_t{rank} + distance) % request.rank_count));
+    }
+}
+
+bool barrier_eligible(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(request);
+    return has_boards(facts, 0);
+}
+
+double barrier_ns(const Facts& facts, const graph::Request& request) {
+    return all_boards_ns(facts, use_of(request, 0, 0), 0);
+}
+
+graph::Schedule build_barrier(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kBarrierBoards.name);
+    builder.boards();
+    builder.share(builder.input(0, 0));
+    for_each_peer(request, rank, [&](Rank peer) { builder.await_share(peer); });
+    return builder.finish();
+}
+
+bool allgather_eligible(const Facts& facts, const graph::Request& request) {
+    return has_boards(facts, longest_block(request));
+}
+
+double allgather_ns(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t longest = longest_block(request);
+    const double landing_ns = host_link(facts).copy_ns(all_blocks(request));
+    return all_boards_ns(facts, use_of(request, longest, longest), landing_ns);
+}
+
+graph::Schedule build_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kAllgatherBoards.name);
+    builder.boards();
+    const BlockMap target = output_blocks(builder, request);
+    const Slice own = own_contribution(builder, request);
+    builder.share(own);
+    builder.copy(own, target.block(rank));
+    for_each_peer(request, rank, [&](Rank peer) {
+        const Slice block = target.block(peer);
+        builder.copy(Builder::board(peer, 0, block.length), block);
+    });
+    return builder.finish();
+}
+
+bool alltoall_eligible(const Facts& facts, const graph::Request& request) {
+    const auto count = static_cast<std::uint64_t>(request.rank_count);
+    return has_boards(facts, 0) && request.bytes <= facts.shared.board_bytes / count;
+}
+
+double alltoall_ns(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t all = request.bytes * static_cast<std::uint64_t>(request.rank_count);
+    return all_boards_ns(facts, use_of(request, all, request.bytes), host_link(facts).copy_ns(all));
+}
+
+graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kAlltoallBoards.name);
+    builder.boards();
+    const BlockMap target = output_blocks(builder, request);
+    const std::uint64_t all = request.bytes * static_cast<std::uint64_t>(request.rank_count);
+    if (request.in_place) {
+        builder.share(builder.output(0, all));
+    } else {
+        builder.share(builder.input(0, all));
+        builder.copy(input_blocks(builder, request).block(rank), target.block(rank));
+    }
+    const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(rank);
+    for_each_peer(request, rank, [&](Rank peer) {
+        builder.copy(Builder::board(peer, offset, request.bytes), target.block(peer));
+    });
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kBarrierBoards = {
+    .name = "boards",
+    .collective = graph::Collective::barrier,
+    .summary = "each rank writes a line that all read (Li, Hoefler, Snir 2013)",
+    .eligible = barrier_eligible,
+    .cost_ns = barrier_ns,
+    .build = build_barrier,
+    .needs = kNeedsBoards,
+};
+
+const Algorithm kAllgatherBoards = {
+    .name = "boards",
+    .collective = graph::Collective::allgather,
+    .summary = "each rank writes its block once, where all read it",
+    .eligible = allgather_eligible,
+    .cost_ns = allgather_ns,
+    .build = build_allgather,
+    .needs = kNeedsBoards,
+};
+
+const Algorithm kAllgathervBoards = {
+    .name = "boards",
+    .collective = graph::Collective::allgatherv,
+    .summary = "each rank writes its block once, where all read it",
+    .eligible = allgather_eligible,
+    .cost_ns = allgather_ns,
+    .build = build_allgather,
+    .needs = kNeedsBoards,
+};
+
+const Algorithm kAlltoallBoards = {
+    .name = "boards",
+    .collective = graph::Collective::alltoall,
+    .summary = "each rank writes all its blocks at once, of which every peer reads its own",
+    .eligible = alltoall_eligible,
+    .cost_ns = alltoall_ns,
+    .build = build_alltoall,
+    .needs = kNeedsBoards,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,43 @@
+// What the algorithms share in which each rank writes a board that its peers read: one write and,
+// for each peer, a look, where messages cost a send and a receive for each. Li, Hoefler, Snir (HPDC
+// 2013), section 2.6, pad the flags of a barrier so; here a line carries data and flag.
+//
+// They serve groups of one host and what is short enough for a board, where all ranks know all
+// lengths: a reader does not see that the writer gave another one, as messages do.
+#pragma once
+
+#include "ucg_coll/plan/boards/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+
+/// Eligibility: ranks that have boards, which take so many bytes.
+inline bool has_boards(const Facts& facts, std::uint64_t bytes) {
+    return facts.shared.board_bytes >= std::max<std::uint64_t>(bytes, 1);
+}
+/// What it asks for, in words.
+inline constexpr std::string_view kNeedsBoards =
+    "one host, several ranks, and boards that take what each shares";
+
+/// What a rank does with boards.
+struct BoardUse {
+    Rank boards = 0;                ///< How many it reads.
+    Rank readers = 0;               ///< How many ranks read at a time.
+    std::uint64_t shared_bytes = 0; ///< On a board.
+    std::uint64_t read_bytes = 0;   ///< Of each board.
+};
+
+/// From the first share to the end of the last rank's reading.
+double boards_ns(const Facts& facts, const BoardUse& use);
+/// What a processor does of it for one rank that shares and reads.
+double boards_work_ns(const Facts& facts, const Work& work, const BoardUse& use);
+/// Both, where all ranks share and read alike and combine for `combine_ns` each, as the time of
+/// the last.
+double all_boards_ns(const Facts& facts, const BoardUse& use, double combine_ns);
+
+/// The same bytes of all boards in the order of ranks `first` .. `last` - 1, `own` in the place of
+/// the rank's own.
+std::vector<graph::Slice> in_rank_order(const graph::Builder& builder, Rank first, Rank last,
+                                        std::uint64_t offset, graph::Slice own);
+
+} // namespace ucg::plan

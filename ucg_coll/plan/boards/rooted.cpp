@@ -1,0 +1,180 @@
+// Collectives with a root by boards: bcast, reduce, gather, scatter. Who shares does not wait
+// for those that read.
+#include <algorithm>
+
+#include "ucg_coll/plan/boards/boards.hpp"
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/pieces.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+/// The root shares, and each of the others reads a part of that.
+double from_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes) {
+    const BoardUse use = {1, request.rank_count - 1, shared_bytes, request.bytes};
+    const double landing_ns = host_link(facts).copy_ns(request.bytes);
+    return crowded_ns(facts, host_link(facts), request.bytes, boards_ns(facts, use) + landing_ns,
+                      [&](const Work& work) {
+                          const BoardUse part = {1, 1, 0, request.bytes};
+                          return all_but_one(request.rank_count) *
+                                     (boards_work_ns(facts, work, part) + landing_ns) +
+                                 work.link().copy_ns(shared_bytes) / request.rank_count;
+                      });
+}
+
+/// All others share, and the root reads.
+double to_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t block_bytes,
+                  double root_ns) {
+    const BoardUse use = {request.rank_count - 1, 1, block_bytes, block_bytes};
+    return crowded_ns(facts, host_link(facts), block_bytes, boards_ns(facts, use) + root_ns,
+                      [&](const Work& work) {
+                          const BoardUse one = {1, 1, block_bytes, block_bytes};
+                          return all_but_one(request.rank_count) *
+                                     boards_work_ns(facts, work, one) +
+                                 root_ns / request.rank_count;
+                      });
+}
+
+bool vector_eligible(const Facts& facts, const graph::Request& request) {
+    return has_boards(facts, request.bytes);
+}
+
+double bcast_ns(const Facts& facts, const graph::Request& request) {
+    return from_root_ns(facts, request, request.bytes);
+}
+
+graph::Schedule build_bcast(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kBcastBoards.name);
+    builder.boards();
+    if (rank == request.root) {
+        builder.share(builder.input(0, request.bytes));
+    } else {
+        builder.copy(Builder::board(request.root, 0, request.bytes),
+                     builder.output(0, request.bytes));
+    }
+    return builder.finish();
+}
+
+double reduce_ns(const Facts& facts, const graph::Request& request) {
+    return to_root_ns(
+        facts, request, request.bytes,
+        host_link(facts).reduce_ns(static_cast<unsigned>(request.rank_count), request.bytes));
+}
+
+graph::Schedule build_reduce(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kReduceBoards.name);
+    builder.boards();
+    const Slice own = contribution(builder, request);
+    if (rank != request.root) {
+        builder.share(own);
+        return builder.finish();
+    }
+    const std::vector<Slice> operands = in_rank_order(builder, 0, request.rank_count, 0, own);
+    reduce_to_result(builder, operands, builder.output(0, request.bytes));
+    return builder.finish();
+}
+
+double gather_ns(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t block = request.bytes;
+    const std::uint64_t all = block * static_cast<std::uint64_t>(request.rank_count);
+    return to_root_ns(facts, request, block, host_link(facts).copy_ns(all));
+}
+
+graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kGatherBoards.name);
+    builder.boards();
+    if (rank != request.root) {
+        builder.share(builder.input(0, request.bytes));
+        return builder.finish();
+    }
+    const BlockMap target = output_blocks(builder, request);
+    builder.copy(gather_contribution(builder, request, target), target.block(rank));
+    for (Rank peer = 0; peer < request.rank_count; ++peer) {
+        if (peer != rank) {
+            builder.copy(Builder::board(peer, 0, request.bytes), target.block(peer));
+        }
+    }
+    return builder.finish();
+}
+
+std::uint64_t all_of(const graph::Request& request) {
+    return request.bytes * static_cast<std::uint64_t>(request.rank_count);
+}
+
+bool scatter_eligible(const Facts& facts, const graph::Request& request) {
+    const auto count = static_cast<std::uint64_t>(request.rank_count);
+    return has_boards(facts, 0) && request.bytes <= facts.shared.board_bytes / count;
+}
+
+double scatter_ns(const Facts& facts, const graph::Request& request) {
+    return from_root_ns(facts, request, all_of(request));
+}
+
+graph::Schedule build_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kScatterBoards.name);
+    builder.boards();
+    const Slice own = scatter_result(builder, request);
+    if (rank != request.root) {
+        const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(rank);
+        builder.copy(Builder::board(request.root, offset, request.bytes), own);
+        return builder.finish();
+    }
+    const Slice all = builder.input(0, all_of(request));
+    builder.share(all);
+    if (own.length > 0) {
+        const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(rank);
+        builder.copy(graph::part(all, offset, request.bytes), own);
+    }
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kBcastBoards = {
+    .name = "boards",
+    .collective = graph::Collective::bcast,
+    .summary = "the root writes the vector once, where all read it",
+    .eligible = vector_eligible,
+    .cost_ns = bcast_ns,
+    .build = build_bcast,
+    .needs = kNeedsBoards,
+};
+
+const Algorithm kReduceBoards = {
+    .name = "boards",
+    .collective = graph::Collective::reduce,
+    .summary = "each rank writes its vector once, and the root combines them all",
+    .eligible = vector_eligible,
+    .cost_ns = reduce_ns,
+    .build = build_reduce,
+    .needs = kNeedsBoards,
+};
+
+const Algorithm kGatherBoards = {
+    .name = "boards",
+    .collective = graph::Collective::gather,
+    .summary = "each rank writes its block once, where the root reads it",
+    .eligible = vector_eligible,
+    .cost_ns = gather_ns,
+    .build = build_gather,
+    .needs = kNeedsBoards,
+};
+
+const Algorithm kScatterBoards = {
+    .name = "boards",
+    .collective = graph::Collective::scatter,
+    .summary = "the root writes all blocks at once, of which every rank reads its own",
+    .eligible = scatter_eligible,
+    .cost_ns = scatter_ns,
+    .build = build_scatter,
+    .needs = kNeedsBoards,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,26 @@
+// The rows by boards: a line for each, whose file defines it.
+#pragma once
+
+#include "ucg_coll/plan/algorithm.hpp"
+
+#define UCG_BOARD_ROWS(ROW)                                                                        \
+    ROW(kBarrierBoards)                                                                            \
+    ROW(kBcastBoards)                                                                              \
+    ROW(kReduceBoards)                                                                             \
+    ROW(kAllreduceBoards)                                                                          \
+    ROW(kAllgatherBoards)                                                                          \
+    ROW(kAllgathervBoards)                                                                         \
+    ROW(kAlltoallBoards)                                                                           \
+    ROW(kGatherBoards)                                                                             \
+    ROW(kScatterBoards)                                                                            \
+    ROW(kReduceScatterBoards)                                                                      \
+    ROW(kReduceScatterBlockBoards)                                                                 \
+    ROW(kScanBoards)                                                                               \
+    ROW(kExscanBoards)
+
+namespace ucg::plan {
+
+UCG_BOARD_ROWS(UCG_DECLARE_ROW)
+inline constexpr const Algorithm* kBoardRows[] = {UCG_BOARD_ROWS(UCG_POINT_TO_ROW)};
+
+} // namespace ucg::plan

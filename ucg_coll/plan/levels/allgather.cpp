@@ -1,0 +1,80 @@
+// Two-level allgather: on each host the leader gathers its ranks' blocks, the leaders exchange the
+// blocks of whole hosts, and each host's ranks get the result by a broadcast. It goes in the order
+// of hosts, which each rank puts into its own where the two differ.
+#include "ucg_coll/plan/levels/block_best.hpp"
+#include "ucg_coll/plan/levels/rows.hpp"
+#include "ucg_coll/plan/levels/two_level.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+bool eligible(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(request);
+    return has_two_levels(facts);
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Link host = host_link(facts);
+    const Rank host_ranks = facts.placement.ranks_per_host_max();
+    const std::uint64_t total = all_blocks(request);
+    const double order_ns = facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(total);
+    return gather_best_ns(host, host_ranks, longest_block(request)) +
+           allgather_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
+                             total, bytes_by_host_max(facts, request)) +
+           order_ns + bcast_best_ns(host, host_ranks, total);
+}
+
+/// The places of all blocks in this rank's output, by host.
+std::vector<Slice> places_by_host(const Facts& facts, const BlockMap& by_rank) {
+    std::vector<Slice> places;
+    for (std::uint32_t host = 0; host < facts.placement.host_count(); ++host) {
+        const BlockMap blocks = blocks_on_host(facts, host, by_rank);
+        for (const Slice& run : blocks.runs(0, blocks.count())) {
+            append_slice(places, run);
+        }
+    }
+    return places;
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllgatherTwoLevel.name);
+    const TwoLevels levels(facts, rank);
+    const std::vector<Slice> places = places_by_host(facts, output_blocks(builder, request));
+    const Slice result = landing_place(builder, places);
+    const BlockMap by_host = BlockMap::end_to_end(result, bytes_by_host(facts, request));
+    const std::uint32_t host = facts.placement.place(rank).host;
+    const Slice ours = by_host.block(static_cast<Rank>(host));
+    const Link link = host_link(facts);
+    gather_best(
+        builder, levels.host(), link, levels.host_leader(), own_contribution(builder, request),
+        BlockMap::end_to_end(ours, bytes_on_host(facts, host, request)), longest_block(request));
+    if (levels.leads()) {
+        allgather_best(builder, levels.leaders(), leader_link(facts), ours, by_host);
+    }
+    bcast_best(builder, levels.host(), link, levels.host_leader(), result);
+    unpack(builder, result, places);
+    return builder.finish();
+}
+
+template <graph::Collective collective>
+constexpr Algorithm row() {
+    return {
+        .name = "two_level",
+        .collective = collective,
+        .summary = "gather on each host, allgather among leaders, broadcast on each host",
+        .eligible = eligible,
+        .cost_ns = cost_ns,
+        .build = build,
+        .needs = kTwoLevelNeeds,
+    };
+}
+
+} // namespace
+
+const Algorithm kAllgatherTwoLevel = row<graph::Collective::allgather>();
+const Algorithm kAllgathervTwoLevel = row<graph::Collective::allgatherv>();
+
+} // namespace ucg::plan

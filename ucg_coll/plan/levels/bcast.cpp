@@ -1,0 +1,45 @@
+// Two-level broadcast: from the root to a leader on each host, then on each host.
+#include "ucg_coll/plan/levels/rows.hpp"
+#include "ucg_coll/plan/levels/two_level.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+bool eligible(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(request);
+    return has_two_levels(facts);
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return bcast_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
+                         request.bytes) +
+           bcast_best_ns(host_link(facts), facts.placement.ranks_per_host_max(), request.bytes);
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBcastTwoLevel.name);
+    const TwoLevels levels(facts, rank, request.root);
+    const Slice data = bcast_data(builder, request);
+    if (levels.leads()) {
+        bcast_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), data);
+    }
+    bcast_best(builder, levels.host(), host_link(facts), levels.host_leader(), data);
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kBcastTwoLevel = {
+    .name = "two_level",
+    .collective = graph::Collective::bcast,
+    .summary = "the cheapest broadcast between hosts, then the cheapest on each host",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = kTwoLevelNeeds,
+};
+
+} // namespace ucg::plan

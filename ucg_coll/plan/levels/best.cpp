@@ -1,0 +1,113 @@
+#include "ucg_coll/plan/levels/best.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "ucg_coll/plan/multiplying/choice.hpp"
+#include "ucg_coll/plan/multiplying/piece.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+template <std::size_t kCount>
+std::size_t cheapest(const std::array<double, kCount>& prices) {
+    return static_cast<std::size_t>(std::min_element(prices.begin(), prices.end()) -
+                                    prices.begin());
+}
+
+// In each of these the order is that of the switch below it.
+
+std::array<double, 3> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
+    return {bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
+            bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
+            bcast_scatter_allgather_ns(link, count, bytes)};
+}
+
+std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
+                                    Operator op) {
+    return {
+        reduce_knomial_ns(link, count, root, bytes, op, reduce_knomial_radix(link, count, bytes)),
+        reduce_chain_ns(link, count, root, bytes,
+                        reduce_chain_segment(link, count, root, bytes, op)),
+        reduce_rabenseifner_ns(link, count, bytes)};
+}
+
+std::array<double, 5> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
+                                       Operator op) {
+    return {allreduce_recursive_doubling_ns(link, count, bytes),
+            op.commutative ? allreduce_ring_ns(link, count, bytes) : kNever,
+            allreduce_rabenseifner_ns(link, count, bytes),
+            allreduce_recursive_multiplying_ns(link, count, bytes),
+            allreduce_elimination_ns(link, count, bytes)};
+}
+
+} // namespace
+
+void bcast_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice data) {
+    const Rank count = team.size();
+    switch (cheapest(bcast_prices(link, count, data.length))) {
+    case 0:
+        bcast_knomial(builder, team, root, data, bcast_knomial_radix(link, count, data.length));
+        break;
+    case 1:
+        bcast_chain(builder, team, root, data, bcast_chain_segment(link, count, data.length));
+        break;
+    default: bcast_scatter_allgather(builder, team, root, data);
+    }
+}
+
+double bcast_best_ns(const Link& link, Rank count, std::uint64_t bytes) {
+    const auto prices = bcast_prices(link, count, bytes);
+    return prices[cheapest(prices)];
+}
+
+void reduce_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice source,
+                 Slice target, Operator op) {
+    const Rank count = team.size();
+    const std::uint64_t bytes = source.length;
+    switch (cheapest(reduce_prices(link, count, root, bytes, op))) {
+    case 0:
+        reduce_knomial(builder, team, root, source, target, op,
+                       reduce_knomial_radix(link, count, bytes));
+        break;
+    case 1:
+        reduce_chain(builder, team, root, source, target,
+                     reduce_chain_segment(link, count, root, bytes, op));
+        break;
+    default: reduce_rabenseifner(builder, team, root, source, target, op);
+    }
+}
+
+double reduce_best_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes, Operator op) {
+    const auto prices = reduce_prices(link, count, root, bytes, op);
+    return prices[cheapest(prices)];
+}
+
+void allreduce_best(Builder& builder, const Team& team, const Link& link, Slice source,
+                    Slice target, Operator op) {
+    switch (cheapest(allreduce_prices(link, team.size(), source.length, op))) {
+    case 0: allreduce_recursive_doubling(builder, team, source, target); break;
+    case 1: allreduce_ring(builder, team, source, target, op); break;
+    case 2: allreduce_rabenseifner(builder, team, source, target, op); break;
+    case 3:
+        allreduce_recursive_multiplying(
+            builder, team,
+            allreduce_recursive_multiplying_schedule(link, team.size(), source.length), source,
+            target);
+        break;
+    default: allreduce_elimination(builder, team, source, target);
+    }
+}
+
+double allreduce_best_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op) {
+    const auto prices = allreduce_prices(link, count, bytes, op);
+    return prices[cheapest(prices)];
+}
+
+} // namespace ucg::plan

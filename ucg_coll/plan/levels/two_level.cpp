@@ -1,0 +1,24 @@
+#include "ucg_coll/plan/levels/two_level.hpp"
+
+namespace ucg::plan {
+
+TwoLevels::TwoLevels(const Facts& facts, Rank rank, Rank root)
+    : host_(Team::of(facts.placement.ranks_on(facts.placement.place(rank).host),
+                     facts.placement.index_on_host(rank))),
+      leaders_(Team::of(facts.placement.leaders(),
+                        static_cast<Rank>(facts.placement.place(rank).host))) {
+    if (root == kNoRank) {
+        return;
+    }
+    root_host_ = static_cast<Rank>(facts.placement.place(root).host);
+    leaders_ = leaders_.with(root_host_, root);
+    if (facts.placement.same_host(rank, root)) {
+        host_leader_ = facts.placement.index_on_host(root);
+    }
+}
+
+bool eligible_for_two_level_reduction(const Facts& facts, const graph::Request& request) {
+    return has_two_levels(facts) && (request.commutative || facts.placement.hosts_are_contiguous());
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,82 @@
+// Recursive-doubling allgather: in round k members at distance 2^k exchange all they have, an
+// aligned run of 2^k blocks. Powers of two only. Thakur, Rabenseifner, Gropp, "Optimization of
+// collective communication operations in MPICH", 2005, section 3.1.
+#include <bit>
+
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+bool eligible(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(facts);
+    return std::has_single_bit(static_cast<std::uint32_t>(request.rank_count));
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 2 * all_blocks(request), [&](const Link& link) {
+            return allgather_recursive_doubling_ns(link, request.rank_count, request.bytes);
+        });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kAllgatherRecursiveDoubling.name);
+    allgather_recursive_doubling(builder, Team::whole(request.rank_count, rank),
+                                 own_contribution(builder, request),
+                                 output_blocks(builder, request));
+    return builder.finish();
+}
+
+} // namespace
+
+void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
+                                  const BlockMap& target) {
+    UCG_ASSERT(std::has_single_bit(static_cast<std::uint32_t>(team.size())));
+    if (team.size() == 1) {
+        builder.copy(own, target.block(0));
+    }
+    for (Rank distance = 1; distance < team.size(); distance *= 2) {
+        const Rank peer = team.index() ^ distance;
+        const std::vector<Slice> theirs = target.runs(peer & ~(distance - 1), distance);
+        const Slice landing = landing_place(builder, theirs);
+        if (distance == 1) { // The receive may copy at once, while the other waits.
+            builder.send(team.rank(peer), own);
+        }
+        builder.recv(team.rank(peer), landing);
+        if (distance == 1) {
+            builder.copy(own, target.block(team.index()));
+        } else {
+            const std::vector<Slice> ours = target.runs(team.index() & ~(distance - 1), distance);
+            builder.send(team.rank(peer), packed(builder, ours));
+        }
+        unpack(builder, landing, theirs);
+    }
+}
+
+double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    double ns = link.copy_ns(block_bytes);
+    for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
+        const std::uint64_t bytes = distance * block_bytes;
+        ns += distance == 1 ? link.message_ns(bytes) : link.passing_on_ns(bytes, Sender::exchanges);
+    }
+    return ns;
+}
+
+const Algorithm kAllgatherRecursiveDoubling = {
+    .name = "recursive_doubling",
+    .collective = graph::Collective::allgather,
+    .summary = "exchanges at doubling distance (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "a number of ranks that is a power of two",
+};
+
+} // namespace ucg::plan

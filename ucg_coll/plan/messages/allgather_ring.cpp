@@ -1,0 +1,70 @@
+// Ring allgather: every block travels once around, each member talks to its two neighbours only.
+// Bandwidth-optimal. The ring goes from host to host, whatever the numbers of their ranks. Thakur,
+// Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", 2005,
+// section 3.1.
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return crowded_exchange_ns(
+        facts, unshared_link(facts), 2 * all_blocks(request), [&](const Link& link) {
+            return allgather_ring_ns(link, request.rank_count, longest_block(request));
+        });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllgatherRing.name);
+    const HostOrder order(facts, rank);
+    allgather_ring(builder, order.team(), own_contribution(builder, request),
+                   order.of(output_blocks(builder, request)));
+    return builder.finish();
+}
+
+} // namespace
+
+void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const BlockMap& target) {
+    const Rank left = team.rank(neighbour_index(team, -1));
+    const Rank right = team.rank(neighbour_index(team, 1));
+    if (team.size() > 1) {
+        // Before the first receive, which may copy at once while the next rank waits.
+        builder.send(right, own);
+        builder.recv(left, target.block(neighbour_index(team, -1)));
+    }
+    builder.copy(own, target.block(team.index()));
+    for (Rank step = 1; step + 1 < team.size(); ++step) {
+        // Posted first, since the send waits for the receive of the step before.
+        builder.recv(left, target.block(neighbour_index(team, -step - 1)));
+        builder.send(right, target.block(neighbour_index(team, -step)));
+    }
+}
+
+double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
+    return link.copy_ns(longest) +
+           (count > 1 ? link.message_ns(longest) + (count - 2) * link.passing_on_ns(longest) : 0);
+}
+
+const Algorithm kAllgatherRing = {
+    .name = "ring",
+    .collective = graph::Collective::allgather,
+    .summary = "each block once around the ring of ranks (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+const Algorithm kAllgathervRing = {
+    .name = "ring",
+    .collective = graph::Collective::allgatherv,
+    .summary = "each block once around the ring of ranks (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan

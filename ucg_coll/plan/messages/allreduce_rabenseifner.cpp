@@ -1,0 +1,116 @@
+// Rabenseifner's allreduce ("Optimization of collective reduction operations", 2004):
+// reduce-scatter by recursive halving, then allgather by recursive doubling, with the fold to a
+// power of two. Long vectors go in strips.
+#include <algorithm>
+#include <numeric>
+
+#include "ucg_coll/plan/messages/halving.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/strips.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+/// A vector that caches do not hold goes in strips that they do: what a rank receives is combined,
+/// and what it has combined is sent, while it is there. Own and received halves, the result and the
+/// partner's copy of it come to two strips, or half the cache.
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    constexpr std::uint64_t kStripsPerCache = 4;
+    const std::uint64_t unit = std::lcm(request.element_bytes, std::uint64_t{kCacheLine});
+    const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
+    return {request.bytes, std::max(cache / kStripsPerCache / unit, std::uint64_t{1}) * unit, 1};
+}
+
+/// Of `bytes` of a vector of `vector_bytes`.
+double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
+    const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
+    const double fold_ns =
+        size == count ? 0 : 2 * link.message_ns(bytes) + link.reduce_ns(2, bytes, vector_bytes);
+    return fold_ns + halving_ns(link, size, bytes) +
+           doubling_ns(link, size, bytes, Sender::exchanges) +
+           halving_reduce_ns(link, size, bytes, vector_bytes);
+}
+
+double strips_ns(const Facts& facts, const graph::Request& request) {
+    const Link link = flat_link(facts, Traffic::dense);
+    return for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
+        return part_ns(link, request.rank_count, bytes, request.bytes);
+    });
+}
+
+double whole_ns(const Facts& facts, const graph::Request& request) {
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 5 * request.bytes, [&](const Link& link) {
+            return allreduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+        });
+}
+
+/// Between the turns of a rank the others of its processor have its cache.
+bool goes_in_strips(const Facts& facts, const graph::Request& request) {
+    return facts.ranks_per_cpu <= 1 && request.bytes > strips_of(facts, request).strip_bytes &&
+           strips_ns(facts, request) < whole_ns(facts, request);
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return goes_in_strips(facts, request) ? strips_ns(facts, request) : whole_ns(facts, request);
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllreduceRabenseifner.name);
+    const Team team = Team::whole(request.rank_count, rank);
+    const Slice source = contribution(builder, request);
+    const Slice target = builder.output(0, request.bytes);
+    const Operator op = operator_of(request);
+    if (!goes_in_strips(facts, request)) {
+        allreduce_rabenseifner(builder, team, source, target, op);
+        return builder.finish();
+    }
+    const std::uint64_t strip = strips_of(facts, request).strip_bytes;
+    const std::uint64_t rest = request.bytes % strip;
+    builder.begin_repeat(request.bytes - rest, strip);
+    allreduce_rabenseifner(builder, team, advance(part(source, 0, strip)),
+                           advance(part(target, 0, strip)), op);
+    builder.end_repeat();
+    if (rest > 0) {
+        allreduce_rabenseifner(builder, team, part(source, request.bytes - rest, rest),
+                               part(target, request.bytes - rest, rest), op);
+    }
+    return builder.finish();
+}
+
+} // namespace
+
+void allreduce_rabenseifner(Builder& builder, const Team& team, Slice source, Slice target,
+                            Operator op) {
+    if (team.size() == 1) {
+        builder.copy(source, target);
+        return;
+    }
+    const Fold fold(team);
+    const Halving halving(source.length, op.element_bytes);
+    const Slice partial = fold_in(builder, team, fold, source);
+    if (fold.acts()) {
+        reduce_scatter_halving(builder, team, fold, halving, partial, VectorView{target, 0});
+        allgather_doubling(builder, team, fold, halving, target);
+    }
+    fold_out(builder, team, fold, target);
+}
+
+double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes) {
+    return part_ns(link, count, bytes, bytes);
+}
+
+const Algorithm kAllreduceRabenseifner = {
+    .name = "rabenseifner",
+    .collective = graph::Collective::allreduce,
+    .summary = "reduce-scatter by halving, allgather by doubling (Rabenseifner 2004)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan

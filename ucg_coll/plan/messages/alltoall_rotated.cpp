@@ -1,0 +1,133 @@
+// Direct alltoall: in step i each member sends to the one i above it and receives from the one i
+// below it, so that no member is everybody's target at once. One step at a time this is the
+// pairwise exchange, with a window of steps under way the linear algorithm. Thakur, Rabenseifner,
+// Gropp, "Optimization of collective communication operations in MPICH", 2005, section 3.3.
+#include <algorithm>
+#include <array>
+
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/network/network.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+
+constexpr Rank kPairwise = 1;
+
+template <Rank window>
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t block = uniform_bytes(request);
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
+    const double alone_ns = crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 3 * all_bytes, [&](const Link& link) {
+            return alltoall_rotated_ns(link, request.rank_count, block, window);
+        });
+    return contended_ns(facts, alone_ns, 1, block);
+}
+
+template <Rank window>
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, window == kPairwise ? "pairwise" : "linear");
+    const Team team = Team::whole(request.rank_count, rank);
+    const BlockMap target = output_blocks(builder, request);
+    if (request.in_place) {
+        alltoall_in_place(builder, team, target, window);
+    } else {
+        alltoall_rotated(builder, team, input_blocks(builder, request), target, window);
+    }
+    return builder.finish();
+}
+
+template <graph::Collective collective, Rank window>
+constexpr Algorithm row() {
+    return {
+        .name = window == kPairwise ? "pairwise" : "linear",
+        .collective = collective,
+        .summary = window == kPairwise ? "one exchange at a time (Thakur, Rabenseifner, Gropp 2005)"
+                                       : "every block directly, a window of messages under way",
+        .eligible = serves_all,
+        .cost_ns = cost_ns<window>,
+        .build = build<window>,
+    };
+}
+
+} // namespace
+
+void alltoall_rotated(Builder& builder, const Team& team, const BlockMap& source,
+                      const BlockMap& target, Rank window) {
+    using Step = std::array<graph::OpId, 2>; // What was sent and received.
+    std::vector<Step> before(static_cast<std::size_t>(std::min(window, team.size())),
+                             {graph::kNoOp, graph::kNoOp});
+    std::vector<Step> under_way = before;
+    for (Rank first = 1; first < team.size(); first += window) {
+        const Rank steps = std::min(window, team.size() - first);
+        // A receive may copy what is there already, which is long; who waits for the sends can copy
+        // meanwhile. Both ends of a message wait for lower steps only, so the lowest one is never
+        // stuck.
+        for (Rank i = 0; i < steps; ++i) {
+            const Rank to = neighbour_index(team, first + i);
+            const auto place = static_cast<std::size_t>(i);
+            under_way[place][0] = builder.send(team.rank(to), source.block(to), before[place]);
+        }
+        for (Rank i = 0; i < steps; ++i) {
+            const Rank from = neighbour_index(team, -(first + i));
+            const auto place = static_cast<std::size_t>(i);
+            under_way[place][1] = builder.recv(team.rank(from), target.block(from), before[place]);
+        }
+        if (first == 1) { // While messages travel.
+            builder.copy(source.block(team.index()), target.block(team.index()));
+        }
+        before = under_way;
+    }
+    if (team.size() == 1) {
+        builder.copy(source.block(0), target.block(0));
+    }
+}
+
+void alltoall_in_place(Builder& builder, const Team& team, const BlockMap& blocks, Rank window) {
+    const Rank places = std::min(window, team.size());
+    std::vector<graph::Slice> aside;
+    aside.reserve(static_cast<std::size_t>(places));
+    for (Rank i = 0; i < places; ++i) {
+        aside.push_back(builder.scratch(blocks.bytes_max()));
+    }
+    MessageWindow under_way(places);
+    for (Rank step = 0; step < team.size(); ++step) {
+        const Rank partner = (step - team.index() + team.size()) % team.size();
+        if (partner == team.index()) {
+            continue; // Its own block stays where it is.
+        }
+        const graph::Slice block = blocks.block(partner);
+        const graph::Slice leaving =
+            part(aside[static_cast<std::size_t>(step % places)], 0, block.length);
+        builder.copy(block, leaving, under_way.after());
+        const Rank peer = team.rank(partner);
+        const graph::OpId sent = builder.send(peer, leaving, under_way.after());
+        const graph::OpId received = builder.recv(peer, block, under_way.after());
+        under_way.push({received, sent});
+    }
+}
+
+double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_bytes, Rank window) {
+    const double copy_ns = link.copy_ns(block_bytes);
+    if (window == kPairwise) {
+        const double step_ns = std::max(link.message_ns(block_bytes), link.relay_ns(block_bytes));
+        return copy_ns + (count - 1) * step_ns;
+    }
+    // Latency is paid once for each window.
+    const auto windows = static_cast<double>(
+        divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(window)));
+    return copy_ns + windows * link.message_ns(block_bytes) +
+           (count - 1 - windows) * link.relay_ns(block_bytes);
+}
+
+const Algorithm kAlltoallPairwise = row<graph::Collective::alltoall, kPairwise>();
+const Algorithm kAlltoallLinear = row<graph::Collective::alltoall, kWindow>();
+const Algorithm kAlltoallvPairwise = row<graph::Collective::alltoallv, kPairwise>();
+const Algorithm kAlltoallvLinear = row<graph::Collective::alltoallv, kWindow>();
+
+} // namespace ucg::plan

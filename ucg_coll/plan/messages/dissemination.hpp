@@ -1,0 +1,79 @@
+// The rounds of n-way disseminations: in a round of base b every member sends to b - 1 others
+// ("n-way": n = b - 1) at multiples of the distance, which is the product of the earlier bases.
+// Hoefler, Mehlan, Mietke, Rehm, "Fast barrier synchronization for InfiniBand", 2006; with a base
+// for each round, as recursive multiplying has one for each phase. Unlike factors, bases need not
+// divide the count: what the last round has too many is left out.
+#pragma once
+
+#include "ucg_coll/plan/multiplying/schedule.hpp"
+#include "ucg_coll/plan/parts/cost.hpp"
+
+namespace ucg::plan {
+
+/// The last `larger` of the rounds have base `base` + 1, the others base `base`.
+struct DisseminationRounds {
+    unsigned rounds = 0;
+    unsigned larger = 0;
+    Rank base = 2;
+
+    Rank base_of(unsigned round) const { return base + (round >= rounds - larger ? 1 : 0); }
+    MultiplyingSchedule schedule() const;
+};
+
+/// That many rounds that reach all of `count` members with the least sum of bases: a round's price
+/// grows with its base by the same amount for each, and bases that differ by more than one would
+/// need a larger sum for the same reach. REQUIRES: 1 <= rounds <= tree_depth(count, 2).
+DisseminationRounds balanced_rounds(Rank count, unsigned rounds);
+
+/// Those of the balanced rounds with the least cost_ns(rounds), bases up to kRadixMax; the fewer
+/// rounds of equals. None for one member. Allocates nothing.
+template <typename CostOfRounds>
+DisseminationRounds cheapest_rounds(Rank count, const CostOfRounds& cost_ns) {
+    const unsigned most = tree_depth(count, kRadixMin);
+    DisseminationRounds best;
+    double best_ns = 0;
+    for (unsigned rounds = tree_depth(count, kRadixMax); rounds <= most && rounds > 0; ++rounds) {
+        const DisseminationRounds now = balanced_rounds(count, rounds);
+        if (const double ns = cost_ns(now); best.rounds == 0 || ns < best_ns) {
+            best = now;
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+/// Are these rounds of factors only, each of which is needed to reach all of `count` members? If
+/// not, invalid_argument with the reason.
+Status disseminates(const MultiplyingSchedule& rounds, Rank count);
+
+/// parse_multiplying_schedule and disseminates.
+Result<MultiplyingSchedule> parse_dissemination(std::string_view text, Rank count);
+
+/// What the rows of n-way disseminations have in common. `Price(link, request)` tells by
+/// operator()(rounds) what rounds cost in nanoseconds; `kBuild` writes the schedule of given ones.
+template <typename Price,
+          graph::Schedule (*kBuild)(const graph::Request&, Rank, const MultiplyingSchedule&)>
+struct DisseminationRow {
+    static DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
+        return cheapest_rounds(request.rank_count,
+                               Price(flat_link(facts, Traffic::dense), request));
+    }
+
+    static graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+        return kBuild(request, rank, cheapest(facts, request).schedule());
+    }
+
+    /// Of the rounds that the argument tells.
+    static Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request,
+                                              Rank rank, std::string_view argument) {
+        static_cast<void>(facts);
+        const Result<MultiplyingSchedule> rounds =
+            parse_dissemination(argument, request.rank_count);
+        if (!rounds.ok()) {
+            return rounds.status();
+        }
+        return kBuild(request, rank, *rounds);
+    }
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,105 @@
+// Binomial gather: each member collects the blocks of its subtree, which are neighbours from it
+// upwards, and passes them on in one message. ceil(log2 P) rounds. Thakur, Rabenseifner, Gropp,
+// "Optimization of collective communication operations in MPICH", 2005.
+#include <algorithm>
+
+#include "ucg_coll/plan/messages/binomial.hpp"
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kGatherBinomial.name);
+    const BlockMap target = output_blocks(builder, request);
+    gather_binomial(builder, Team::whole(request.rank_count, rank), request.root,
+                    gather_contribution(builder, request, target), target);
+    return builder.finish();
+}
+
+void collect_at_root(Builder& builder, const Team& team, const BinomialTree& tree, Slice own,
+                     const BlockMap& target) {
+    struct Wrapped {
+        Slice landing;
+        std::vector<Slice> runs;
+    };
+    std::vector<Wrapped> wrapped;
+    for (const BinomialTree::Subtree& child : tree.children()) {
+        std::vector<Slice> runs = target.runs(child.first, child.count);
+        const Slice landing = landing_place(builder, runs);
+        builder.recv(team.rank(child.first), landing);
+        wrapped.push_back({landing, std::move(runs)});
+    }
+    builder.copy(own, target.block(team.index()));
+    for (const Wrapped& piece : wrapped) {
+        unpack(builder, piece.landing, piece.runs);
+    }
+}
+
+} // namespace
+
+void gather_binomial(Builder& builder, const Team& team, Rank root, Slice own,
+                     const BlockMap& target) {
+    const BinomialTree tree(team, root);
+    if (team.index() == root) {
+        collect_at_root(builder, team, tree, own, target);
+        return;
+    }
+    if (tree.own().count == 1) {
+        builder.send(team.rank(tree.parent()), own);
+        return;
+    }
+    const Slice collected = builder.scratch(target.run_bytes(tree.own().first, tree.own().count));
+    std::uint64_t offset = own.length;
+    for (const BinomialTree::Subtree& child : tree.children()) {
+        const std::uint64_t bytes = target.run_bytes(child.first, child.count);
+        builder.recv(team.rank(child.first), part(collected, offset, bytes));
+        offset += bytes;
+    }
+    builder.copy(own, part(collected, 0, own.length));
+    builder.send(team.rank(tree.parent()), collected);
+}
+
+double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
+    const auto ranks = static_cast<std::uint64_t>(count);
+    double ns = link.copy_ns(block_bytes);
+    for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
+        const std::uint64_t bytes = std::min(distance, ranks - distance) * block_bytes;
+        ns += link.message_ns(bytes, Sender::waits) + (root == Root::sends
+                                                           ? link.sends_before_ns(1, bytes)
+                                                           : link.receives_before_ns(1, bytes));
+    }
+    return ns;
+}
+
+double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Root root) {
+    const Link link = unshared_link(facts);
+    const Rank count = request.rank_count;
+    const double span_ns = binomial_blocks_ns(link, count, request.bytes, root);
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
+    return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
+        // At each level half of all blocks move.
+        return tree_depth(count, 2) * work.link().message_ns(all_bytes / 2) / count;
+    });
+}
+
+static double cost_ns(const Facts& facts, const graph::Request& request) {
+    return binomial_blocks_ns(facts, request, Root::receives);
+}
+
+const Algorithm kGatherBinomial = {
+    .name = "binomial",
+    .collective = graph::Collective::gather,
+    .summary = "up a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,67 @@
+// Rabenseifner's reduce ("Optimization of collective reduction operations", 2004): reduce-scatter
+// by recursive halving, then a binomial gather to the root, which always acts in the fold.
+#include "ucg_coll/plan/messages/halving.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 4 * request.bytes, [&](const Link& link) {
+            return reduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+        });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    static_cast<void>(facts);
+    Builder builder(request, rank, kReduceRabenseifner.name);
+    reduce_rabenseifner(builder, Team::whole(request.rank_count, rank), request.root,
+                        contribution(builder, request), builder.output(0, request.bytes),
+                        operator_of(request));
+    return builder.finish();
+}
+
+} // namespace
+
+void reduce_rabenseifner(Builder& builder, const Team& team, Rank root, Slice source, Slice target,
+                         Operator op) {
+    if (team.size() == 1) {
+        builder.copy(source, target);
+        return;
+    }
+    const Fold fold(team, root);
+    const Halving halving(source.length, op.element_bytes);
+    const Slice partial = fold_in(builder, team, fold, source);
+    if (!fold.acts()) {
+        return;
+    }
+    const Rank root_position = fold.position_of(root);
+    const Extent stretch = stretch_to_gather(fold, halving, root_position);
+    const Slice room = team.index() == root ? target : builder.scratch(stretch.length);
+    const VectorView held{room, stretch.offset};
+    reduce_scatter_halving(builder, team, fold, halving, partial, held);
+    gather_doubling(builder, team, fold, halving, root_position, held);
+}
+
+double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes) {
+    const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
+    const double fold_ns = size == count ? 0 : link.message_ns(bytes) + link.reduce_ns(2, bytes);
+    return fold_ns + halving_ns(link, size, bytes) + doubling_ns(link, size, bytes, Sender::busy) +
+           halving_reduce_ns(link, size, bytes, bytes) + link.receives_before_ns(2, bytes);
+}
+
+const Algorithm kReduceRabenseifner = {
+    .name = "rabenseifner",
+    .collective = graph::Collective::reduce,
+    .summary = "reduce-scatter by halving, then a binomial gather (Rabenseifner 2004)",
+    .eligible = serves_all,
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan

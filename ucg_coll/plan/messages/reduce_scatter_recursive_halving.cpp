@@ -1,0 +1,204 @@
+// Recursive-halving reduce-scatter: partners half the team apart exchange halves of the vector,
+// combine, and go on with the half they keep. Partners are far apart when the vector is long so
+// that the blocks kept lie together; that mixes ranks, hence for commutative operators. Other sizes
+// than powers of two are folded. Long vectors are exchanged in strips. Thakur, Rabenseifner, Gropp,
+// "Optimization of collective communication operations in MPICH", 2005, section 3.4.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/fold.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/strips.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+bool eligible(const Facts& facts, const graph::Request& request) {
+    static_cast<void>(facts);
+    return request.commutative || request.rank_count == 1;
+}
+
+/// What is exchanged in pieces: of blocks that do not fit the own cache with what comes and the
+/// result. Between the turns of a rank the others of its processor have that cache.
+std::uint64_t strip_bytes(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
+    const bool strips = 3 * longest_block(request) > cache && facts.ranks_per_cpu <= 1;
+    return !strips ? all_blocks(request)
+                   : round_up(kStripBytesMax,
+                              std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request), [&](const Link& link) {
+            return reduce_scatter_recursive_halving_ns(link, request.rank_count,
+                                                       all_blocks(request), longest_block(request));
+        });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceScatterRecursiveHalving.name);
+    reduce_scatter_recursive_halving(
+        builder, Team::whole(request.rank_count, rank), reduce_scatter_source(builder, request),
+        reduce_scatter_target(builder, request), strip_bytes(facts, request));
+    return builder.finish();
+}
+
+/// Where the blocks of acting members begin in the vector.
+class Vector {
+  public:
+    Vector(const Team& team, const Fold& fold, const BlockMap& source)
+        : fold_(fold), pairs_(team.size() - fold.size()), source_(source) {}
+
+    /// Bytes of the blocks of positions first .. last - 1, within a vector whose first byte here is
+    /// that of position `begin`.
+    Slice at(Slice vector, Rank begin, Rank first, Rank last) const {
+        return part(vector, offset(first) - offset(begin), offset(last) - offset(first));
+    }
+    Slice whole() const {
+        Slice slice = source_.block(0);
+        slice.length = offset(fold_.size());
+        return slice;
+    }
+
+    bool acts_for_two(Rank position) const { return position < pairs_; }
+
+  private:
+    /// The first pairs act for two blocks each.
+    std::uint64_t offset(Rank position) const {
+        const Rank block = position + std::min(position, pairs_);
+        if (block < source_.count()) {
+            return source_.block(block).offset - source_.block(0).offset;
+        }
+        return source_.block(block - 1).end() - source_.block(0).offset;
+    }
+
+    const Fold& fold_;
+    Rank pairs_;
+    const BlockMap& source_;
+};
+
+/// Exchanges the last blocks with a peer: `sent` for what is combined with `kept` in `target`. In
+/// place, which not all ranks need be, that overlaps what is combined.
+void exchange_in_strips(Builder& builder, Rank peer, Slice sent, Slice kept, bool upper,
+                        Slice target, std::uint64_t strip_bytes) {
+    constexpr std::uint32_t kRotation = 2;
+    const Strips strips = {kept.length, strip_bytes, kRotation};
+    const Slice places = builder.scratch(strips.window_bytes());
+    const bool aside = overlap(kept, target) || overlap(sent, target);
+    const Slice result = aside ? builder.scratch(kept.length) : target;
+    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+        const Slice received = strip.scratch(places, strips);
+        builder.send(peer, strip.of(sent));
+        const graph::OpId came = builder.recv(peer, received, strip.after);
+        const Slice own = strip.of(kept);
+        const std::array operands = upper ? std::array{received, own} : std::array{own, received};
+        return StripOps{came, {builder.reduce(operands, strip.of(result), std::array{came})}};
+    });
+    if (aside) {
+        builder.copy(result, target);
+    }
+}
+
+/// The halving among acting members. Returns the result for the blocks of this position.
+Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& vector,
+            Slice partial, Slice target, std::uint64_t strip_bytes) {
+    const Rank position = fold.position();
+    Rank begin = 0; // Blocks that this member still combines: of `begin` and those after.
+    for (Rank distance = fold.size() / 2; distance > 0; distance /= 2) {
+        const Rank middle = begin + distance;
+        const bool upper = position >= middle;
+        const Rank peer = team.rank(fold.member(position ^ distance));
+        const Slice low = vector.at(partial, begin, begin, middle);
+        const Slice high = vector.at(partial, begin, middle, middle + distance);
+        const Slice kept = upper ? high : low;
+        const Slice sent = upper ? low : high;
+        const bool last = distance == 1 && !vector.acts_for_two(position);
+        if (last && !vector.acts_for_two(position ^ 1) && sent.length == kept.length &&
+            kept.length > strip_bytes) {
+            exchange_in_strips(builder, peer, sent, kept, upper, target, strip_bytes);
+            return target;
+        }
+        const Slice received = builder.scratch(kept.length);
+        // A receive may copy at once, while the other waits; and it can be posted no earlier.
+        builder.send(peer, sent);
+        builder.recv(peer, received);
+        const std::array operands = upper ? std::array{received, kept} : std::array{kept, received};
+        begin = upper ? middle : begin;
+        if (last) {
+            reduce_to_result(builder, operands, target);
+            return target;
+        }
+        partial = reduce_to_scratch(builder, operands);
+    }
+    return partial;
+}
+
+} // namespace
+
+void reduce_scatter_recursive_halving(Builder& builder, const Team& team, const BlockMap& source,
+                                      Slice target, std::uint64_t strip_bytes) {
+    if (team.size() == 1) {
+        builder.copy(source.block(0), target);
+        return;
+    }
+    const Fold fold(team);
+    const Vector vector(team, fold, source);
+    const Slice partial = fold_in(builder, team, fold, vector.whole());
+    if (!fold.acts()) {
+        builder.recv(team.rank(fold.partner()), target);
+        return;
+    }
+    const Slice result = halve(builder, team, fold, vector, partial, target, strip_bytes);
+    if (fold.partner() != kNoRank) {
+        const std::uint64_t theirs = source.bytes(fold.partner());
+        builder.send(team.rank(fold.partner()), part(result, 0, theirs));
+        builder.copy(part(result, theirs, target.length), target);
+    }
+}
+
+double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::uint64_t total,
+                                           std::uint64_t longest) {
+    if (count == 1) {
+        return link.copy_ns(total);
+    }
+    double ns = 0;
+    if (folds(count)) {
+        ns += link.message_ns(total) + link.reduce_ns(2, total) + link.message_ns(longest);
+    }
+    std::uint64_t bytes = total;
+    const auto acting = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
+    for (Rank distance = acting / 2; distance > 0; distance /= 2) {
+        bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
+        ns += link.message_ns(bytes) + link.reduce_ns(2, bytes);
+    }
+    return ns;
+}
+
+const Algorithm kReduceScatterRecursiveHalving = {
+    .name = "recursive_halving",
+    .collective = graph::Collective::reduce_scatter,
+    .summary = "exchanges of half the vector, a quarter, ... (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "a commutative operator",
+};
+
+const Algorithm kReduceScatterBlockRecursiveHalving = {
+    .name = "recursive_halving",
+    .collective = graph::Collective::reduce_scatter_block,
+    .summary = "exchanges of half the vector, a quarter, ... (Thakur, Rabenseifner, Gropp 2005)",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "a commutative operator",
+};
+
+} // namespace ucg::plan

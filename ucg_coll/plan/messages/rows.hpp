@@ -1,0 +1,57 @@
+// The rows by messages among one team: a line for each, whose file defines it.
+#pragma once
+
+#include "ucg_coll/plan/algorithm.hpp"
+
+#define UCG_MESSAGE_ROWS(ROW)                                                                      \
+    ROW(kBarrierDissemination)                                                                     \
+    ROW(kBarrierNWayDissemination)                                                                 \
+    ROW(kBarrierKaryTree)                                                                          \
+    ROW(kBcastKnomial)                                                                             \
+    ROW(kBcastChain)                                                                               \
+    ROW(kBcastScatterAllgather)                                                                    \
+    ROW(kReduceKnomial)                                                                            \
+    ROW(kReduceChain)                                                                              \
+    ROW(kReduceRabenseifner)                                                                       \
+    ROW(kAllreduceRecursiveDoubling)                                                               \
+    ROW(kAllreduceElimination)                                                                     \
+    ROW(kAllreduceReduceBcast)                                                                     \
+    ROW(kAllreduceRing)                                                                            \
+    ROW(kAllreduceRabenseifner)                                                                    \
+    ROW(kAllgatherRecursiveDoubling)                                                               \
+    ROW(kAllgatherBruck)                                                                           \
+    ROW(kAllgatherNWayDissemination)                                                               \
+    ROW(kAllgatherRing)                                                                            \
+    ROW(kAllgathervBruck)                                                                          \
+    ROW(kAllgathervNWayDissemination)                                                              \
+    ROW(kAllgathervRing)                                                                           \
+    ROW(kAlltoallBruck)                                                                            \
+    ROW(kAlltoallPairwise)                                                                         \
+    ROW(kAlltoallLinear)                                                                           \
+    ROW(kAlltoallvPairwise)                                                                        \
+    ROW(kAlltoallvLinear)                                                                          \
+    ROW(kGatherBinomial)                                                                           \
+    ROW(kGatherLinear)                                                                             \
+    ROW(kGathervLinear)                                                                            \
+    ROW(kScatterBinomial)                                                                          \
+    ROW(kScatterLinear)                                                                            \
+    ROW(kScattervLinear)                                                                           \
+    ROW(kReduceScatterRecursiveHalving)                                                            \
+    ROW(kReduceScatterNWayDissemination)                                                           \
+    ROW(kReduceScatterRing)                                                                        \
+    ROW(kReduceScatterPairwise)                                                                    \
+    ROW(kReduceScatterBlockRecursiveHalving)                                                       \
+    ROW(kReduceScatterBlockNWayDissemination)                                                      \
+    ROW(kReduceScatterBlockRing)                                                                   \
+    ROW(kReduceScatterBlockPairwise)                                                               \
+    ROW(kScanRecursiveDoubling)                                                                    \
+    ROW(kScanChain)                                                                                \
+    ROW(kExscanRecursiveDoubling)                                                                  \
+    ROW(kExscanChain)
+
+namespace ucg::plan {
+
+UCG_MESSAGE_ROWS(UCG_DECLARE_ROW)
+inline constexpr const Algorithm* kMessageRows[] = {UCG_MESSAGE_ROWS(UCG_POINT_TO_ROW)};
+
+} // namespace ucg::plan

@@ -1,0 +1,155 @@
+// Prefix reductions along the chain of ranks, in segments: each rank combines what comes from below
+// with its own and passes it on. Every link carries the vector once and every rank combines it
+// once, where recursive doubling (scan_recursive_doubling.cpp) has ceil(log2 P) times as much to
+// move: for long vectors, and for ranks that share processors.
+#include <algorithm>
+#include <array>
+
+#include "ucg_coll/plan/messages/pieces.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+/// One sum is combined while another is on its way to the next rank. What comes in is done with
+/// before the next is asked for.
+constexpr std::uint32_t kRotation = 2;
+
+/// The messages of a segment, one after the other: where the ranks of each host follow one another,
+/// only those from host to host cross the network.
+double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segment) {
+    const Rank hops = facts.placement.rank_count() - 1;
+    const auto hosts = static_cast<Rank>(facts.placement.host_count());
+    const Rank far = facts.placement.hosts_are_contiguous() && hosts > 1 ? hosts - 1 : hops;
+    const double near_ns = far < hops ? host_link(facts).passing_on_ns(segment) : 0;
+    return link.message_ns(segment) + (far - 1) * link.passing_on_ns(segment) +
+           (hops - far) * near_ns;
+}
+
+/// The ranks of a processor, which take turns, do their work one after the other once all have
+/// some. A segment is asked for when the one before has been passed on, so that latency shows.
+double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
+    const Link link = flat_link(facts, Traffic::sparse);
+    const bool combines = request.collective == graph::Collective::scan || request.rank_count > 2;
+    const double reduce_ns = combines ? link.reduce_strip_ns(segment, request.bytes) : 0;
+    const Rank relays = request.rank_count - 2;
+    const double copy_ns = relays > 0 ? link.relay_ns(segment) : link.busy_ns(segment);
+    const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
+    return first_segment_ns(facts, link, segment) + (relays + 1) * reduce_ns +
+           further * (link.message_ns(0) + sharers(facts) * (copy_ns + reduce_ns)) +
+           link.sends_before_ns(further + 1, segment);
+}
+
+/// The cheapest of the best length where each byte has the same price, and of longer ones, to the
+/// whole vector: from some length on messages are copied once, which is another price.
+std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
+    const Link link = flat_link(facts, Traffic::sparse);
+    const double fixed_ns = link.message_ns(0) + sharers(facts) * link.reduce_ns(2, 0);
+    const double per_byte_ns =
+        sharers(facts) * (link.byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+    std::uint64_t best = pipeline_segment(request.bytes, request.rank_count - 1, fixed_ns,
+                                          per_byte_ns, request.element_bytes);
+    double best_ns = chain_ns(facts, request, best);
+    for (std::uint64_t segment = best; segment < request.bytes;) {
+        segment = segment > request.bytes / 2 ? request.bytes : 2 * segment;
+        if (const double ns = chain_ns(facts, request, segment); ns < best_ns) {
+            best = segment;
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    if (request.rank_count == 1 || request.bytes == 0) {
+        return 0;
+    }
+    return chain_ns(facts, request, cheapest_segment(facts, request));
+}
+
+/// One rank of the chain; slices are of one segment.
+struct Place {
+    Builder& builder;
+    Rank below;
+    Rank above; ///< kNoRank at the end.
+    Slice own;
+    Slice target;
+};
+
+void scan_segment(const Place& place, Slice inbox) {
+    place.builder.recv(place.below, inbox);
+    reduce_to(place.builder, std::array{inbox, place.own}, place.target);
+    if (place.above != kNoRank) {
+        place.builder.send(place.above, place.target);
+    }
+}
+
+/// What comes is the result. In place its own contribution lies there, and is needed to the last.
+void exscan_segment(const Place& place, Slice inbox, Slice sum) {
+    const Slice received = inbox.length > 0 ? inbox : place.target;
+    place.builder.recv(place.below, received);
+    if (place.above != kNoRank) {
+        place.builder.reduce(std::array{received, place.own}, sum);
+        place.builder.send(place.above, sum);
+    }
+    place.builder.copy(received, place.target);
+}
+
+template <graph::Collective collective>
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    constexpr bool kInclusive = collective == graph::Collective::scan;
+    Builder builder(request, rank, kInclusive ? kScanChain.name : kExscanChain.name);
+    const Slice own = contribution(builder, request);
+    const Slice target = builder.output(0, request.bytes);
+    if (request.bytes == 0) {
+        return builder.finish();
+    }
+    if (request.rank_count == 1) {
+        builder.copy(own, kInclusive ? target : own);
+        return builder.finish();
+    }
+    const bool last = rank + 1 == request.rank_count;
+    const auto segments =
+        builder.begin_repeat(request.bytes, cheapest_segment(facts, request), kRotation);
+    const auto segment_of = [&](Slice whole) {
+        return advance(part(whole, 0, segments.first_segment));
+    };
+    const Place place{builder, rank - 1, last ? kNoRank : rank + 1, segment_of(own),
+                      segment_of(target)};
+    if (rank == 0) {
+        builder.send(place.above, place.own);
+        builder.copy(place.own, kInclusive ? place.target : place.own);
+    } else if (kInclusive) {
+        scan_segment(place, builder.scratch(segments.first_segment));
+    } else {
+        const bool aside = request.in_place && !last;
+        const std::uint32_t sums = last ? 0 : std::min<std::uint64_t>(segments.count, kRotation);
+        exscan_segment(place, builder.scratch(aside ? segments.first_segment : 0),
+                       builder.rotating_scratch(last ? 0 : segments.first_segment, sums));
+    }
+    builder.end_repeat();
+    return builder.finish();
+}
+
+template <graph::Collective collective>
+constexpr Algorithm row() {
+    return {
+        .name = "chain",
+        .collective = collective,
+        .summary = "in segments from each rank to the next, which combines them with its own",
+        .eligible = serves_all,
+        .cost_ns = cost_ns,
+        .build = build<collective>,
+    };
+}
+
+} // namespace
+
+const Algorithm kScanChain = row<graph::Collective::scan>();
+const Algorithm kExscanChain = row<graph::Collective::exscan>();
+
+} // namespace ucg::plan

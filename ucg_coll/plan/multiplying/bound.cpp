@@ -1,0 +1,59 @@
+#include "ucg_coll/plan/multiplying/bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ucg::plan {
+
+MultiplyingBound::MultiplyingBound(const MultiplyingLines& lines, Rank count)
+    : any_ns_(std::min({lines.factor_ns(2), lines.join_ns + lines.part_ns, lines.collapse_ns(1)})) {
+    // The sixteenth root of 2 by square roots, which all processors round alike.
+    const double step = std::sqrt(std::sqrt(std::sqrt(std::sqrt(2.0))));
+    threshold_[0] = 1;
+    for (std::size_t i = 1; i < kStepsMax && threshold_[i - 1] < count; ++i) {
+        // Octaves are exact: errors of rounding do not add up.
+        threshold_[i] =
+            i % kStepsOfOctave == 0 ? 2 * threshold_[i - kStepsOfOctave] : threshold_[i - 1] * step;
+        count_ = i + 1;
+    }
+    fill(lines);
+}
+
+void MultiplyingBound::fill(const MultiplyingLines& lines) {
+    std::array<Rank, kStepsMax> bases{};
+    for (std::size_t step = 1; step < count_; ++step) {
+        bases[step] = base_for(step);
+    }
+    without_collapse_ns_[0] = 0;
+    least_ns_[0] = 0;
+    for (std::size_t i = 1; i < count_; ++i) {
+        // A merge whose groups are of two at both ends gains half a rank for each that joins.
+        double without_ns = 2 * (threshold_[i] - 1) * (lines.join_ns + lines.part_ns);
+        for (std::size_t step = 1; step <= i; ++step) {
+            without_ns =
+                std::min(without_ns, lines.factor_ns(bases[step]) + without_collapse_ns_[i - step]);
+        }
+        without_collapse_ns_[i] = without_ns;
+        double least_ns = without_ns;
+        for (std::size_t step = 1; step <= i; ++step) {
+            least_ns =
+                std::min({least_ns, lines.factor_ns(bases[step]) + least_ns_[i - step],
+                          lines.collapse_ns(bases[step] - 1) + without_collapse_ns_[i - step]});
+        }
+        least_ns_[i] = least_ns;
+    }
+}
+
+Rank MultiplyingBound::base_for(std::size_t step) const {
+    return std::max<Rank>(2, static_cast<Rank>(threshold_[step - 1]) + 1);
+}
+
+MultiplyingBound::Stretch MultiplyingBound::least_from(double x) const {
+    const auto end = threshold_.begin() + static_cast<std::ptrdiff_t>(count_);
+    const auto above = std::upper_bound(threshold_.begin(), end, x);
+    const auto step = static_cast<std::size_t>(above - threshold_.begin()) - 1;
+    return {std::max(any_ns_, least_ns_[step]),
+            above == end ? std::numeric_limits<double>::infinity() : *above};
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,180 @@
+// What messages and reductions cost among the ranks of a team: the arithmetic that the algorithms'
+// cost functions share. Nothing here allocates.
+//
+// All ranks must choose alike, also where their processors differ: only + - * / and sqrt are used,
+// which IEEE 754 rounds exactly. log and pow differ between versions of a C library.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/plan/algorithm.hpp"
+
+namespace ucg::plan {
+
+/// What the sender of a long message does until it is copied.
+enum class Sender : std::uint8_t {
+    busy,  ///< Copies a message of its own, as in an exchange, or computes.
+    waits, ///< Nothing else: it copies a part, where each rank has a processor.
+    /// Receives one from that same rank and works on neither next: each copies its own out of its
+    /// cache, where each rank has a processor.
+    exchanges,
+};
+
+/// What a root does with blocks.
+enum class Root : std::uint8_t { receives, sends };
+
+/// Of the cache that holds the buffers of all ranks of a processor, of which each touches so many
+/// bytes.
+const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes);
+
+/// The links of one team: the profile's level of its widest distance.
+class Link {
+  public:
+    /// `sharers` ranks use the same way out at the same time, so that each gets a share.
+    /// The facts' profile must outlive it.
+    Link(const Facts& facts, topo::Distance distance, Rank sharers = 1);
+
+    /// Prices in processor time, without waiting: a message, passed on or not, costs what keeps
+    /// both of its ends busy. For ranks that take turns on their processors, whose caches then
+    /// serve only if they hold the buffers of all of them, of which each rank touches so many
+    /// bytes.
+    Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
+
+    /// Where partners wait for one another: for the other's turn, and then for one's own.
+    Link in_exchanges(const Facts& facts) const;
+
+    /// From the start of sending to the end of receiving: of bytes that the sender has had for some
+    /// time, such as its input.
+    double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
+    /// The same of bytes that the sender has only just received or computed, and its cache holds.
+    double passing_on_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
+    /// A root has a message to or from each of `count` - 1 others, and copies a block of its own:
+    /// a linear gather or scatter.
+    double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
+    /// What an empty message costs the rank that takes it.
+    double take_ns() const { return model_.overhead_ns; }
+    /// Between two messages of a rank that only sends or only receives.
+    double busy_ns(std::uint64_t bytes) const;
+    /// Between hosts, where messages cost their sender much and it need not wait for them: how long
+    /// so many messages keep the rank that sends most. With it, the price of a collective from a
+    /// root or of a scan is that of the second of two in a row: it begins when the busiest rank is
+    /// done with the first. On a host 0.
+    double sends_before_ns(double messages, std::uint64_t bytes) const {
+        return across_hosts_ ? messages * busy_ns(bytes) : 0;
+    }
+    /// The same of collectives to a root: of so many messages, how long they keep the way into the
+    /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the third
+    /// of three in a row.
+    double receives_before_ns(double messages, std::uint64_t bytes) const {
+        return across_hosts_
+                   ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * byte_ns()
+                   : 0;
+    }
+    /// The same of ranks on the way to the root, which pass messages on.
+    double relays_before_ns(double messages, std::uint64_t bytes) const {
+        return cost::kBeforeAtRoot * sends_before_ns(messages, bytes);
+    }
+    /// Between two messages that a rank receives and passes on.
+    double relay_ns(std::uint64_t bytes) const;
+    /// How wide trees may be. Where ranks take turns on processors a level costs a turn of each,
+    /// and one more message a fraction of that.
+    unsigned radix_max() const;
+    /// What one more byte of a long message costs.
+    double byte_ns() const { return model_.gap_per_byte_ns; }
+    /// One reduction of `operands` slices of `bytes` each, parts of vectors of `vector_bytes`. What
+    /// does not fit the caches costs more.
+    double reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const;
+    double reduce_ns(unsigned operands, std::uint64_t bytes) const {
+        return reduce_ns(operands, bytes, bytes);
+    }
+    /// The same of two operands, of which one has just come, a strip of a vector, and lies in a
+    /// place that all strips take in turn, so that caches hold it.
+    double reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
+    double copy_ns(std::uint64_t bytes) const;
+
+  private:
+    /// Is a message of that length copied once?
+    bool single_copy(std::uint64_t bytes) const {
+        return cma_.permitted && bytes >= cma_.bytes_min;
+    }
+    /// The rates for a working set.
+    const cost::CacheRates& rates(std::uint64_t bytes) const {
+        return crowded_ != nullptr ? *crowded_ : memory_.cache_for(bytes);
+    }
+    double both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const;
+    /// May the sender of such a message copy it?
+    bool helps_with(std::uint64_t bytes) const {
+        return senders_help_ && bytes > cost::kJointCopyBytesMin;
+    }
+    double announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const;
+    double single_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
+
+    const cost::MemoryModel& memory_; ///< The profile's.
+    cost::LogGp model_;
+    cost::CmaModel cma_; ///< Not permitted across hosts; no system call where buffers are mapped.
+    bool senders_help_;
+    bool across_hosts_;
+    const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
+    double copy_per_byte_ns_;
+    double reduce_per_byte_ns_;
+    double reduce_fixed_ns_;
+};
+
+/// Between ranks of different sockets, if there are several.
+inline const cost::MemoryLevel& widest_level(const Facts& facts) {
+    const cost::NodeModel& node = facts.shared.node;
+    return node.sockets > 1 ? node.between : node.within;
+}
+
+/// By ordinary stores into `window`. Where ranks take turns on processors, the others' turns may
+/// have driven it out of the cache of the rank that read it, to one that all share, into which some
+/// processors write faster.
+double window_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& window);
+/// How many ranks of a host send to other hosts at a time.
+enum class Traffic {
+    sparse, ///< One, where the ranks of a host follow one another: trees, rings, chains.
+    dense,  ///< All of them: exchanges at a distance.
+};
+
+/// Among all ranks.
+Link flat_link(const Facts& facts, Traffic traffic);
+/// Among the ranks of one host.
+Link host_link(const Facts& facts);
+/// Among one rank of each host.
+Link leader_link(const Facts& facts);
+
+/// Are there two levels to tell apart: several hosts, one of them with several ranks?
+bool has_two_levels(const Facts& facts);
+
+/// How many levels a tree of this radix has: the smallest d with radix^d >= count.
+unsigned tree_depth(Rank count, unsigned radix);
+/// How many children the root of a k-nomial one has.
+unsigned root_children(Rank count, unsigned radix);
+
+/// The length of the segments in which `total` bytes pass best through a chain of `hops` links, at
+/// `fixed_ns` + `per_byte_ns` for each segment and link: a multiple of `granularity`, at least one
+/// cache line long. Minimises (hops + segments - 1) (fixed + segment per_byte).
+/// REQUIRES: granularity > 0.
+std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,
+                               std::uint64_t granularity);
+
+/// Radixes that trees may have.
+inline constexpr unsigned kRadixMin = 2;
+inline constexpr unsigned kRadixMax = 8;
+inline constexpr unsigned kCrowdedRadixMax = 64;
+
+/// The radix with the least cost_ns(radix); the smaller one of equals.
+template <typename CostOfRadix>
+unsigned cheapest_radix(CostOfRadix cost_ns, unsigned radix_max = kRadixMax) {
+    unsigned best = kRadixMin;
+    double best_ns = cost_ns(best);
+    for (unsigned radix = kRadixMin + 1; radix <= radix_max; ++radix) {
+        if (const double ns = cost_ns(radix); ns < best_ns) {
+            best = radix;
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+} // namespace ucg::plan

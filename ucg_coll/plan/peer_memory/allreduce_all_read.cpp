@@ -1,0 +1,75 @@
+// Flat allreduce: every rank reads all vectors and combines them for itself, so that nothing is
+// written which another rank reads. For two ranks it moves no more bytes than any other algorithm.
+#include <algorithm>
+
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+// A strip is overwritten when its place comes round again: two strips later, after all ranks have
+// announced the one between, and so have read it.
+constexpr std::uint32_t kRotation = 2;
+
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kRotation);
+}
+
+/// In place a rank would write its result over what others still read.
+bool eligible(const Facts& facts, const graph::Request& request) {
+    return !request.in_place && strips_fit(facts, request, kRotation);
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
+    const cost::MemoryLevel& level = widest_level(facts);
+    const Strips strips = strips_of(facts, request);
+    const double read_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+        return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
+    });
+    const double span_ns =
+        publish_vectors_ns(facts, strips) + meet_ns(facts) +
+        std::max(read_ns, pass_ns(facts, static_cast<unsigned>(others) + 1, request.bytes));
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes);
+    });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllreduceAllRead.name);
+    const Team team = Team::whole(request.rank_count, rank);
+    const Strips strips = strips_of(facts, request);
+    const Slice source = builder.input(0, request.bytes);
+    const Slice target = builder.output(0, request.bytes);
+    builder.window(strips.window_bytes());
+    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
+        const graph::OpId published = builder.publish(strip.of(source), strip.after);
+        OpIds known = {published};
+        meet(builder, facts, team, known);
+        std::vector<Slice> operands;
+        for (const Rank peer : reading_order(team, false)) {
+            operands.push_back(at_rank(peer, strip.of(source)));
+        }
+        return StripOps{published, {builder.reduce(operands, strip.of(target), known)}};
+    });
+    meet(builder, facts, team, last); // Nobody leaves while others read its vector.
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kAllreduceAllRead = {
+    .name = "all_read",
+    .collective = graph::Collective::allreduce,
+    .summary = "every rank reads and combines all vectors for itself",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "one host, several ranks, staging memory that they share, and not in place",
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,268 @@
+// Allreduce by dissemination in shared memory: in each step partners exchange, each combining its
+// partial result with that of the other, which it reads where it lies. First within sockets, then
+// between colleagues in different ones, so that only the last steps cross. What is beyond a power
+// of two, ranks of a socket and sockets, hands in and fetches. Li, Hoefler and Snir (HPDC 2013),
+// section 2.3, but for its rounds in one direction: by exchanges all ranks combine in rank order
+// and come to the same bits.
+#include <algorithm>
+#include <bit>
+
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+#include "ucg_coll/plan/peer_memory/sockets.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::OpId;
+using graph::Slice;
+
+// A partner's signal in one strip says that it has read the strip before.
+constexpr std::uint32_t kRotation = 2;
+
+unsigned steps_of(Rank count) {
+    return static_cast<unsigned>(std::bit_width(static_cast<std::uint32_t>(count))) - 1;
+}
+
+/// Two windows, and a partial result before each step: at most one for each doubling of the ranks,
+/// and one more where sockets hand in.
+std::uint32_t places(const Facts& facts, Rank count) {
+    const unsigned hand_in = std::has_single_bit(facts.shared.node.sockets) ? 0 : 1;
+    return kRotation * (2 + steps_of(count) + hand_in);
+}
+
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation,
+                      places(facts, request.rank_count));
+}
+
+bool eligible(const Facts& facts, const graph::Request& request) {
+    return strips_fit(facts, request, places(facts, request.rank_count));
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Strips strips = strips_of(facts, request);
+    const unsigned rounds = tree_depth(request.rank_count, 2);
+    const double turns_ns = 2 * rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
+    const double rounds_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+        return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
+    });
+    const double span_ns = publish_vectors_ns(facts, strips) + meet_ns(facts) +
+                           std::max(rounds_ns, rounds * pass_ns(facts, 2, request.bytes));
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) +
+               rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));
+    });
+}
+
+/// `count` in a row, cut into a power of two of `blocks` as even as can be. The first of each block
+/// acts for it.
+struct Cut {
+    Rank count = 1;
+    Rank blocks = 1;
+
+    Rank first(Rank block) const { return static_cast<Rank>(std::int64_t{count} * block / blocks); }
+    Rank size(Rank block) const { return first(block + 1) - first(block); }
+    Rank block_of(Rank index) const {
+        return static_cast<Rank>(((std::int64_t{index} + 1) * blocks - 1) / count);
+    }
+};
+
+/// Where sockets are not contiguous, ranks that combine in order take no notice of them.
+topo::Placement placement_for(const Facts& facts, const graph::Request& request) {
+    return request.commutative || facts.shared.sockets_are_contiguous
+               ? facts.placement
+               : topo::Placement::one_host(request.rank_count);
+}
+
+/// One rank's part in one strip after the other. Partial results lie in slots: the one in slot i is
+/// what step i reads, that of the last step is the result.
+class Dissemination {
+  public:
+    Dissemination(Builder& builder, const Facts& facts, const graph::Request& request)
+        : builder_(builder), request_(request),
+          sockets_(placement_for(facts, request), builder.rank(), member_order(request)),
+          positions_(Rank{1} << steps_of(sockets_.smallest())),
+          over_{static_cast<Rank>(sockets_.count()),
+                Rank{1} << steps_of(static_cast<Rank>(sockets_.count()))},
+          socket_(static_cast<Rank>(sockets_.own())),
+          position_(within(socket_).block_of(sockets_.index())), strips_(strips_of(facts, request)),
+          fold_slot_(steps_of(positions_) + 1),
+          steps_(steps_of(positions_) + steps_of(over_.blocks) + (sockets_fold() ? 1 : 0)) {
+        for (unsigned slot = 0; slot < steps_; ++slot) {
+            slots_.push_back(builder.scratch(strips_.window_bytes()));
+        }
+    }
+
+    void run(const Facts& facts) {
+        builder_.window(strips_.window_bytes());
+        const bool acts = within(socket_).first(position_) == sockets_.index();
+        OpIds last = for_each_strip(builder_, strips_, 1, [&](const Strip& strip) {
+            return acts ? act(strip) : hand_in_and_fetch(strip);
+        });
+        meet(builder_, facts, Team::whole(request_.rank_count, builder_.rank()), last);
+    }
+
+  private:
+    StripOps hand_in_and_fetch(const Strip& strip) {
+        const OpId published = builder_.publish(source(strip), strip.after);
+        OpIds last = {published};
+        hand_over(strip, actor(socket_, position_), last);
+        return {published, std::move(last)};
+    }
+
+    /// Lets `other` read a value, and reads the result there.
+    void hand_over(const Strip& strip, Rank other, OpIds& last) {
+        builder_.signal(other, last);
+        const OpId ready = builder_.await(other);
+        last = {builder_.copy(at_rank(other, target(strip)), target(strip), std::array{ready})};
+    }
+
+    StripOps act(const Strip& strip) {
+        StripOps ops{begin(strip), {}};
+        ops.last = {ops.first};
+        unsigned slot = 0;
+        for (Rank distance = 1; distance < positions_; distance *= 2) {
+            exchange(strip, socket_, position_ ^ distance, slot++, ops.last);
+        }
+        const Rank block = over_.block_of(socket_);
+        const bool over = over_.first(block) == socket_;
+        if (!over) {
+            hand_over(strip, actor(over_.first(block), position_), ops.last);
+        } else if (sockets_fold()) {
+            take_in_sockets(strip, block, slot++, ops.last);
+        }
+        for (Rank distance = 1; over && distance < over_.blocks; distance *= 2) {
+            exchange(strip, over_.first(block ^ distance), position_, slot++, ops.last);
+        }
+        pass_on(strip, over ? block : kNoRank, ops.last);
+        return ops;
+    }
+
+    /// Makes what the first step reads. In place it lies in scratch, since the result will stand
+    /// where the contribution was.
+    OpId begin(const Strip& strip) {
+        const Slice own = source(strip);
+        if (within(socket_).size(position_) == 1) {
+            return request_.in_place ? builder_.copy(own, slot_of(strip, 0), strip.after)
+                                     : builder_.publish(own, strip.after);
+        }
+        OpIds ready = strip.after;
+        std::vector<Slice> operands = {own};
+        for (const Rank other : handing_in()) {
+            ready.push_back(builder_.await(other, strip.after));
+            operands.push_back(at_rank(other, own));
+        }
+        return builder_.reduce(operands, slot_of(strip, 0), ready);
+    }
+
+    void exchange(const Strip& strip, Rank socket, Rank position, unsigned slot, OpIds& last) {
+        const Rank peer = actor(socket, position);
+        builder_.signal(peer, last);
+        const OpId ready = builder_.await(peer);
+        const Slice mine = held(strip, socket_, position_, slot);
+        const Slice theirs = at_rank(peer, held(strip, socket, position, slot));
+        const bool lower = socket_ < socket || (socket_ == socket && position_ < position);
+        last.push_back(ready);
+        last = {builder_.reduce(std::array{lower ? mine : theirs, lower ? theirs : mine},
+                                slot + 1 == steps_ ? target(strip) : slot_of(strip, slot + 1),
+                                last)};
+    }
+
+    void take_in_sockets(const Strip& strip, Rank block, unsigned slot, OpIds& last) {
+        std::vector<Slice> operands = {held(strip, socket_, position_, slot)};
+        for (Rank i = 1; i < over_.size(block); ++i) {
+            const Rank other = actor(socket_ + i, position_);
+            last.push_back(builder_.await(other));
+            operands.push_back(at_rank(other, held(strip, socket_ + i, position_, slot)));
+        }
+        if (operands.size() > 1) {
+            last = {builder_.reduce(operands, slot_of(strip, slot + 1), last)};
+        }
+    }
+
+    /// To those for whom this rank acts; `block` is that of the sockets, if it does so for them.
+    void pass_on(const Strip& strip, Rank block, OpIds& last) {
+        std::vector<Rank> others = handing_in();
+        for (Rank i = 1; block != kNoRank && i < over_.size(block); ++i) {
+            others.push_back(actor(socket_ + i, position_));
+        }
+        if (others.empty()) {
+            return;
+        }
+        const OpIds ready = {builder_.publish(target(strip), last)};
+        last.clear();
+        for (const Rank other : others) {
+            last.push_back(builder_.signal(other, ready));
+        }
+    }
+
+    /// The others of this rank's block.
+    std::vector<Rank> handing_in() const {
+        const auto block = sockets_.members(sockets_.own())
+                               .subspan(static_cast<std::size_t>(within(socket_).first(position_)),
+                                        static_cast<std::size_t>(within(socket_).size(position_)));
+        return {block.begin() + 1, block.end()};
+    }
+
+    Cut within(Rank socket) const {
+        return {static_cast<Rank>(sockets_.members(static_cast<std::size_t>(socket)).size()),
+                positions_};
+    }
+    Rank actor(Rank socket, Rank position) const {
+        const Rank index = within(socket).first(position);
+        return sockets_.members(static_cast<std::size_t>(socket))[static_cast<std::size_t>(index)];
+    }
+    bool sockets_fold() const { return over_.count != over_.blocks; }
+
+    /// Where who acts there has what step `slot` reads.
+    Slice held(const Strip& strip, Rank socket, Rank position, unsigned slot) const {
+        if (slot == 0) {
+            const bool made = request_.in_place || within(socket).size(position) > 1;
+            return made ? slot_of(strip, 0) : source(strip);
+        }
+        const bool took_in = over_.size(over_.block_of(socket)) > 1;
+        return sockets_fold() && slot == fold_slot_ && !took_in
+                   ? held(strip, socket, position, slot - 1)
+                   : slot_of(strip, slot);
+    }
+    Slice slot_of(const Strip& strip, unsigned slot) const {
+        return strip.scratch(slots_[slot], strips_);
+    }
+    Slice source(const Strip& strip) const { return strip.of(contribution(builder_, request_)); }
+    Slice target(const Strip& strip) const { return strip.of(builder_.output(0, request_.bytes)); }
+
+    Builder& builder_;
+    const graph::Request& request_;
+    Sockets sockets_;
+    Rank positions_; ///< How many ranks of each socket act.
+    Cut over_;       ///< The sockets.
+    Rank socket_;
+    Rank position_;
+    Strips strips_;
+    unsigned fold_slot_; ///< What sockets make of what others hand in to them.
+    unsigned steps_;
+    std::vector<Slice> slots_;
+};
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllreduceNumaDissemination.name);
+    Dissemination(builder, facts, request).run(facts);
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kAllreduceNumaDissemination = {
+    .name = "numa_dissemination",
+    .collective = graph::Collective::allreduce,
+    .summary =
+        "partners at growing distances read each other, sockets first (Li, Hoefler, Snir 2013)",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = kNeedsSharedMemory,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,201 @@
+// Tiled allreduce: each rank combines one tile of all vectors, then reads the others' tiles. Li,
+// Hoefler and Snir (HPDC 2013), section 2.4: the naive order, in which all start with the same
+// vector, the cyclic one of Mamidala et al., in which each starts with its own. Or ranks send one
+// another their tiles: messages, which the sender copies out of its own cache.
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/stages.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::OpId;
+using graph::Slice;
+
+// All ranks meet twice for each strip, or have one another's tiles at its end, so that one place in
+// each window is enough.
+constexpr std::uint32_t kRotation = 1;
+/// What is done with each tile, and how it is passed on.
+struct Variant {
+    const char* name;
+    bool cyclic;
+    bool sends;
+    /// Two windows, or, in place, one and the tile in scratch; who sends tiles publishes none.
+    std::uint32_t places;
+};
+constexpr Variant kNaive = {"tiled_naive", false, false, 2};
+constexpr Variant kCyclic = {"tiled_cyclic", true, false, 2};
+constexpr Variant kExchange = {"tiled_exchange", false, true, 1};
+
+template <const Variant& variant>
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation,
+                      variant.places);
+}
+
+/// In place, what a rank is sent stands where others still read its vector.
+template <const Variant& variant>
+bool eligible(const Facts& facts, const graph::Request& request) {
+    return strips_fit(facts, request, variant.places) && (request.commutative || !variant.cyclic) &&
+           !(request.in_place && variant.sends);
+}
+
+template <const Variant& variant>
+double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes) {
+    const cost::NodeModel& node = facts.shared.node;
+    const double combine_ns = variant.cyclic ? cost::tiled_reduce_cyclic_ns(node, bytes)
+                                             : cost::tiled_reduce_naive_ns(node, bytes);
+    if (!variant.sends) {
+        return 2 * meet_ns(facts) + combine_ns + cost::broadcast_ns(node, bytes);
+    }
+    const std::uint64_t tile = divide_up(bytes, static_cast<std::uint64_t>(count));
+    return meet_ns(facts) + combine_ns +
+           (count - 1) * host_link(facts).passing_on_ns(tile, Sender::exchanges);
+}
+
+template <const Variant& variant>
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const auto count = static_cast<std::uint64_t>(request.rank_count);
+    const Strips strips = strips_of<variant>(facts, request);
+    const double passed_on_ns =
+        variant.sends ? publish_vectors_ns(facts, strips)
+                      : publish_ns(facts, request.bytes + request.bytes / count) + meet_ns(facts);
+    const double span_ns = passed_on_ns + for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return strip_ns<variant>(facts, request.rank_count, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        // Nobody helps: receivers copy, as from windows.
+        const double messages =
+            variant.sends ? static_cast<double>((count - 1) * strips.count()) : 0;
+        return tiled_work_ns(work, request.rank_count, request.bytes) +
+               messages * work.link().message_ns(0);
+    });
+}
+
+/// One rank's view of one strip.
+class TiledStrip {
+  public:
+    TiledStrip(Builder& builder, const Facts& facts, const graph::Request& request,
+               const Team& team, const Strip& strip, Slice tile_scratch)
+        : builder_(builder), facts_(facts), request_(request), team_(team), strip_(strip),
+          tile_scratch_(tile_scratch) {}
+
+    StripOps run(const Variant& variant) {
+        const Slice source = strip_.of(contribution(builder_, request_));
+        const OpId published = builder_.publish(source, strip_.after);
+        OpIds last = {published};
+        meet(builder_, facts_, team_, last);
+        combine(source, variant, last);
+        variant.sends ? exchange(last) : read(last);
+        return {published, std::move(last)};
+    }
+
+  private:
+    void read(OpIds& last) {
+        meet(builder_, facts_, team_, last);
+        const OpIds met = last; // Of a strip with fewer tiles than ranks there may be no copy.
+        for (Rank step = 1; step < team_.size(); ++step) {
+            const Rank index = (team_.index() + step) % team_.size();
+            const Slice target = tile(strip_.of(output()), index);
+            add(last, builder_.copy(at_rank(team_.rank(index), result(index)), target, met));
+        }
+    }
+
+    /// Whose tile has come has read this rank's vector; who has no tile reads nothing.
+    void exchange(OpIds& last) {
+        const OpIds combined = last;
+        for (Rank step = 1; step < team_.size(); ++step) {
+            const Rank index = (team_.index() + step) % team_.size();
+            builder_.send(team_.rank(index), result(team_.index()), combined);
+        }
+        for (Rank step = 1; step < team_.size(); ++step) {
+            const Rank index = (team_.index() + team_.size() - step) % team_.size();
+            add(last, builder_.recv(team_.rank(index), tile(strip_.of(output()), index)));
+        }
+    }
+
+    static void add(OpIds& ops, OpId op) {
+        if (op != graph::kNoOp) {
+            ops.push_back(op);
+        }
+    }
+
+    Slice output() const { return builder_.output(0, request_.bytes); }
+    Slice tile(Slice strip, Rank index) const {
+        return tile_of(strip, index, team_.size(), request_.element_bytes);
+    }
+    /// Where the result of a tile is read: in place it cannot be published, since it stands where
+    /// the contribution was.
+    Slice result(Rank index) const {
+        const Slice published = tile(strip_.of(output()), index);
+        return request_.in_place ? part(tile_scratch_, 0, published.length) : published;
+    }
+
+    void combine(Slice source, const Variant& variant, OpIds& last) {
+        const Slice own = result(team_.index());
+        std::vector<Slice> operands;
+        for (const Rank peer : reading_order(team_, variant.cyclic)) {
+            operands.push_back(at_rank(peer, tile(source, team_.index())));
+        }
+        const OpId combined = builder_.reduce(operands, own, last);
+        if (combined == graph::kNoOp) {
+            return; // An empty tile.
+        }
+        last = {combined};
+        if (request_.in_place) {
+            builder_.copy(own, tile(strip_.of(output()), team_.index()));
+        } else if (!variant.sends) {
+            last = {builder_.publish(own)};
+        }
+    }
+
+    Builder& builder_;
+    const Facts& facts_;
+    const graph::Request& request_;
+    const Team& team_;
+    const Strip& strip_;
+    Slice tile_scratch_;
+};
+
+template <const Variant& variant>
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, variant.name);
+    const Team team = Team::whole(request.rank_count, rank);
+    const Strips strips = strips_of<variant>(facts, request);
+    builder.window(strips.window_bytes());
+    const Slice tile_scratch =
+        request.in_place ? builder.scratch(strips.strip_bytes) : builder.scratch(0);
+    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
+        return TiledStrip(builder, facts, request, team, strip, tile_scratch).run(variant);
+    });
+    if (!variant.sends) {
+        meet(builder, facts, team, last);
+    }
+    return builder.finish();
+}
+
+template <const Variant& variant>
+constexpr Algorithm row(const char* summary, std::string_view needs) {
+    return {
+        .name = variant.name,
+        .collective = graph::Collective::allreduce,
+        .summary = summary,
+        .eligible = eligible<variant>,
+        .cost_ns = cost_ns<variant>,
+        .build = build<variant>,
+        .needs = needs,
+    };
+}
+
+} // namespace
+
+const Algorithm kAllreduceTiledNaive = row<kNaive>(
+    "each rank combines a tile of all vectors (Li, Hoefler, Snir 2013)", kNeedsSharedMemory);
+const Algorithm kAllreduceTiledCyclic = row<kCyclic>(
+    "each rank combines a tile, starting with its own vector (Mamidala 2006)",
+    "one host, several ranks, staging memory that they share, and a commutative operator");
+const Algorithm kAllreduceTiledExchange =
+    row<kExchange>("each rank combines a tile of all vectors, and sends it to all others",
+                   "one host, several ranks, staging memory that they share, and not in place");
+
+} // namespace ucg::plan

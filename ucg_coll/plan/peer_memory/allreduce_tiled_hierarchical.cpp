@@ -1,0 +1,188 @@
+// Hierarchical tiled allreduce: in each socket every rank combines one tile of the socket's
+// vectors; trees over the sockets, one for each tile, combine these; the results come down the same
+// trees and are read within sockets. Each tile crosses between two sockets once up and once down.
+// Li, Hoefler and Snir (HPDC 2013), section 2.4.
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/knomial.hpp"
+#include "ucg_coll/plan/peer_memory/stages.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::OpId;
+using graph::Slice;
+
+/// The ranks of a socket meet twice for each strip, and trees go up and down. In place the window
+/// of a strip's results is that of the next one's contributions, so there are two.
+std::uint32_t rotation(const graph::Request& request) {
+    return request.in_place ? 2 : 1;
+}
+// Both windows, or two places in one, and the tile of the socket.
+constexpr std::uint32_t kPlaces = 3;
+constexpr unsigned kRadix = 2;
+
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, rotation(request),
+                      kPlaces);
+}
+
+/// Within one socket it would be tiled_naive.
+bool eligible(const Facts& facts, const graph::Request& request) {
+    return strips_fit(facts, request, kPlaces) && facts.shared.node.sockets > 1 &&
+           (request.commutative || facts.shared.sockets_are_contiguous);
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const cost::NodeModel& node = facts.shared.node;
+    const Strips strips = strips_of(facts, request);
+    const double span_ns = publish_ns(facts, 2 * request.bytes) + meet_ns(facts) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return meet_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
+                                      cost::tiled_allreduce_ns(node, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+        // Partial tiles go up and down trees over the sockets.
+        const std::uint64_t tile = request.bytes / node.cores_per_socket;
+        return tiled_work_ns(work, request.rank_count, request.bytes) +
+               2 * (work.read_ns(tile) + work.publish_ns(tile));
+    });
+}
+
+/// One rank's part in one strip after the other. Where sockets differ in size, as many ranks of
+/// each have a tile as the smallest has.
+class Hierarchy {
+  public:
+    Hierarchy(Builder& builder, const Facts& facts, const graph::Request& request)
+        : builder_(builder), facts_(facts), request_(request),
+          sockets_(facts.placement, builder.rank(), member_order(request)),
+          tiles_(sockets_.smallest()),
+          node_(static_cast<Rank>(sockets_.count()), 0, static_cast<Rank>(sockets_.own()), kRadix),
+          strips_(strips_of(facts, request)), partial_(builder.scratch(strips_.strip_bytes)) {}
+
+    void run() {
+        builder_.window(strips_.window_bytes());
+        OpIds last =
+            for_each_strip(builder_, strips_, 1, [&](const Strip& strip) { return run(strip); });
+        meet(builder_, facts_, Team::whole(request_.rank_count, builder_.rank()), last);
+    }
+
+  private:
+    StripOps run(const Strip& strip) {
+        const Slice source = strip.of(contribution(builder_, request_));
+        const Slice target = strip.of(builder_.output(0, request_.bytes));
+        const OpId published = builder_.publish(source, strip.after);
+        OpIds last = {published};
+        meet(builder_, facts_, sockets_.team(), last);
+        const Slice own = part_of(target, sockets_.index());
+        if (own.length > 0) {
+            combine_in_socket(source, last);
+            combine_over_sockets(own, last);
+            fetch(own, last);
+        }
+        meet(builder_, facts_, sockets_.team(), last);
+        read_socket(target, last);
+        return {published, std::move(last)};
+    }
+
+    void combine_in_socket(Slice source, OpIds& last) {
+        std::vector<Slice> operands;
+        for (const Rank peer : sockets_.members(sockets_.own())) {
+            operands.push_back(at_rank(peer, part_of(source, sockets_.index())));
+        }
+        last = {builder_.reduce(operands, partial(operands.front().length), last)};
+    }
+
+    /// To the result in the first socket; else the parent may read the partial one.
+    void combine_over_sockets(Slice target, OpIds& last) {
+        const Slice own = partial(target.length);
+        Slice sum = own;
+        for (unsigned level = 0; level < node_.levels(); ++level) {
+            if (node_.children(level).empty()) {
+                continue; // The last socket may have none at a distance.
+            }
+            OpIds ready = last;
+            std::vector<Slice> operands = {sum};
+            for (const Rank child : node_.children(level)) {
+                ready.push_back(builder_.await(colleague(child)));
+                operands.push_back(at_rank(colleague(child), own));
+            }
+            const bool finishes = node_.parent() == kNoRank && level + 1 == node_.levels();
+            sum = finishes ? target : own;
+            last = {builder_.reduce(operands, sum, ready)};
+        }
+        if (node_.parent() != kNoRank) {
+            builder_.signal(colleague(node_.parent()), last);
+        }
+    }
+
+    /// The tile comes down the tree; then children and the socket may read it here.
+    void fetch(Slice target, OpIds& last) {
+        if (node_.parent() != kNoRank) {
+            const Rank from = colleague(node_.parent());
+            const OpId ready = builder_.await(from);
+            last = {builder_.copy(at_rank(from, target), target, std::array{ready, last.front()})};
+        }
+        last = {builder_.publish(target, last)};
+        for (const Rank child : node_.children()) {
+            builder_.signal(colleague(child), last);
+        }
+    }
+
+    /// The tiles of this socket's other ranks.
+    void read_socket(Slice target, OpIds& last) {
+        OpIds copies = last;
+        for (Rank step = 1; step <= tiles_; ++step) {
+            const Rank index = (sockets_.index() + step) % tiles_;
+            const Slice tile = part_of(target, index);
+            if (index != sockets_.index() && tile.length > 0) {
+                copies.push_back(
+                    builder_.copy(at_rank(member(sockets_.own(), index), tile), tile, last));
+            }
+        }
+        last = std::move(copies);
+    }
+
+    Rank member(std::size_t socket, Rank index) const {
+        return sockets_.members(socket)[static_cast<std::size_t>(index)];
+    }
+    /// Who has the same tile in another socket.
+    Rank colleague(Rank socket) const {
+        return member(static_cast<std::size_t>(socket), sockets_.index());
+    }
+    Slice part_of(Slice strip, Rank index) const {
+        return index < tiles_ ? tile_of(strip, index, tiles_, request_.element_bytes)
+                              : part(strip, 0, 0);
+    }
+    Slice partial(std::uint64_t bytes) const { return part(partial_, 0, bytes); }
+
+    Builder& builder_;
+    const Facts& facts_;
+    const graph::Request& request_;
+    Sockets sockets_;
+    Rank tiles_;
+    KnomialNode node_;
+    Strips strips_;
+    Slice partial_;
+};
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllreduceTiledHierarchical.name);
+    Hierarchy(builder, facts, request).run();
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kAllreduceTiledHierarchical = {
+    .name = "tiled_hierarchical",
+    .collective = graph::Collective::allreduce,
+    .summary = "tiles within sockets, trees over them for each tile (Li, Hoefler, Snir 2013)",
+    .eligible = eligible,
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = "one host with several sockets, staging memory that ranks share, and a commutative "
+             "operator or sockets of consecutive ranks",
+};
+
+} // namespace ucg::plan

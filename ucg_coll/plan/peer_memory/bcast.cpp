@@ -1,0 +1,121 @@
+// Broadcasts that the others read out of the root's memory. Li, Hoefler and Snir (HPDC 2013),
+// section 2.2: in one stage all read the root's vector; in two stages one rank of each socket does,
+// and the others of its socket read the copy that it made.
+#include <algorithm>
+
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/stages.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+// The root publishes one strip while the others read the one before.
+constexpr std::uint32_t kRotation = 2;
+
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, 1, kRotation, kRotation);
+}
+
+bool one_stage_eligible(const Facts& facts, const graph::Request& request) {
+    return strips_fit(facts, request, kRotation);
+}
+
+/// Otherwise it would be the same as one stage.
+bool two_stage_eligible(const Facts& facts, const graph::Request& request) {
+    return one_stage_eligible(facts, request) && facts.shared.node.sockets > 1;
+}
+
+/// Signals down the stage and up again go on while data moves.
+double cost_ns(const Facts& facts, const graph::Request& request, double read_ns) {
+    const Link link = host_link(facts);
+    const unsigned radix = barrier_tree_radix(link, request.rank_count);
+    const double tree_ns = barrier_tree_ns(link, request.rank_count, radix);
+    const Strips strips = strips_of(facts, request);
+    // One strip has to be there before the first can be read.
+    return publish_ns(facts, std::min(strips.strip_bytes, request.bytes)) + 2 * tree_ns +
+           std::max({read_ns, link.copy_ns(request.bytes), publish_ns(facts, request.bytes)}) +
+           static_cast<double>(strips.count()) * link.busy_ns(0);
+}
+
+/// `publishers` ranks are read by the others.
+double crowded_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
+                         unsigned publishers) {
+    const double strips = static_cast<double>(strips_of(facts, request).count());
+    const Rank count = request.rank_count;
+    return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) * publishers / count +
+               all_but_one(count) *
+                   (work.read_ns(request.bytes) + 2 * strips * work.link().message_ns(0));
+    });
+}
+
+double one_stage_ns(const Facts& facts, const graph::Request& request) {
+    const double read_ns = cost::one_stage_broadcast_ns(facts.shared.node, request.bytes);
+    return crowded_stages_ns(facts, request, cost_ns(facts, request, read_ns), 1);
+}
+
+double two_stage_ns(const Facts& facts, const graph::Request& request) {
+    const cost::NodeModel& node = facts.shared.node;
+    const double read_ns = cost::two_stage_broadcast_ns(node, request.bytes);
+    const double span_ns = cost_ns(facts, request, read_ns) + publish_ns(facts, request.bytes);
+    return crowded_stages_ns(facts, request, span_ns, node.sockets);
+}
+
+graph::Schedule run(Builder& builder, const Facts& facts, const graph::Request& request,
+                    const Stages& stages) {
+    const Strips strips = strips_of(facts, request);
+    builder.window(strips.window_bytes());
+    const Slice roots = at_rank(request.root, builder.input(0, request.bytes));
+    const Slice own = bcast_data(builder, request);
+    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+        StripOps ops = stages.read(strip, roots, own, strip.after);
+        stages.confirm(ops.last);
+        return ops;
+    });
+    return builder.finish();
+}
+
+graph::Schedule build_one_stage(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBcastOneStage.name);
+    Stages stages(builder, facts);
+    stages.add(Team::rotated(request.rank_count, rank, request.root));
+    return run(builder, facts, request, stages);
+}
+
+graph::Schedule build_two_stage(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBcastTwoStage.name);
+    const Sockets sockets(facts.placement, rank, MemberOrder::by_place, request.root);
+    Stages stages(builder, facts);
+    if (sockets.leads()) {
+        stages.add(sockets.leaders());
+    }
+    stages.add(sockets.team());
+    return run(builder, facts, request, stages);
+}
+
+} // namespace
+
+const Algorithm kBcastOneStage = {
+    .name = "one_stage",
+    .collective = graph::Collective::bcast,
+    .summary = "all read the root's vector in shared memory (Li, Hoefler, Snir 2013)",
+    .eligible = one_stage_eligible,
+    .cost_ns = one_stage_ns,
+    .build = build_one_stage,
+    .needs = kNeedsSharedMemory,
+};
+
+const Algorithm kBcastTwoStage = {
+    .name = "two_stage",
+    .collective = graph::Collective::bcast,
+    .summary = "one rank of each socket reads the root's vector, the others its copy",
+    .eligible = two_stage_eligible,
+    .cost_ns = two_stage_ns,
+    .build = build_two_stage,
+    .needs = "one host with several sockets, and staging memory that ranks share",
+};
+
+} // namespace ucg::plan

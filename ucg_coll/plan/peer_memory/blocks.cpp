@@ -1,0 +1,289 @@
+// Collectives of blocks in which each rank reads what it is to have out of the others' memory: one
+// copy, by the rank that needs it. The motif of Li, Hoefler and Snir (HPDC 2013) without an
+// operator.
+#include <algorithm>
+
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::OpId;
+using graph::Slice;
+
+// While one strip is read the next is published.
+constexpr std::uint32_t kRotation = 2;
+
+std::uint64_t others(const graph::Request& request) {
+    return static_cast<std::uint64_t>(request.rank_count - 1);
+}
+
+std::uint64_t all_bytes(const graph::Request& request) {
+    return request.bytes * (others(request) + 1);
+}
+
+// Allgather and gather: each rank's block in strips. In place, a block stands elsewhere in each
+// rank's output, where windows of strips do not fit; it is copied to scratch instead.
+
+Strips strips_of(const Facts& facts, const graph::Request& request) {
+    return strips_for(facts.shared, request.bytes, 1, kRotation, kRotation);
+}
+
+bool strips_eligible(const Facts& facts, const graph::Request& request) {
+    return strips_fit(facts, request, kRotation);
+}
+
+/// A rank reads and writes all blocks, which its cache holds or does not.
+double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
+    return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
+}
+
+double allgather_ns(const Facts& facts, const graph::Request& request) {
+    const Strips strips = strips_of(facts, request);
+    const double span_ns =
+        publish_ns(facts, request.bytes) + meet_ns(facts) +
+        cost::copy_ns(facts.profile.memory, request.bytes) +
+        for_strips_ns(strips, [&](std::uint64_t bytes) {
+            const std::uint64_t all = others(request) * bytes;
+            return meet_ns(facts) +
+                   std::max(cost::contended_read_ns(widest_level(facts), others(request), all),
+                            static_cast<double>(all) * landing_per_byte_ns(facts, request));
+        });
+    const std::uint64_t touched = all_bytes(request) + request.bytes;
+    return crowded_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
+        return work.publish_ns(request.bytes) + work.link().copy_ns(request.bytes) +
+               work.read_ns(others(request) * request.bytes);
+    });
+}
+
+graph::Schedule build_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllgatherPeerRead.name);
+    const Team team = Team::whole(request.rank_count, rank);
+    const Strips strips = strips_of(facts, request);
+    const BlockMap target = output_blocks(builder, request);
+    const Slice own = own_contribution(builder, request);
+    Slice scratch;
+    if (request.in_place) {
+        scratch = builder.scratch(strips.window_bytes());
+        builder.expose();
+    } else {
+        builder.window(strips.window_bytes());
+    }
+    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
+        const Slice shown = request.in_place ? strip.scratch(scratch, strips) : strip.of(own);
+        const OpId first = request.in_place ? builder.copy(strip.of(own), shown, strip.after)
+                                            : builder.publish(shown, strip.after);
+        OpIds known = {first};
+        meet(builder, facts, team, known);
+        OpIds copies = known;
+        builder.copy(strip.of(own), strip.of(target.block(rank)));
+        for (const Rank peer : reading_order(team, true)) {
+            if (peer != rank) {
+                copies.push_back(
+                    builder.copy(at_rank(peer, shown), strip.of(target.block(peer)), known));
+            }
+        }
+        return StripOps{first, std::move(copies)};
+    });
+    meet(builder, facts, team, last);
+    return builder.finish();
+}
+
+double gather_ns(const Facts& facts, const graph::Request& request) {
+    return publish_ns(facts, request.bytes) + 2 * host_link(facts).message_ns(0) +
+           cost::copy_ns(facts.profile.memory, request.bytes) +
+           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
+               return static_cast<double>(others(request)) *
+                      cost::read_ns(widest_level(facts), bytes);
+           });
+}
+
+graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kGatherPeerRead.name);
+    const Team team = Team::whole(request.rank_count, rank);
+    const Strips strips = strips_of(facts, request);
+    const Slice block = builder.input(0, request.bytes);
+    builder.window(strips.window_bytes());
+    if (rank != request.root) {
+        for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+            const OpId published = builder.publish(strip.of(block), strip.after);
+            builder.signal(request.root, std::array{published});
+            return StripOps{published, {builder.await(request.root)}}; // It has been read.
+        });
+        return builder.finish();
+    }
+    const BlockMap target = output_blocks(builder, request);
+    builder.copy(gather_contribution(builder, request, target), target.block(rank));
+    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+        for (const Rank peer : reading_order(team, true)) {
+            if (peer != rank) {
+                const OpId ready = builder.await(peer, strip.after);
+                const OpId copied = builder.copy(at_rank(peer, strip.of(block)),
+                                                 strip.of(target.block(peer)), std::array{ready});
+                builder.signal(peer, std::array{copied});
+            }
+        }
+        return StripOps{};
+    });
+    return builder.finish();
+}
+
+// Scatter, alltoall and reduce_scatter_block: blocks for all ranks are published at once, which the
+// window must hold.
+
+bool whole_eligible(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t blocks =
+        facts.shared.staging_bytes / std::max<std::uint64_t>(uniform_bytes(request), 1);
+    return reads_peers(facts, request) && blocks >= others(request) + 1;
+}
+
+bool whole_not_in_place(const Facts& facts, const graph::Request& request) {
+    return !request.in_place && whole_eligible(facts, request);
+}
+
+double scatter_ns(const Facts& facts, const graph::Request& request) {
+    return publish_ns(facts, all_bytes(request)) + 2 * host_link(facts).message_ns(0) +
+           cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
+}
+
+graph::Schedule build_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kScatterPeerRead.name);
+    builder.window(all_bytes(request));
+    const Team team = Team::rotated(request.rank_count, rank, request.root);
+    const unsigned radix = barrier_tree_radix(host_link(facts), team.size());
+    const BlockMap source =
+        BlockMap::equal(builder.input(0, all_bytes(request)), request.rank_count, request.bytes);
+    OpIds last;
+    if (rank == request.root) {
+        last = {builder.publish(builder.input(0, all_bytes(request)))};
+    }
+    barrier_release(builder, team, radix, last);
+    const Slice own = scatter_result(builder, request);
+    if (own.length > 0) {
+        const OpId copied = builder.copy(at_rank(request.root, source.block(rank)), own, last);
+        last.push_back(copied);
+    }
+    barrier_arrive(builder, team, radix, last); // The root's vector has been read.
+    return builder.finish();
+}
+
+double alltoall_ns(const Facts& facts, const graph::Request& request) {
+    const double span_ns =
+        publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
+        cost::copy_ns(facts.profile.memory, request.bytes) +
+        cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    return crowded_ns(
+        facts, host_link(facts), 3 * all_bytes(request), span_ns, [&](const Work& work) {
+            return work.publish_ns(all_bytes(request)) + work.link().copy_ns(request.bytes) +
+                   work.read_ns(others(request) * request.bytes);
+        });
+}
+
+graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAlltoallPeerRead.name);
+    builder.window(all_bytes(request));
+    const Team team = Team::whole(request.rank_count, rank);
+    const BlockMap source = input_blocks(builder, request);
+    const BlockMap target = output_blocks(builder, request);
+    OpIds known = {builder.publish(builder.input(0, all_bytes(request)))};
+    builder.copy(source.block(rank), target.block(rank));
+    meet(builder, facts, team, known);
+    OpIds last = known;
+    for (const Rank peer : reading_order(team, true)) {
+        if (peer != rank) {
+            last.push_back(
+                builder.copy(at_rank(peer, source.block(rank)), target.block(peer), known));
+        }
+    }
+    meet(builder, facts, team, last);
+    return builder.finish();
+}
+
+double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
+    const double span_ns =
+        publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
+        cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    return crowded_ns(
+        facts, host_link(facts), 2 * all_bytes(request), span_ns, [&](const Work& work) {
+            return work.publish_ns(all_bytes(request)) + work.read_ns(all_bytes(request));
+        });
+}
+
+graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceScatterBlockPeerRead.name);
+    builder.window(all_bytes(request));
+    const Team team = Team::whole(request.rank_count, rank);
+    const BlockMap source = reduce_scatter_source(builder, request);
+    OpIds last = {builder.publish(builder.input(0, all_bytes(request)))};
+    meet(builder, facts, team, last);
+    std::vector<Slice> operands;
+    for (const Rank peer : reading_order(team, request.commutative)) {
+        operands.push_back(at_rank(peer, source.block(rank)));
+    }
+    last.push_back(builder.reduce(operands, reduce_scatter_target(builder, request), last));
+    meet(builder, facts, team, last);
+    return builder.finish();
+}
+
+constexpr std::string_view kNeedsWhole =
+    "one host, several ranks, and staging memory that they share and that holds all blocks";
+constexpr std::string_view kNeedsWholeNotInPlace =
+    "one host, several ranks, staging memory that they share and that holds all blocks, and not "
+    "in place";
+
+} // namespace
+
+const Algorithm kAllgatherPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::allgather,
+    .summary = "every rank reads the others' blocks in shared memory",
+    .eligible = strips_eligible,
+    .cost_ns = allgather_ns,
+    .build = build_allgather,
+    .needs = kNeedsSharedMemory,
+};
+
+const Algorithm kGatherPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::gather,
+    .summary = "the root reads the others' blocks in shared memory",
+    .eligible = strips_eligible,
+    .cost_ns = gather_ns,
+    .build = build_gather,
+    .needs = kNeedsSharedMemory,
+};
+
+const Algorithm kScatterPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::scatter,
+    .summary = "every rank reads its block in the root's shared memory",
+    .eligible = whole_eligible,
+    .cost_ns = scatter_ns,
+    .build = build_scatter,
+    .needs = kNeedsWhole,
+};
+
+const Algorithm kAlltoallPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::alltoall,
+    .summary = "every rank reads its blocks in the others' shared memory",
+    .eligible = whole_not_in_place,
+    .cost_ns = alltoall_ns,
+    .build = build_alltoall,
+    .needs = kNeedsWholeNotInPlace,
+};
+
+const Algorithm kReduceScatterBlockPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::reduce_scatter_block,
+    .summary = "every rank combines its block of all vectors in shared memory",
+    .eligible = whole_not_in_place,
+    .cost_ns = reduce_scatter_ns,
+    .build = build_reduce_scatter,
+    .needs = kNeedsWholeNotInPlace,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,106 @@
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+
+bool reads_peers(const Facts& facts, const graph::Request& request) {
+    return facts.shared.staging_bytes > 0 && request.rank_count > 1 && uniform_bytes(request) > 0;
+}
+
+bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places) {
+    return reads_peers(facts, request) &&
+           strips_for(facts.shared, uniform_bytes(request), request.element_bytes, 1, places)
+                   .strip_bytes > 0;
+}
+
+namespace {
+
+/// All signal all, in rounds; or all signal one member, which answers: fewer signals, one more
+/// wait.
+struct Meeting {
+    Meeting(const Facts& facts, Rank count)
+        : link(host_link(facts)), dissemination_radix(barrier_dissemination_radix(link, count)),
+          tree_radix(barrier_tree_radix(link, count)) {
+        dissemination_ns = crowded_exchange_ns(facts, link, 0, [&](const Link& prices) {
+            return barrier_dissemination_ns(prices, count, dissemination_radix);
+        });
+        tree_ns = barrier_there_and_back_ns(facts, link, count);
+    }
+
+    bool by_tree() const { return tree_ns < dissemination_ns; }
+
+    Link link;
+    unsigned dissemination_radix;
+    unsigned tree_radix;
+    double dissemination_ns = 0;
+    double tree_ns = 0;
+};
+
+} // namespace
+
+void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last) {
+    const Meeting meeting(facts, team.size());
+    if (meeting.by_tree()) {
+        barrier_arrive(builder, team, meeting.tree_radix, last);
+        barrier_release(builder, team, meeting.tree_radix, last);
+    } else {
+        barrier_dissemination(builder, team, meeting.dissemination_radix, last);
+    }
+}
+
+double meet_ns(const Facts& facts) {
+    const Meeting meeting(facts, facts.placement.rank_count());
+    return std::min(meeting.tree_ns, meeting.dissemination_ns);
+}
+
+double publish_ns(const Facts& facts, std::uint64_t bytes) {
+    if (facts.shared.in_place) {
+        return 0;
+    }
+    // Strip by strip to windows that stay in cache.
+    const cost::CacheRates& window =
+        facts.profile.memory.cache_for(std::min(bytes, kStripBytesMax));
+    return static_cast<double>(bytes) * window_overwrite_per_byte_ns(facts, window);
+}
+
+double publish_vectors_ns(const Facts& facts, const Strips& strips) {
+    if (facts.shared.in_place) {
+        return 0;
+    }
+    const cost::MemoryModel& memory = facts.profile.memory;
+    const std::uint64_t passing_bytes = 2 * strips.total_bytes + 2 * strips.window_bytes();
+    return std::max(publish_ns(facts, strips.total_bytes),
+                    static_cast<double>(strips.total_bytes) *
+                        memory.cache_for(passing_bytes).copy_per_byte_ns);
+}
+
+double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes) {
+    const cost::CacheRates& rates =
+        facts.profile.memory.cache_for((std::uint64_t{vectors} + 1) * bytes);
+    return vectors * rates.reduce_operand_per_byte_ns * static_cast<double>(bytes);
+}
+
+graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {
+    const std::uint64_t unit = std::lcm(element_bytes, std::uint64_t{kCacheLine});
+    const std::uint64_t units = divide_up(strip.length, unit);
+    const auto border = [&](Rank tile) {
+        const auto before = static_cast<std::uint64_t>(tile);
+        return std::min(units * before / static_cast<std::uint64_t>(count) * unit, strip.length);
+    };
+    return part(strip, border(index), border(index + 1) - border(index));
+}
+
+std::vector<Rank> reading_order(const Team& team, bool cyclic) {
+    std::vector<Rank> order;
+    order.reserve(static_cast<std::size_t>(team.size()));
+    for (Rank step = 0; step < team.size(); ++step) {
+        order.push_back(team.rank(cyclic ? (team.index() + step) % team.size() : step));
+    }
+    return order;
+}
+
+} // namespace ucg::plan

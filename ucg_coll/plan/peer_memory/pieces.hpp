@@ -1,0 +1,49 @@
+// What the algorithms share in which ranks of one host read one another's memory: Li, Hoefler and
+// Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013). They serve groups
+// of one host. Vectors are published strip by strip; whoever does not reach a buffer in place reads
+// a copy in a window.
+#pragma once
+
+#include "ucg_coll/plan/messages/pieces.hpp"
+#include "ucg_coll/plan/parts/strips.hpp"
+#include "ucg_coll/plan/peer_memory/rows.hpp"
+#include "ucg_coll/plan/peer_memory/sockets.hpp"
+
+namespace ucg::plan {
+
+/// Eligibility: several ranks that reach one another's memory, and something to read.
+bool reads_peers(const Facts& facts, const graph::Request& request);
+/// What it asks for, in words.
+inline constexpr std::string_view kNeedsSharedMemory =
+    "one host, several ranks, and staging memory that they share";
+
+/// Do `places` strips of a cache line's elements each fit the staging memory?
+bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places);
+
+/// All members know that all have arrived: by signals in as many rounds as are cheapest.
+void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);
+double meet_ns(const Facts& facts);
+
+/// Copying what is published to windows, which peers read last; nothing where they reach it.
+double publish_ns(const Facts& facts, std::uint64_t bytes);
+/// The same of whole vectors of strips that are combined into others of that length: all these and
+/// the windows pass through the caches, which hold them or do not.
+double publish_vectors_ns(const Facts& facts, const Strips& strips);
+/// Combining so many vectors of that length, of which a part is each rank's own, takes no less:
+/// what the own cache does not hold all of, it has to get anew each time.
+double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes);
+
+/// How ranks of a socket combine: in rank order unless another will do.
+inline MemberOrder member_order(const graph::Request& request) {
+    return request.commutative ? MemberOrder::by_place : MemberOrder::by_rank;
+}
+
+/// Tile `index` of `count` of a strip: whole elements, and cache lines where elements fit them.
+graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes);
+
+/// The order in which a rank reads the vectors of a team: ranks rising, or, where the operator
+/// commutes and `cyclic`, from its own on, so that no vector is everybody's first (Mamidala et
+/// al.).
+std::vector<Rank> reading_order(const Team& team, bool cyclic);
+
+} // namespace ucg::plan

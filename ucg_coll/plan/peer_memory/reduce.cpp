@@ -1,0 +1,192 @@
+// Reductions in which ranks read one another's memory. Li, Hoefler and Snir (HPDC 2013), sections
+// 2.2 and 2.4: up n-ary trees over the sockets; or by tiles, which the root collects.
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/stages.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::OpId;
+using graph::Slice;
+
+// While one strip is read the next is made.
+constexpr std::uint32_t kRotation = 2;
+// A window and partial results of as many strips.
+constexpr std::uint32_t kTreePlaces = 2 * kRotation;
+// A window, tiles, and the root's vector.
+constexpr std::uint32_t kTiledPlaces = 3 * kRotation;
+
+Strips strips_of(const Facts& facts, const graph::Request& request, std::uint32_t places) {
+    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, places);
+}
+
+/// Trees end at the root; they keep rank order only if it comes first.
+bool tree_eligible(const Facts& facts, const graph::Request& request) {
+    const bool in_order = request.root == 0 && facts.shared.sockets_are_contiguous;
+    return strips_fit(facts, request, kTreePlaces) && (request.commutative || in_order);
+}
+
+double tree_ns(const Facts& facts, const graph::Request& request) {
+    const cost::NodeModel& node = facts.shared.node;
+    const Strips strips = strips_of(facts, request, kTreePlaces);
+    const unsigned radix = climb_radix(node, strips.strip_bytes);
+    const auto strip_ns = [&](std::uint64_t bytes) {
+        return cost::tree_reduce_ns(node, radix, bytes);
+    };
+    const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
+    const double span_ns =
+        publish_ns(facts, request.bytes) + ends_ns + for_strips_ns(strips, strip_ns);
+    const double fill_ns = ends_ns + strip_ns(strips.strip_bytes);
+    return crowded_tree_ns(
+        facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
+            return climb_work_ns(work, request, static_cast<double>(strips.count()));
+        });
+}
+
+graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceNumaTree.name);
+    const Strips strips = strips_of(facts, request, kTreePlaces);
+    const Sockets sockets(facts.placement, rank, member_order(request), request.root);
+    const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
+    builder.window(strips.window_bytes());
+    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+        StripOps ops = climb.run(strip, contribution(builder, request),
+                                 builder.input(0, request.bytes), builder.output(0, request.bytes));
+        ops.last = climb.confirm(ops);
+        return ops;
+    });
+    return builder.finish();
+}
+
+bool tiled_eligible(const Facts& facts, const graph::Request& request) {
+    return strips_fit(facts, request, kTiledPlaces);
+}
+
+double tiled_ns(const Facts& facts, const graph::Request& request) {
+    const cost::NodeModel& node = facts.shared.node;
+    const cost::MemoryLevel& level = widest_level(facts);
+    const Strips strips = strips_of(facts, request, kTiledPlaces);
+    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) +
+                           for_strips_ns(strips, [&](std::uint64_t bytes) {
+                               return meet_ns(facts) + cost::tiled_reduce_naive_ns(node, bytes) +
+                                      host_link(facts).message_ns(0) + cost::read_ns(level, bytes);
+                           });
+    return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
+        // While the root collects, the others of its processor wait, and all do when they meet.
+        const double collect_ns =
+            work.read_ns(request.bytes) + static_cast<double>(strips.count()) * meet_ns(facts);
+        return work.publish_ns(request.bytes) + work.read_ns(request.bytes) +
+               collect_ns / facts.ranks_per_cpu;
+    });
+}
+
+/// One rank's part in one strip after the other.
+class TiledReduce {
+  public:
+    TiledReduce(Builder& builder, const Facts& facts, const graph::Request& request)
+        : builder_(builder), facts_(facts), request_(request),
+          team_(Team::whole(request.rank_count, builder.rank())),
+          strips_(strips_of(facts, request, kTiledPlaces)),
+          tiles_(builder.scratch(strips_.window_bytes())),
+          roots_(builder.scratch(strips_.window_bytes())) {}
+
+    void run() {
+        builder_.window(strips_.window_bytes());
+        OpIds last =
+            for_each_strip(builder_, strips_, 1, [&](const Strip& strip) { return run(strip); });
+        meet(builder_, facts_, team_, last); // Nobody leaves while its vector or tile is read.
+    }
+
+  private:
+    StripOps run(const Strip& strip) {
+        const OpId shown = show(strip);
+        OpIds last = {shown};
+        meet(builder_, facts_, team_, last);
+        combine(strip, last);
+        if (is_root()) {
+            collect(strip, last);
+        } else {
+            last = {builder_.signal(request_.root, last)};
+        }
+        return {shown, std::move(last)};
+    }
+
+    /// Only the root knows whether it is in place, so it always shows a copy.
+    OpId show(const Strip& strip) {
+        const Slice own = strip.of(contribution(builder_, request_));
+        return is_root() ? builder_.copy(own, strip.scratch(roots_, strips_), strip.after)
+                         : builder_.publish(own, strip.after);
+    }
+
+    void combine(const Strip& strip, OpIds& last) {
+        std::vector<Slice> operands;
+        for (const Rank peer : reading_order(team_, request_.commutative)) {
+            const Slice vector = peer == request_.root
+                                     ? strip.scratch(roots_, strips_)
+                                     : strip.of(builder_.input(0, request_.bytes));
+            operands.push_back(at_rank(peer, tile(vector, team_.index())));
+        }
+        const Slice target = is_root() ? result(strip) : strip.scratch(tiles_, strips_);
+        const OpId combined = builder_.reduce(operands, tile(target, team_.index()), last);
+        if (combined != graph::kNoOp) {
+            last = {combined};
+        }
+    }
+
+    void collect(const Strip& strip, OpIds& last) {
+        for (Rank step = 1; step < team_.size(); ++step) {
+            const Rank peer = (team_.index() + step) % team_.size();
+            const OpId ready = builder_.await(peer);
+            const OpId copied =
+                builder_.copy(at_rank(peer, tile(strip.scratch(tiles_, strips_), peer)),
+                              tile(result(strip), peer), std::array{ready});
+            last.push_back(copied == graph::kNoOp ? ready : copied);
+        }
+    }
+
+    bool is_root() const { return builder_.rank() == request_.root; }
+    Slice result(const Strip& strip) const { return strip.of(builder_.output(0, request_.bytes)); }
+    Slice tile(Slice vector, Rank index) const {
+        return tile_of(vector, index, team_.size(), request_.element_bytes);
+    }
+
+    Builder& builder_;
+    const Facts& facts_;
+    const graph::Request& request_;
+    Team team_;
+    Strips strips_;
+    Slice tiles_;
+    Slice roots_;
+};
+
+graph::Schedule build_tiled(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceTiled.name);
+    TiledReduce(builder, facts, request).run();
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kReduceNumaTree = {
+    .name = "numa_tree",
+    .collective = graph::Collective::reduce,
+    .summary = "up n-ary trees in shared memory, sockets first (Li, Hoefler, Snir 2013)",
+    .eligible = tree_eligible,
+    .cost_ns = tree_ns,
+    .build = build_tree,
+    .needs = "one host, several ranks, staging memory that they share, and a commutative operator "
+             "or root 0",
+};
+
+const Algorithm kReduceTiled = {
+    .name = "tiled",
+    .collective = graph::Collective::reduce,
+    .summary = "each rank combines a tile in shared memory, the root collects them",
+    .eligible = tiled_eligible,
+    .cost_ns = tiled_ns,
+    .build = build_tiled,
+    .needs = kNeedsSharedMemory,
+};
+
+} // namespace ucg::plan

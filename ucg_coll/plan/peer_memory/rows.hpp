@@ -1,0 +1,29 @@
+// The rows that read peers' memory: a line for each, whose file defines it.
+#pragma once
+
+#include "ucg_coll/plan/algorithm.hpp"
+
+#define UCG_PEER_MEMORY_ROWS(ROW)                                                                  \
+    ROW(kBcastOneStage)                                                                            \
+    ROW(kBcastTwoStage)                                                                            \
+    ROW(kReduceNumaTree)                                                                           \
+    ROW(kReduceTiled)                                                                              \
+    ROW(kAllreduceAllRead)                                                                         \
+    ROW(kAllreduceTiledNaive)                                                                      \
+    ROW(kAllreduceTiledCyclic)                                                                     \
+    ROW(kAllreduceTiledExchange)                                                                   \
+    ROW(kAllreduceTiledHierarchical)                                                               \
+    ROW(kAllreduceNumaTree)                                                                        \
+    ROW(kAllreduceNumaDissemination)                                                               \
+    ROW(kAllgatherPeerRead)                                                                        \
+    ROW(kAlltoallPeerRead)                                                                         \
+    ROW(kGatherPeerRead)                                                                           \
+    ROW(kScatterPeerRead)                                                                          \
+    ROW(kReduceScatterBlockPeerRead)
+
+namespace ucg::plan {
+
+UCG_PEER_MEMORY_ROWS(UCG_DECLARE_ROW)
+inline constexpr const Algorithm* kPeerMemoryRows[] = {UCG_PEER_MEMORY_ROWS(UCG_POINT_TO_ROW)};
+
+} // namespace ucg::plan

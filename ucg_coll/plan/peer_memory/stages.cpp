@@ -1,0 +1,139 @@
+#include "ucg_coll/plan/peer_memory/stages.hpp"
+
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/knomial.hpp"
+
+namespace ucg::plan {
+
+using graph::OpId;
+using graph::Slice;
+
+void Stages::add_two_stages(const Sockets& sockets) {
+    if (sockets.leads()) {
+        add(sockets.leaders());
+    }
+    add(sockets.team());
+}
+
+StripOps Stages::read(const Strip& strip, Slice roots, Slice own, OpIds last) const {
+    const Slice own_strip = strip.of(own);
+    StripOps ops{graph::kNoOp, std::move(last)};
+    bool published = false;
+    for (const Team& team : teams_) {
+        if (team.index() == 0 && !published) {
+            ops.last = {builder_.publish(own_strip, ops.last)};
+            ops.first = ops.first == graph::kNoOp ? ops.last.front() : ops.first;
+            published = true;
+        }
+        barrier_release(builder_, team, radix(team), ops.last);
+        if (team.index() != 0) {
+            const Rank source = team.rank(0);
+            const Slice vector =
+                source == roots.owner ? roots : at_rank(source, builder_.output(0, roots.length));
+            ops.last = {builder_.copy(strip.of(vector), own_strip, ops.last)};
+            ops.first = ops.last.front();
+        }
+    }
+    return ops;
+}
+
+void Stages::confirm(OpIds& last) const {
+    for (auto team = teams_.rbegin(); team != teams_.rend(); ++team) {
+        barrier_arrive(builder_, *team, radix(*team), last);
+    }
+}
+
+Climb::Climb(graph::Builder& builder, const Sockets& sockets, const Strips& strips, unsigned radix)
+    : builder_(builder), sockets_(sockets), strips_(strips), radix_(radix),
+      partials_(builder.scratch(strips.window_bytes())) {
+    const auto climb = [&](const Team& team, auto child_of) {
+        const KnomialNode node(team.size(), 0, team.index(), radix_);
+        for (unsigned level = 0; level < node.levels(); ++level) {
+            std::vector<Child> group;
+            for (const Rank child : node.children(level)) {
+                group.push_back({team.rank(child), child_of(child)});
+            }
+            if (!group.empty()) {
+                groups_.push_back(std::move(group));
+            }
+        }
+        parent_ = node.parent() == kNoRank ? kNoRank : team.rank(node.parent());
+    };
+    climb(sockets.team(), [&](Rank index) { return combines(sockets.own(), index); });
+    if (sockets.leads() && sockets.count() > 1) {
+        climb(sockets.leaders(),
+              [&](Rank socket) { return combines(static_cast<std::size_t>(socket), 0); });
+    }
+}
+
+/// Has that member of that socket any children, there or among the leaders?
+bool Climb::combines(std::size_t socket, Rank index) const {
+    const auto size = static_cast<Rank>(sockets_.members(socket).size());
+    const KnomialNode within(size, 0, index, radix_);
+    if (index != 0 || !within.children().empty()) {
+        return !within.children().empty();
+    }
+    const KnomialNode among(static_cast<Rank>(sockets_.count()), 0, static_cast<Rank>(socket),
+                            radix_);
+    return !among.children().empty();
+}
+
+StripOps Climb::run(const Strip& strip, Slice source, Slice leaves, Slice target) const {
+    const Slice partial_place = strip.scratch(partials_, strips_);
+    Slice partial = strip.of(source);
+    StripOps ops{graph::kNoOp, strip.after};
+    if (groups_.empty()) {
+        ops.first = builder_.publish(partial, strip.after);
+        ops.last = {ops.first};
+    }
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        OpIds ready = ops.last;
+        std::vector<Slice> operands = {partial};
+        for (const Child& child : groups_[i]) {
+            ready.push_back(builder_.await(child.rank));
+            operands.push_back(
+                at_rank(child.rank, child.combines ? partial_place : strip.of(leaves)));
+        }
+        const bool last = is_first() && i + 1 == groups_.size();
+        partial = last ? strip.of(target) : partial_place;
+        ops.last = {builder_.reduce(operands, partial, ready)};
+        ops.first = i == 0 ? ops.last.front() : ops.first;
+    }
+    if (parent_ != kNoRank) {
+        builder_.signal(parent_, ops.last);
+    }
+    return ops;
+}
+
+OpIds Climb::confirm(const StripOps& ops) const {
+    for (const std::vector<Child>& group : groups_) {
+        for (const Child& child : group) {
+            builder_.signal(child.rank, ops.last);
+        }
+    }
+    return parent_ == kNoRank ? OpIds{} : OpIds{builder_.await(parent_)};
+}
+
+double climb_turns_ns(const Facts& facts, unsigned radix) {
+    const cost::NodeModel& node = facts.shared.node;
+    return (cost::ceil_log(radix, node.cores_per_socket) + cost::ceil_log(radix, node.sockets)) *
+           turn_ns(facts.profile, facts.ranks_per_cpu);
+}
+
+double climb_work_ns(const Work& work, const graph::Request& request, double strips) {
+    const std::uint64_t bytes = request.bytes;
+    return all_but_one(request.rank_count) *
+           (work.publish_ns(bytes) + work.read_ns(bytes) + work.combine_ns(bytes) +
+            2 * strips * work.link().message_ns(0));
+}
+
+double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {
+    const std::uint64_t tile = bytes / static_cast<std::uint64_t>(count);
+    return work.publish_ns(bytes + tile) + 2 * work.read_ns(bytes);
+}
+
+unsigned climb_radix(const cost::NodeModel& node, std::uint64_t bytes) {
+    return cheapest_radix([&](unsigned radix) { return cost::tree_reduce_ns(node, radix, bytes); });
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,90 @@
+// The two halves of a tree in shared memory: vectors are combined up a tree in each socket and one
+// over the sockets' leaders; results are read down in one stage or two. Li, Hoefler and Snir (HPDC
+// 2013), section 2.2.
+#pragma once
+
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+
+namespace ucg::plan {
+
+/// One rank's part in passing on a result: the stages in which it reads or is read.
+class Stages {
+  public:
+    Stages(graph::Builder& builder, const Facts& facts) : builder_(builder), facts_(facts) {}
+
+    /// Members 1, 2, ... of the team read what member 0 has.
+    void add(const Team& team) { teams_.push_back(team); }
+    /// All in one stage from `root`, or leaders first and then the ranks of their sockets.
+    void add_one_stage(Rank rank_count, Rank root) {
+        add(Team::rotated(rank_count, builder_.rank(), root));
+    }
+    void add_two_stages(const Sockets& sockets);
+
+    /// Copies a strip of the root's vector `roots` to `own`, which is the vector at the root. Ranks
+    /// that are read publish theirs, the root after `last`.
+    StripOps read(const Strip& strip, graph::Slice roots, graph::Slice own, OpIds last) const;
+
+    /// Those who were read know that they need not be any longer.
+    void confirm(OpIds& last) const;
+
+  private:
+    unsigned radix(const Team& team) const {
+        return barrier_tree_radix(host_link(facts_), team.size());
+    }
+
+    graph::Builder& builder_;
+    const Facts& facts_;
+    std::vector<Team> teams_;
+};
+
+/// One rank's part in combining vectors: n-ary trees, within each socket to its leader and over the
+/// leaders to the first one. Partial results lie in scratch.
+class Climb {
+  public:
+    /// `sockets` must outlive this. Takes window_bytes() of scratch, the same on all ranks: no
+    /// other may be taken before.
+    Climb(graph::Builder& builder, const Sockets& sockets, const Strips& strips, unsigned radix);
+
+    /// Combines the strip of all ranks' `source`, which at ranks without children is `leaves`, to
+    /// the first leader's `target`. In rank order, if sockets are contiguous and led by their first
+    /// ranks. After the last op of another rank its parent may read.
+    StripOps run(const Strip& strip, graph::Slice source, graph::Slice leaves,
+                 graph::Slice target) const;
+
+    /// Parents tell their children that they have read what run() left, which comes after `ops`.
+    /// Returns the last ops of those that were read; nothing at the first leader.
+    OpIds confirm(const StripOps& ops) const;
+
+  private:
+    bool combines(std::size_t socket, Rank index) const;
+    bool is_first() const { return sockets_.own() == 0 && sockets_.leads(); }
+
+    graph::Builder& builder_;
+    const Sockets& sockets_;
+    const Strips& strips_;
+    unsigned radix_;
+    graph::Slice partials_;
+    struct Child {
+        Rank rank = kNoRank;
+        bool combines = false; ///< Its partial result is in scratch; else it has published.
+    };
+    std::vector<std::vector<Child>> groups_; ///< Each combined in one pass, in this order.
+    Rank parent_ = kNoRank;
+};
+
+/// Where ranks take turns, each level of a tree waits for one; and who was read waits for another.
+double climb_turns_ns(const Facts& facts, unsigned radix);
+
+/// Each rank's work on average: all but those above others publish, and are combined by those
+/// above.
+double climb_work_ns(const Work& work, const graph::Request& request, double strips);
+
+/// Each rank's work in an allreduce by tiles: all vectors are published, each is read once to be
+/// combined and once, as a part of the result, by everyone.
+double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes);
+
+/// The radix of these trees that is cheapest by equation 3.
+unsigned climb_radix(const cost::NodeModel& node, std::uint64_t bytes);
+
+} // namespace ucg::plan
