@@ -171,18 +171,24 @@ class BoardWriter {
         announce(slot, turn, stamp, bytes);
     }
 
-    /// Does nothing hold up a share that travels in its slot, neither a peer nor a page?
+    /// Does nothing hold up a share that travels in its slot, neither a peer nor a page? As far as
+    /// is known without a look.
     bool writes_at_once(std::uint64_t turn, std::uint64_t bytes) const {
-        return bytes <= kBoardInlineBytes && fits(turn, done_by_all_) && turn >= lines_.depth();
+        return bytes <= kBoardInlineBytes && turn < at_once_below_;
     }
-    /// Such a share after finish(turn); `slots` are those of the turn. REQUIRES:
+    /// Such a share, then finish(turn); `slots` are those of the turn. REQUIRES:
     /// writes_at_once(turn, bytes).
     void write_at_once(BoardSlot* slots, std::uint64_t turn, std::uint64_t stamp,
                        const std::byte* data, std::uint64_t bytes) {
         BoardSlot& slot = slots[rank_];
-        finish(turn);
         copy_short(slot.payload.data(), data, bytes);
         announce(slot, turn, stamp, bytes);
+        finish(turn);
+    }
+    /// From now on no turn is written at once.
+    void never_at_once() {
+        at_once_ = false;
+        at_once_below_ = 0;
     }
 
     /// The owner looks at no turn below `turn` any more; rises. True if peers can see more of that
@@ -233,6 +239,7 @@ class BoardWriter {
             least = std::min(least, done);
         }
         done_by_all_ = least;
+        at_once_below_ = at_once_ ? least + lines_.depth() : 0;
         return fits(turn, least);
     }
 
@@ -249,6 +256,9 @@ class BoardWriter {
     std::vector<std::uint32_t> backed_;                   ///< Bytes of each buffer that have pages.
     std::uint64_t backed_everywhere_ = kBoardInlineBytes; ///< The least of these, or a line.
     std::uint64_t done_by_all_ = 0;                       ///< What it was.
+    /// Turns below this one fit; 0 until peers were asked, when all slots have pages.
+    std::uint64_t at_once_below_ = 0;
+    bool at_once_ = true;
     std::uint64_t done_ = 0;
     std::uint64_t stored_ = 0; ///< What the peers see of done_.
 };

@@ -92,12 +92,9 @@ class Group {
     /// The caller does not hold the lock, but that of the context's list of groups: moves what can
     /// be moved here, and looks for an operator that any thread may call, if none is `due` yet.
     Looked progress_by_any(Busy busy, DueOperator& due);
-    /// One that has failed stays failed: a transport may still hold its messages.
     void start(Collective& collective) {
         ++started_[static_cast<std::size_t>(collective.type)];
-        if (collective.run->execution.state() != engine::ExecutionState::failed) [[likely]] {
-            engine_->start(collective.run->execution);
-        }
+        engine_->start(collective.run->execution);
     }
     /// A handle that nobody holds, until the next call of take_request(). Allocates if there is
     /// none.

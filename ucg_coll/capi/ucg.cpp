@@ -433,10 +433,10 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
                                         void* recv_buffer) {
     return guarded([&] {
         Group& group = *coll->collective.group;
-        ucg::engine::Execution& execution = coll->collective.run->execution;
         bool done = false;
         {
             const std::lock_guard lock(group.mutex());
+            ucg::engine::Execution& execution = coll->collective.run->execution;
             execution.bind_buffers(coll->binding.input(send_buffer, recv_buffer),
                                    coll->binding.output(recv_buffer));
             group.start(coll->collective);

@@ -44,6 +44,9 @@ inline void Engine::advance(Execution& execution) {
 }
 
 void Engine::start_any(Execution& execution) {
+    if (execution.state_ == ExecutionState::failed) [[unlikely]] {
+        return;
+    }
     UCG_ASSERT(!execution.in_progress());
     execution.sequence_ = next_sequence_++;
     execution.next_ = nullptr;

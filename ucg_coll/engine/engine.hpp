@@ -29,10 +29,11 @@ class Engine {
 
     /// Starts `execution` as the group's next collective and issues what can be issued. Every rank
     /// starts the same collectives in the same order. Does not allocate.
+    /// One that has failed stays failed: a transport may still hold its messages.
     /// REQUIRES: bound, not in progress. The execution and the buffers stay valid until it
     /// completes.
     void start(Execution& execution) {
-        if (execution.program_.exchange && first() == nullptr) {
+        if (execution.startable() && execution.program_.exchange && first() == nullptr) [[likely]] {
             exchange(execution);
         } else {
             start_any(execution);
@@ -83,7 +84,8 @@ class Engine {
     void begin(Execution& execution);
     void begin_exposed(Execution& execution);
     void start_any(Execution& execution);
-    void exchange(Execution& execution);
+    [[gnu::always_inline]] void exchange(Execution& execution);
+    [[gnu::noinline]] void await(Execution& execution);
     void append(Execution& execution);
     void advance(Execution& execution);
     void abandon();
@@ -103,5 +105,18 @@ class Engine {
     std::uint32_t next_sequence_ = 0;
     std::uint64_t next_turn_ = 0; // Of the boards.
 };
+
+/// The short path: a program that shares something first and then only reads what its peers have
+/// shared, started while nothing else is in progress. Most short collectives on one host are that;
+/// whatever has to wait goes on as any other program.
+inline void Engine::exchange(Execution& execution) {
+    execution.sequence_ = next_sequence_;
+    execution.exchange_.turn.sequence = next_sequence_++;
+    execution.exchange_.turn.turn = next_turn_++;
+    execution.exchange();
+    if (execution.state_ != ExecutionState::done) [[unlikely]] {
+        await(execution);
+    }
+}
 
 } // namespace ucg::engine

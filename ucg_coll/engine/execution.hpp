@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -14,14 +15,15 @@
 
 namespace ucg::engine {
 
+/// First those that may be started, last those in progress: a compare tells.
 enum class ExecutionState : std::uint8_t {
     idle,         ///< Never started.
+    done,         ///< Complete: the output may be used.
+    failed,       ///< A transport failed; the output is undefined. It is not started again.
     queued,       ///< Started, but too many earlier collectives of the group are outstanding.
     running,      ///< Waits for messages.
     operator_due, ///< The program's operator has to be called before it goes on.
     in_operator,  ///< Some thread is about that.
-    done,         ///< Complete: the output may be used.
-    failed,       ///< A transport failed; the output is undefined.
 };
 
 /// What a run works on.
@@ -39,9 +41,8 @@ class Execution {
     Execution& operator=(const Execution&) = delete;
 
     ExecutionState state() const { return state_; }
-    bool in_progress() const {
-        return state_ >= ExecutionState::queued && state_ <= ExecutionState::in_operator;
-    }
+    bool in_progress() const { return state_ >= ExecutionState::queued; }
+    bool startable() const { return state_ <= ExecutionState::done; }
     const Program& program() const { return program_; }
 
     /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
@@ -81,6 +82,7 @@ class Execution {
     /// The same from the start of a program that is an exchange, whose turn is set.
     void exchange();
     [[gnu::noinline]] void await_exchange(std::size_t seen);
+    [[gnu::noinline]] void await_operator(const Instruction* at);
     void read_boards();
     void fold_boards(const Instruction& instruction);
     // What short collectives do is inlined in advance(), the rest is kept out of its way.
@@ -131,5 +133,52 @@ class Execution {
     void* listener_ = nullptr;
     Execution* next_ = nullptr; // In the engine's list of those in progress, or of those ended.
 };
+
+// ---- exchanges, which are inlined where collectives start
+
+inline void Execution::fold_boards(const Instruction& instruction) {
+    std::byte* const* const bases = bases_.data();
+    const Address* address = program_.operands.data() + instruction.first;
+    const std::byte** const operands = operands_.data();
+    std::uint32_t i = 0;
+    do { // At least two.
+        operands[i] = bases[address->base] + address->offset;
+        ++address;
+    } while (++i < instruction.count);
+    const Address& target = instruction.target;
+    reduction_.combine(reduction_.context, operands, instruction.count,
+                       bases[target.base] + target.offset, target.length);
+}
+
+/// What follows the share, once all boards are there: no address moves.
+inline void Execution::read_boards() {
+    for (const Instruction* at = program_.instructions.data() + 1;; ++at) {
+        if (at->kind == InstructionKind::finish) {
+            state_ = ExecutionState::done;
+            return;
+        }
+        if (at->kind == InstructionKind::reduce) {
+            if (reduction_.foreign()) [[unlikely]] {
+                await_operator(at);
+                return;
+            }
+            fold_boards(*at);
+        } else if (at->kind == InstructionKind::copy) {
+            std::memcpy(bases_[at->target.base] + at->target.offset,
+                        bases_[at->source.base] + at->source.offset, at->target.length);
+        }
+    }
+}
+
+inline void Execution::exchange() {
+    const Address& source = program_.instructions.front().source;
+    exchange_.data = bases_[source.base] + source.offset;
+    const std::size_t seen = program_.board->exchange(exchange_);
+    if (seen == exchange_.reads.size()) [[likely]] {
+        read_boards();
+    } else {
+        await_exchange(seen);
+    }
+}
 
 } // namespace ucg::engine

@@ -212,8 +212,8 @@ typedef struct {
     ucg_coll_h coll; /**< NULL until it has come twice in a row. */
     const ompi_datatype_t* type;
     const ompi_op_t* op; /**< NULL: none. */
-    size_t count;
-    int root;
+    int count;
+    int root; /**< 0 where there is none. */
     bool in_place;
 } coll_ucg_latest_t;
 
@@ -298,11 +298,12 @@ int coll_ucg_error(ucg_status_t status);
 
 /* ------------------------------------------------------------------ repetitions */
 
-/** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? */
+/** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
+ *  has a root, that must be the same as well. */
 static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
-                                    const ompi_op_t* op, int count, int root, bool in_place) {
+                                    const ompi_op_t* op, int count, bool in_place) {
     return NULL != latest->coll && latest->type == type && latest->op == op &&
-           latest->count == (size_t)count && latest->root == root && latest->in_place == in_place;
+           latest->count == count && latest->in_place == in_place;
 }
 
 /** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */

@@ -38,7 +38,7 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
             &call, open_allgather(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype));
         if (in_place || (scount == rcount && sdtype == rdtype)) {
             const coll_ucg_latest_t latest = {
-                .type = rdtype, .count = (size_t)rcount, .in_place = in_place};
+                .type = rdtype, .count = rcount, .in_place = in_place};
             coll_ucg_remember_call(&call, COLL_UCG_FN_allgather, &latest, status);
         }
     }
@@ -52,7 +52,7 @@ int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t*
     const bool in_place = MPI_IN_PLACE == sbuf;
     const bool alike = in_place || (scount == rcount && sdtype == rdtype);
     if (alike &&
-        coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allgather], rdtype, NULL, rcount, 0, in_place)) {
+        coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allgather], rdtype, NULL, rcount, in_place)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_allgather, in_place ? NULL : sbuf, rbuf);
     }
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);

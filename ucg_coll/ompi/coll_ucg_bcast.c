@@ -31,7 +31,7 @@ static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_dataty
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call, open_bcast(&call, buffer, count, dtype, root));
-        const coll_ucg_latest_t latest = {.type = dtype, .count = (size_t)count, .root = root};
+        const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
         coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
@@ -40,7 +40,8 @@ static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_dataty
 int mca_coll_ucg_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_bcast], dtype, NULL, count, root, false)) {
+    const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_bcast];
+    if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_bcast, NULL, buffer);
     }
     return bcast_anew(buffer, count, dtype, root, comm, module);

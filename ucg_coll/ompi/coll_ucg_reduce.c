@@ -31,7 +31,7 @@ static ucg_status_t open_reduction(coll_ucg_call_t* call, ucg_coll_type_t collec
     call->params = (ucg_coll_params_t){
         .type = collective,
         .root = (uint32_t)root,
-        .count = (size_t)count,
+        .count = count,
     };
     call->empty = 0 == coll_ucg_packed_bytes(type, (size_t)count);
     if (call->empty) {
@@ -56,7 +56,7 @@ static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, int count,
             &call, open_reduction(&call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root));
         const coll_ucg_latest_t latest = {.type = dtype,
                                           .op = op,
-                                          .count = (size_t)count,
+                                          .count = count,
                                           .root = root,
                                           .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_reduce, &latest, status);
@@ -69,7 +69,8 @@ int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_dat
                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_reduce], dtype, op, count, root, in_place)) {
+    const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_reduce];
+    if (coll_ucg_repeats(latest, dtype, op, count, in_place) && latest->root == root) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_reduce, in_place ? NULL : sbuf, rbuf);
     }
     return reduce_anew(sbuf, rbuf, count, dtype, op, root, comm, module);
@@ -118,11 +119,8 @@ static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, int count
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, open_reduction(&call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0));
-        const coll_ucg_latest_t latest = {.type = dtype,
-                                          .op = op,
-                                          .count = (size_t)count,
-                                          .root = 0,
-                                          .in_place = MPI_IN_PLACE == sbuf};
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_allreduce, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
@@ -133,7 +131,7 @@ int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_
                            mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allreduce], dtype, op, count, 0, in_place)) {
+    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allreduce], dtype, op, count, in_place)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_allreduce, in_place ? NULL : sbuf, rbuf);
     }
     return allreduce_anew(sbuf, rbuf, count, dtype, op, comm, module);
@@ -193,11 +191,8 @@ static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, int count,
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, open_reduction(&call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0));
-        const coll_ucg_latest_t latest = {.type = dtype,
-                                          .op = op,
-                                          .count = (size_t)count,
-                                          .root = 0,
-                                          .in_place = MPI_IN_PLACE == sbuf};
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_scan, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, scan, status, sbuf, rbuf, count, dtype, op, comm);
@@ -208,7 +203,7 @@ int mca_coll_ucg_scan(const void* sbuf, void* rbuf, int count, struct ompi_datat
                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_scan], dtype, op, count, 0, in_place)) {
+    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_scan], dtype, op, count, in_place)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_scan, in_place ? NULL : sbuf, rbuf);
     }
     return scan_anew(sbuf, rbuf, count, dtype, op, comm, module);
@@ -256,11 +251,8 @@ static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, int count,
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, open_reduction(&call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0));
-        const coll_ucg_latest_t latest = {.type = dtype,
-                                          .op = op,
-                                          .count = (size_t)count,
-                                          .root = 0,
-                                          .in_place = MPI_IN_PLACE == sbuf};
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_exscan, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, exscan, status, sbuf, rbuf, count, dtype, op, comm);
@@ -271,7 +263,7 @@ int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, int count, struct ompi_dat
                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_exscan], dtype, op, count, 0, in_place)) {
+    if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_exscan], dtype, op, count, in_place)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_exscan, in_place ? NULL : sbuf, rbuf);
     }
     return exscan_anew(sbuf, rbuf, count, dtype, op, comm, module);

@@ -68,15 +68,18 @@ class BoardRoom {
         return seen;
     }
 
-    /// Board::exchange() where nothing holds up a short share: it calls nothing, so that it takes
-    /// few instructions. kNotShared, and nothing is done, where something does. Less than there are
-    /// reads: look() is still to be called. Afterwards wakes() tells whether to wake() peers.
+    /// Does nothing hold up a short share?
+    bool exchanges_at_once(const BoardExchange& exchange) const {
+        return writer_.writes_at_once(exchange.turn.turn, exchange.bytes);
+    }
+    /// From now on never.
+    void never_at_once() { writer_.never_at_once(); }
+    /// Board::exchange(), which calls nothing, so that it takes few instructions. Less than there
+    /// are reads: look() is still to be called. Afterwards wakes() tells whether to wake() peers.
+    /// REQUIRES: exchanges_at_once(exchange).
     template <typename IndexOf>
     std::size_t exchange_at_once(const BoardExchange& exchange, IndexOf index_of) {
         const std::uint64_t turn = exchange.turn.turn;
-        if (!writer_.writes_at_once(turn, exchange.bytes)) [[unlikely]] {
-            return kNotShared;
-        }
         const std::uint64_t own = stamp_of(exchange.turn);
         shm::BoardSlot* const slots = lines_.slots(turn);
         writer_.write_at_once(slots, turn, own, exchange.data, exchange.bytes);

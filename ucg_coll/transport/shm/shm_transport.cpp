@@ -236,6 +236,9 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     peers_ = LazyArray<Peer>(ranks_.size());
     boards_.emplace(board_shape_, self_, sites_[0].lines + layout_.board_lines(),
                     far_.data() + layout_.board_buffers(), heap_);
+    if (!consecutive_) {
+        boards_->never_at_once();
+    }
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
             boards_->connect(i, sites_[i].far + layout_.board_buffers(), *sites_[i].bell);
@@ -516,6 +519,9 @@ void ShmTransport::abandon() {
 
 void ShmTransport::fail_all() {
     abandoned_ = true;
+    if (boards_.has_value()) {
+        boards_->never_at_once();
+    }
     for (const std::uint32_t index : peers_.made()) {
         unreported_ += peers_[index].outbox.fail_all() + peers_[index].inbox.fail_all();
     }

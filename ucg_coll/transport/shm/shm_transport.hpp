@@ -139,14 +139,11 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         return abandoned_ ? 0 : seen;
     }
     std::size_t exchange(const BoardExchange& exchange) override {
-        if (abandoned_ || !consecutive_) [[unlikely]] {
+        if (!boards_->exchanges_at_once(exchange)) [[unlikely]] {
             return exchange_slowly(exchange);
         }
-        const std::size_t seen = boards_->exchange_at_once(
+        const std::size_t seen = boards_->exchange_at_once( // Ranks are consecutive then.
             exchange, [first = first_rank_](Rank rank) { return rank - first; });
-        if (seen == kNotShared) [[unlikely]] {
-            return exchange_slowly(exchange);
-        }
         return seen == exchange.reads.size() && !boards_->wakes() ? seen : look_again(exchange);
     }
     void finish(std::uint64_t turn) override { boards_->finish(turn); }

@@ -1,0 +1,145 @@
+// A collective that has failed: a transport may still hold its messages, so that it is never
+// started again, by whichever path.
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/graph/builder.hpp"
+
+namespace ucg {
+namespace {
+
+using engine::ExecutionState;
+using graph::Builder;
+using graph::Schedule;
+
+/// Holds what is posted to it until it fails one message, and keeps the others; its boards have no
+/// room, and then are broken.
+class Holding final : public transport::Transport, public transport::Board {
+  public:
+    void fail_one() {
+        held_.front()->state = transport::MessageState::failed;
+        break_down();
+    }
+    void break_down() { broken_ = true; }
+
+    std::string_view name() const override { return "holding"; }
+    void post(std::span<transport::Message> messages) override {
+        for (transport::Message& message : messages) {
+            message.state = transport::MessageState::posted;
+            held_.push_back(&message);
+        }
+    }
+    unsigned progress() override { return 0; }
+    Status status() const override {
+        return broken_ ? Status(Code::unreachable, "the peer is gone") : Status();
+    }
+    transport::Board* board() override { return this; }
+
+    std::uint64_t bytes_max() const override { return 64; }
+    bool share(const transport::BoardTurn& /*turn*/, const std::byte* /*data*/,
+               std::uint64_t /*bytes*/) override {
+        ++shares;
+        return false;
+    }
+    std::size_t look(const transport::BoardTurn& /*turn*/,
+                     std::span<const transport::BoardRead> /*reads*/,
+                     const std::byte** /*places*/) override {
+        return 0;
+    }
+    std::size_t exchange(const transport::BoardExchange& exchange) override {
+        return exchange_by_parts(exchange);
+    }
+    void finish(std::uint64_t /*turn*/) override {}
+    bool broken() const override { return broken_; }
+
+    std::size_t posted() const { return held_.size(); }
+    unsigned shares = 0;
+
+  private:
+    std::vector<transport::Message*> held_;
+    bool broken_ = false;
+};
+
+graph::Request request_of(graph::Collective collective, std::uint64_t bytes) {
+    graph::Request request;
+    request.collective = collective;
+    request.rank_count = 2;
+    request.bytes = bytes;
+    request.element_bytes = 8;
+    return request;
+}
+
+/// Of rank 0, which sends to rank 1 and receives from it.
+Schedule by_messages() {
+    Builder builder(request_of(graph::Collective::alltoall, 8), 0, "messages");
+    builder.send(1, builder.input(8, 8));
+    builder.recv(1, builder.output(8, 8));
+    builder.copy(builder.input(0, 8), builder.output(0, 8));
+    return builder.finish();
+}
+
+Schedule by_boards() {
+    Builder builder(request_of(graph::Collective::barrier, 0), 0, "boards");
+    builder.boards();
+    builder.share(builder.input(0, 0));
+    builder.await_share(1);
+    return builder.finish();
+}
+
+struct Rank0 {
+    explicit Rank0(const Schedule& schedule)
+        : program(engine::lower(schedule, routes).value()), execution(program) {
+        execution.bind({input.data(), output.data(), {}});
+    }
+
+    Holding transport;
+    std::array<transport::Transport*, 2> routes = {nullptr, &transport};
+    std::array<std::byte, 16> input = {};
+    std::array<std::byte, 16> output = {};
+    engine::Program program;
+    engine::Execution execution;
+    engine::Engine engine{{&transport}};
+};
+
+} // namespace
+
+TEST_CASE("engine: a collective whose messages have failed posts none again", "[engine][failed]") {
+    Rank0 rank(by_messages());
+    rank.engine.start(rank.execution);
+    REQUIRE(rank.execution.in_progress());
+    const std::size_t posted = rank.transport.posted();
+    REQUIRE(posted > 0);
+    rank.transport.fail_one();
+    rank.engine.progress();
+    REQUIRE(rank.execution.state() == ExecutionState::failed);
+    for (int i = 0; i < 3; ++i) {
+        rank.engine.start(rank.execution);
+        CHECK(rank.execution.state() == ExecutionState::failed);
+        CHECK(rank.engine.idle());
+    }
+    CHECK(rank.transport.posted() == posted);
+    CHECK(rank.engine.status().code() == Code::unreachable);
+}
+
+TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][failed]") {
+    Rank0 rank(by_boards());
+    REQUIRE(rank.program.exchange);
+    rank.engine.start(rank.execution);
+    REQUIRE(rank.execution.in_progress());
+    rank.transport.break_down();
+    rank.engine.progress();
+    REQUIRE(rank.execution.state() == ExecutionState::failed);
+    const unsigned shares = rank.transport.shares;
+    for (int i = 0; i < 3; ++i) {
+        rank.engine.start(rank.execution);
+        CHECK(rank.execution.state() == ExecutionState::failed);
+        CHECK(rank.engine.idle());
+    }
+    CHECK(rank.transport.shares == shares);
+}
+
+} // namespace ucg
