@@ -8,17 +8,17 @@
 namespace ucg::capi {
 namespace {
 
-/// Takes what it needs out of `formation`.
-PlanningFacts planning_facts(Rank rank, Formation& formation) {
+/// Takes what it needs out of `wired`.
+PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
     return {.rank = rank,
-            .placement = std::move(formation.placement),
-            .cluster = std::move(formation.cluster),
-            .ranks_of_phases = std::move(formation.ranks_of_phases),
-            .profile = cost::with_network(formation.profile, formation.network),
-            .board_bytes = formation.board_bytes,
-            .staging_bytes = formation.staging_bytes,
-            .buffers_in_heap = formation.buffers_in_heap,
-            .ranks_per_cpu = formation.ranks_per_cpu};
+            .placement = std::move(wired.placement),
+            .cluster = std::move(wired.cluster),
+            .ranks_of_phases = std::move(wired.ranks_of_phases),
+            .profile = cost::with_network(wired.profile, wired.network),
+            .board_bytes = wired.board_bytes,
+            .staging_bytes = wired.staging_bytes,
+            .buffers_in_heap = wired.buffers_in_heap,
+            .ranks_per_cpu = wired.ranks_per_cpu};
 }
 
 /// No warning: results are right, and who runs a program may not be the one who tunes its hosts.
@@ -33,12 +33,12 @@ void tell_of_tune(const Context& context) {
 
 Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
     const std::lock_guard maker(context.maker());
-    Result<Formation> formation = form_group(context, params);
-    if (!formation.ok()) {
-        return formation.status();
+    Result<WiredGroup> wired = wire_up(context, params);
+    if (!wired.ok()) {
+        return wired.status();
     }
-    const bool shares_host = formation->placement.ranks_per_host_max() > 1;
-    std::unique_ptr<Group> group(new Group(context, params, std::move(*formation)));
+    const bool shares_host = wired->placement.ranks_per_host_max() > 1;
+    std::unique_ptr<Group> group(new Group(context, params, std::move(*wired)));
     // Asked on all ranks: any of them may be rank 0 of another group.
     if (shares_host && context.first(Context::Once::no_tune) && params.rank == 0) {
         tell_of_tune(context);
@@ -46,20 +46,19 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
     return group;
 }
 
-Group::Group(Context& context, const ucg_group_params_t& params, Formation formation)
+Group::Group(Context& context, const ucg_group_params_t& params, WiredGroup wired)
     : context_(context), mutex_(context.threaded()), name_("group"),
       rank_(static_cast<Rank>(params.rank)), rank_count_(static_cast<Rank>(params.size)),
-      waiter_({.ranks_on_host = formation.load.ranks,
-               .usable_cpus = formation.load.cpus,
+      waiter_({.ranks_on_host = wired.load.ranks,
+               .usable_cpus = wired.load.cpus,
                .sleep_after = context.config().sleep_after(),
-               .over_network = formation.placement.host_count() > 1,
+               .over_network = wired.placement.host_count() > 1,
                .neighbours = &context.neighbours()}),
-      planner_(context.planner(planning_facts(rank_, formation))),
+      planner_(context.planner(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);
       })),
-      shm_(std::move(formation.shm)), ucx_(std::move(formation.ucx)),
-      routes_(std::move(formation.routes)) {
+      shm_(std::move(wired.shm)), ucx_(std::move(wired.ucx)), routes_(std::move(wired.routes)) {
     if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
         name_ = params.name;
     }
@@ -76,9 +75,9 @@ Group::Group(Context& context, const ucg_group_params_t& params, Formation forma
         "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}, "
         "switches {}{}",
         name_, rank_, rank_count_, planner_->placement().host_count(), shm_ ? "on" : "off",
-        planner_->facts().shared.staging_bytes, ucx_ ? "on" : "off", cost::name(formation.network),
+        planner_->facts().shared.staging_bytes, ucx_ ? "on" : "off", cost::name(wired.network),
         planner_->facts().network == nullptr ? "unknown" : "known",
-        formation.load.oversubscribed() ? ", oversubscribed" : "");
+        wired.load.oversubscribed() ? ", oversubscribed" : "");
 }
 
 Group::~Group() {

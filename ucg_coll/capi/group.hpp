@@ -16,10 +16,10 @@
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
-#include "ucg_coll/capi/formation.hpp"
 #include "ucg_coll/capi/mean_block.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
 #include "ucg_coll/capi/planner.hpp"
+#include "ucg_coll/capi/wireup/wireup.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
@@ -146,7 +146,7 @@ class Group {
     }
 
   private:
-    Group(Context& context, const ucg_group_params_t& params, Formation formation);
+    Group(Context& context, const ucg_group_params_t& params, WiredGroup wired);
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;

@@ -1,8 +1,8 @@
-#include "ucg_coll/capi/formation_exchange.hpp"
+#include "ucg_coll/capi/wireup/shm_offer.hpp"
 
 #include <algorithm>
 
-#include "ucg_coll/capi/formation.hpp"
+#include "ucg_coll/base/base.hpp"
 
 namespace ucg::capi {
 
@@ -34,20 +34,6 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.board_depth)
         .value(options.board_bytes_max)
         .digest();
-}
-
-Status declined(std::size_t rank) {
-    return failure(Code::unreachable, "rank {} cannot be in a group", rank);
-}
-
-Status decline_group(const ucg_group_params_t& params) {
-    Hello mine;
-    mine.declines = 1;
-    std::vector<Hello> all(params.size);
-    if (params.oob_allgather(params.oob_arg, &mine, all.data(), sizeof(mine)) != 0) {
-        return Status(Code::io_error, "the caller's allgather failed");
-    }
-    return declined(params.rank);
 }
 
 } // namespace ucg::capi

@@ -6,7 +6,7 @@
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
-#include "ucg_coll/capi/formation_exchange.hpp"
+#include "ucg_coll/capi/wireup/hello.hpp"
 
 namespace ucg::capi {
 

@@ -1,4 +1,5 @@
-// What ranks tell one another when they make a group. Trivially copyable: it travels as bytes.
+// The first exchange of ranks that make a group: who is there. Trivially copyable: it travels as
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +9,15 @@
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/cpu_mask.hpp"
 #include "ucg_coll/capi/topology_agreement.hpp"
-#include "ucg_coll/transport/shm/shm.hpp"
+#include "ucg_coll/capi/wireup/peers.hpp"
+#include "ucg_coll/capi/wireup/shm_offer.hpp"
 
 namespace ucg::capi {
 
-/// How far a rank came with shared memory.
-enum class ShmEnd : std::uint32_t {
-    failed,       ///< For a reason of its own, which it can tell.
-    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
-    made,
-};
-
-/// Second exchange, where the first has not told it rightly: the ends of shared memory.
-struct ShmOffer {
-    transport::ShmAddress address;
-    ShmEnd end = ShmEnd::failed;
-    std::uint16_t serves_malloc = 0;
-    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
-};
-
-bool all_made(const std::vector<ShmEnd>& ends);
-
-/// `made` is in `heap`; nothing is said of the peers' heaps.
-ShmOffer offer_of(const shm::Heap& heap, const transport::ShmTransport& made);
-
-/// Of what `options` says to the group: not of the time-out, which is each rank's own.
-std::uint64_t digest(const transport::ShmOptions& options);
-
-/// First exchange: who is there. Everything that must be equal on all ranks is compared.
+/// Everything that must be equal on all ranks is compared.
 struct Hello {
     std::uint32_t api_version = UCG_API_VERSION;
     std::uint32_t declines = 0;
@@ -67,8 +47,15 @@ struct Hello {
     std::uint64_t attached_heaps = 0; ///< Which are mapped: equal for equal sets.
 };
 
+/// Of this process, without a guess, in a group of so many ranks.
+Hello hello_of(Context& context, std::uint32_t rank_count);
+
 /// Of a group that `rank` cannot be in.
 Status declined(std::size_t rank);
+
+/// Can they be one group? Compares rank 0 with the others, so that every rank comes to the same
+/// verdict, and rank 0 tells, or the rank that declines.
+Status compare(const std::vector<Hello>& all, Peers& peers);
 
 /// By rank, one of what each tells.
 template <typename Told>
@@ -80,13 +67,5 @@ std::vector<TopologyEnd> ends_of(const std::vector<Told>& all, TopologyEnd Told:
     }
     return ends;
 }
-
-/// After these, if UCX is needed: what a rank has of it, and, where there are several hosts, of the
-/// switches between them.
-struct NetworkEnd {
-    std::uint64_t address_bytes = 0; ///< 0: it has no UCX.
-    std::uint64_t only_tcp = 0;
-    TopologyEnd topology;
-};
 
 } // namespace ucg::capi

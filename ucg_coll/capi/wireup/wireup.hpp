@@ -1,4 +1,4 @@
-// How a group comes to be: the ranks exchange what they are, agree where they are, connect over
+// How a group is wired up: the ranks exchange what they are, agree where they are, connect over
 // shared memory and UCX, and agree again. Every step ends in an allgather, so that all ranks leave
 // it with the same decision: either all succeed or all fail.
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace ucg::capi {
 
-/// What a formed group consists of.
-struct Formation {
+/// What a group is made of, and what its ranks have agreed on.
+struct WiredGroup {
     std::uint32_t group_id = 0;
     topo::Placement placement;
     topo::ClusterMap cluster;          ///< The switches between the hosts; empty: not known.
@@ -33,6 +33,12 @@ struct Formation {
     std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
     std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.
     std::vector<transport::Transport*> routes;    ///< By rank.
+
+    bool several_hosts() const { return placement.host_count() > 1; }
+    /// On this one's host, itself among them.
+    std::span<const Rank> local_ranks(Rank rank) const {
+        return placement.ranks_on(placement.place(rank).host);
+    }
 };
 
 /// Collective over the group; calls params.oob_allgather as often on every rank: once where all
@@ -40,7 +46,7 @@ struct Formation {
 /// and kind; twice where they know one another, or none of them has a node heap yet; three times
 /// where some have, and do not know one another; and three times more for UCX. A failure is logged
 /// here, on the rank that has its cause; further ones of the process at info.
-Result<Formation> form_group(Context& context, const ucg_group_params_t& params);
+Result<WiredGroup> wire_up(Context& context, const ucg_group_params_t& params);
 
 /// The part of a process that cannot be in the group: nobody makes it. Never ok.
 Status decline_group(const ucg_group_params_t& params);

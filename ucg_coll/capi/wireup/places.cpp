@@ -1,4 +1,4 @@
-#include "ucg_coll/capi/formation_places.hpp"
+#include "ucg_coll/capi/wireup/places.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,80 @@
+#include "ucg_coll/capi/wireup/hello.hpp"
+
+#include <algorithm>
+
+#include "ucg_coll/capi/wireup/wireup.hpp"
+
+namespace ucg::capi {
+
+Hello hello_of(Context& context, std::uint32_t rank_count) {
+    Hello mine;
+    mine.next_group_id = context.next_group_id();
+    const Context::ProcessFacts& facts = context.process_facts();
+    if (facts.host.ok()) {
+        mine.host = shm::identity(*facts.host);
+        mine.machine = shm::machine_identity(*facts.host);
+    }
+    mine.plan_hash = context.config().plan_hash();
+    mine.profile_hash = context.profile().hash;
+    mine.profile_named = context.profile().named ? 1 : 0;
+    mine.profile_found = context.profile().path.empty() ? 0 : 1;
+    mine.profile_bad = context.profile().complaint.empty() ? 0 : 1;
+    mine.cpu_quota = facts.cpu_count;
+    for (const std::uint32_t cpu : facts.cpus) {
+        mine.cpus.add(cpu);
+    }
+    mine.shm_enabled = context.shm_usable() ? 1 : 0;
+    mine.staging_bytes = context.staging_for_group();
+    mine.ring_bytes = context.ring_bytes_for_group();
+    mine.cma_bytes_min = context.config().cma_bytes_min();
+    if (mine.cma_bytes_min == 0 && mine.shm_enabled != 0 && rank_count > 1) {
+        mine.seen_cma_bytes_min = context.single_copy_bytes_min();
+    }
+    mine.heap = context.shm_usable() ? context.heap_wish() : shm::HeapWish();
+    mine.phases = phases_end(context.phases());
+    mine.place = context.place();
+    return mine;
+}
+
+Status declined(std::size_t rank) {
+    return failure(Code::unreachable, "rank {} cannot be in a group", rank);
+}
+
+Status decline_group(const ucg_group_params_t& params) {
+    Hello mine;
+    mine.declines = 1;
+    std::vector<Hello> all(params.size);
+    if (params.oob_allgather(params.oob_arg, &mine, all.data(), sizeof(mine)) != 0) {
+        return Status(Code::io_error, "the caller's allgather failed");
+    }
+    return declined(params.rank);
+}
+
+Status compare(const std::vector<Hello>& all, Peers& peers) {
+    const auto absent = std::find_if(all.begin(), all.end(),
+                                     [](const Hello& hello) { return hello.declines != 0; });
+    if (absent != all.end()) {
+        const auto rank = static_cast<std::size_t>(absent - all.begin());
+        peers.set_speaker(static_cast<Rank>(rank)); // It has told why.
+        return declined(rank);
+    }
+    for (std::size_t other = 1; other < all.size(); ++other) {
+        if (all[other].api_version != all[0].api_version) {
+            peers.set_speaker(0);
+            return failure(Code::disagreement,
+                           "rank 0 runs version {:#x} of the library, rank {} version {:#x}: use "
+                           "one version on all hosts",
+                           all[0].api_version, other, all[other].api_version);
+        }
+        if (all[other].plan_hash != all[0].plan_hash) {
+            peers.set_speaker(0);
+            return failure(Code::disagreement,
+                           "rank 0 and rank {} have different settings that choose algorithms "
+                           "(UCG_<COLLECTIVE>): export them to all ranks",
+                           other);
+        }
+    }
+    return {};
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,25 @@
+// Do all ranks of a group plan by the same costs, and copy messages by the same lengths?
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/wireup/hello.hpp"
+#include "ucg_coll/capi/wireup/peers.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::capi {
+
+/// The profile that all ranks plan by. Costs that differ would choose different algorithms: where
+/// the user named a file that is an error; files that were merely found, on hosts that were
+/// measured one by one, give way to the built-in costs, which one rank says once.
+Result<cost::Profile> agree_on_profile(Context& context, Peers& peers,
+                                       const std::vector<Hello>& all);
+
+/// Puts into `memory` from which lengths on the group's messages are copied once: a setting decides
+/// before the profile.
+void agree_on_copies(const std::vector<Hello>& all, cost::MemoryModel& memory);
+
+} // namespace ucg::capi

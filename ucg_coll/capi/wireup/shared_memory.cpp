@@ -1,0 +1,221 @@
+#include "ucg_coll/capi/wireup/shared_memory.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "ucg_coll/engine/engine.hpp"
+
+namespace ucg::capi {
+
+SharedMemoryWireup::~SharedMemoryWireup() {
+    if (peers_.interrupted() && offered_ != nullptr) {
+        offered_->establish();
+    }
+}
+
+void SharedMemoryWireup::guess(Hello& mine) {
+    const std::optional<transport::ShmOptions> options = context_.latest_options(peers_.count());
+    if (mine.shm_enabled == 0 || mine.heap.capacity_bytes > 0 || !options) {
+        return; // Who wishes for a heap has none.
+    }
+    Result<shm::Heap*> heap = context_.heap();
+    if (!heap.ok()) {
+        return;
+    }
+    std::vector<Rank> ranks(peers_.count());
+    std::iota(ranks.begin(), ranks.end(), Rank{0});
+    Result<std::unique_ptr<Transport>> made =
+        Transport::create(**heap, ranks, peers_.rank(), *options);
+    if (!made.ok()) {
+        return; // The offer that is not guessed says so.
+    }
+    offered_ = std::move(*made);
+    mine.guess = offer_of(**heap, *offered_);
+    mine.guessed_options = digest(*options);
+    mine.attached_heaps = (*heap)->attached_digest();
+}
+
+void SharedMemoryWireup::agree(const std::vector<Hello>& all) {
+    ring_bytes_ = group_.profile.memory.ring_bytes(group_.ranks_per_cpu);
+    for (const Hello& hello : all) {
+        all_enable_ = all_enable_ && hello.shm_enabled != 0;
+        staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
+        ring_bytes_ = std::min(ring_bytes_, hello.ring_bytes);
+    }
+    for (const Rank local : group_.local_ranks(peers_.rank())) {
+        heaps_.push_back(all[static_cast<std::size_t>(local)].heap);
+    }
+    look_at_guesses(all);
+}
+
+/// Did all ranks guess, and rightly? Then the second exchange has taken place. Who knows the heaps
+/// of the same processes as all others, each its own among them, knows all of theirs.
+void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
+    const std::uint64_t right_options = digest(options());
+    const bool right =
+        !group_.several_hosts() && all_enable_ &&
+        std::all_of(all.begin(), all.end(), [&](const Hello& hello) {
+            return hello.guess.end == ShmEnd::made && hello.guessed_options == right_options;
+        });
+    if (!right) {
+        offered_.reset();
+        return;
+    }
+    for (const Hello& hello : all) {
+        guesses_.push_back(hello.guess);
+        guesses_.back().attached = hello.attached_heaps == all.front().attached_heaps ? 1 : 0;
+    }
+}
+
+/// What all ranks of the group agree in, but for the time-out.
+transport::ShmOptions SharedMemoryWireup::options() const {
+    transport::ShmOptions options;
+    options.outstanding_max = engine::kOutstandingMax;
+    const cost::MemoryModel& memory = group_.profile.memory;
+    options.single_copy_bytes_min = memory.cma.permitted
+                                        ? memory.single_copy_bytes_min(group_.ranks_per_cpu)
+                                        : ~std::uint64_t{0};
+    static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
+    options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
+    options.ring_bytes = ring_bytes_;
+    options.own_processors = group_.ranks_per_cpu <= 1;
+    options.staging_bytes = group_.several_hosts() ? 0 : staging_bytes_;
+    options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
+    return options;
+}
+
+Result<bool> SharedMemoryWireup::connect() {
+    if (!all_enable_) {
+        return group_.placement.ranks_per_host_max() == 1;
+    }
+    Status status;
+    Result<std::vector<ShmOffer>> offers = std::move(guesses_);
+    if (offered_ == nullptr) {
+        ShmOffer mine;
+        offered_ = make(mine, status);
+        offers = peers_.allgather(mine);
+    }
+    if (!offers.ok()) {
+        return offers.status();
+    }
+    std::vector<ShmEnd> ends;
+    for (const ShmOffer& offered : *offers) {
+        ends.push_back(offered.end);
+    }
+    if (!all_made(ends)) {
+        offered_.reset();
+        return step_down(ends, status);
+    }
+    ends = {attach(offered_.get(), *offers, status)};
+    // Where nobody has to map anybody all ranks come to the same end.
+    if (!std::all_of(offers->begin(), offers->end(),
+                     [](const ShmOffer& offered) { return offered.attached != 0; })) {
+        Result<std::vector<ShmEnd>> connected = peers_.allgather(ends.front());
+        if (!connected.ok()) {
+            return connected.status();
+        }
+        ends = std::move(*connected);
+    }
+    if (!all_made(ends)) {
+        context_.give_up_shm();
+        offered_.reset();
+        context_.drop_unused_heap(); // UCX may need the address space.
+        return step_down(ends, status);
+    }
+    if (offered_ != nullptr) {
+        offered_->establish();
+    }
+    group_.shm = std::move(offered_);
+    agree_on_staging(*offers);
+    return true;
+}
+
+/// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its host.
+std::unique_ptr<transport::ShmTransport> SharedMemoryWireup::make(ShmOffer& mine, Status& status) {
+    const std::span<const Rank> local_ranks = group_.local_ranks(peers_.rank());
+    if (local_ranks.size() == 1) {
+        mine.end = ShmEnd::made;
+        mine.attached = 1;
+        return nullptr;
+    }
+    const Rank self = group_.placement.index_on_host(peers_.rank());
+    Result<shm::Heap*> heap = context_.heap(heaps_, static_cast<std::size_t>(self));
+    if (!heap.ok()) {
+        status = heap.status();
+        mine.end = status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
+        return nullptr;
+    }
+    Result<std::unique_ptr<Transport>> made =
+        Transport::create(**heap, local_ranks, self, options());
+    if (!made.ok()) {
+        status = made.status();
+        return nullptr;
+    }
+    mine = offer_of(**heap, **made);
+    mine.attached = knows_all_heaps(**heap) ? 1 : 0;
+    return std::move(*made);
+}
+
+bool SharedMemoryWireup::knows_all_heaps(const shm::Heap& heap) const {
+    return std::all_of(heaps_.begin(), heaps_.end(), [&](const shm::HeapWish& peer) {
+        return heap.base_of(peer.token) != nullptr;
+    });
+}
+
+/// Maps the heaps of the ranks on this host. Who fails says so to those that wait for its heap,
+/// which then need not wait for their time-out.
+ShmEnd SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOffer>& offers,
+                                  Status& status) {
+    if (mine == nullptr) {
+        return ShmEnd::made;
+    }
+    std::vector<transport::ShmAddress> addresses;
+    for (const Rank local : group_.local_ranks(peers_.rank())) {
+        addresses.push_back(offers[static_cast<std::size_t>(local)].address);
+    }
+    status = mine->connect(addresses);
+    if (status.ok()) {
+        return ShmEnd::made;
+    }
+    context_.give_up_shm();
+    return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
+}
+
+/// Without shared memory, UCX carries everything. One line for the user, from the first rank that
+/// knows a cause. Always false.
+bool SharedMemoryWireup::step_down(const std::vector<ShmEnd>& ends, const Status& status) {
+    const auto first = std::min_element(ends.begin(), ends.end());
+    if (peers_.is_first(static_cast<Rank>(first - ends.begin()), Context::Once::step_down)) {
+        log(LogLevel::warn, "{}: rank {} of {} has no shared memory: {}. {}", context_.name(),
+            peers_.rank(), peers_.count(), status.message(),
+            context_.config().ucx_enabled()
+                ? "All ranks use UCX instead, which is slower; UCG_TLS=ucx silences this"
+                : "UCG_TLS allows nothing else");
+    }
+    return false;
+}
+
+/// What ranks of one host read of one another. Nothing is said of other hosts.
+void SharedMemoryWireup::agree_on_staging(const std::vector<ShmOffer>& offers) {
+    if (group_.several_hosts() || group_.shm == nullptr) {
+        return;
+    }
+    group_.staging_bytes = group_.shm->staging().size();
+    group_.board_bytes = group_.shm->board()->bytes_max();
+    group_.buffers_in_heap = std::all_of(offers.begin(), offers.end(), [](const ShmOffer& offer) {
+        return offer.serves_malloc != 0;
+    });
+}
+
+void SharedMemoryWireup::remember_options() {
+    if (group_.shm != nullptr && !group_.several_hosts()) {
+        context_.set_latest_options(peers_.count(), options());
+    } else {
+        context_.forget_latest_options(peers_.count());
+    }
+}
+
+} // namespace ucg::capi

@@ -1,0 +1,37 @@
+// What ranks of one host tell one another of the shared memory that they have for a group.
+// Trivially copyable: it travels as bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shm/shm.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
+
+namespace ucg::capi {
+
+/// How far a rank came with shared memory. In this order: who failed by itself comes before who
+/// only missed a peer.
+enum class ShmEnd : std::uint32_t {
+    failed,       ///< For a reason of its own, which it can tell.
+    missing_peer, ///< A peer did not share its memory; that one knows why, unless it is gone.
+    made,
+};
+
+/// The second exchange, where the first has not told it rightly.
+struct ShmOffer {
+    transport::ShmAddress address;
+    ShmEnd end = ShmEnd::failed;
+    std::uint16_t serves_malloc = 0;
+    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
+};
+
+bool all_made(const std::vector<ShmEnd>& ends);
+
+/// `made` is in `heap`; nothing is said of the peers' heaps.
+ShmOffer offer_of(const shm::Heap& heap, const transport::ShmTransport& made);
+
+/// Of what `options` says to the group: not of the time-out, which is each rank's own.
+std::uint64_t digest(const transport::ShmOptions& options);
+
+} // namespace ucg::capi

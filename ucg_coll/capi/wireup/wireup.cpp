@@ -1,0 +1,128 @@
+#include "ucg_coll/capi/wireup/wireup.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ucg_coll/capi/wireup/hello.hpp"
+#include "ucg_coll/capi/wireup/network.hpp"
+#include "ucg_coll/capi/wireup/peers.hpp"
+#include "ucg_coll/capi/wireup/places.hpp"
+#include "ucg_coll/capi/wireup/profile_agreement.hpp"
+#include "ucg_coll/capi/wireup/shared_memory.hpp"
+
+namespace ucg::capi {
+namespace {
+
+class Wireup {
+  public:
+    Wireup(Context& context, const ucg_group_params_t& params)
+        : context_(context), peers_(context, params), shared_memory_(context, peers_, group_) {}
+
+    Result<WiredGroup> run() {
+        if (Status status = wire_up(); !status.ok()) {
+            // A program that makes many groups need not hear for each what they all lack.
+            const bool first = context_.first(Context::Once::no_group);
+            log(first && peers_.speaks() ? LogLevel::error : LogLevel::info, "{}",
+                status.message());
+            return status;
+        }
+        return std::move(group_);
+    }
+
+  private:
+    Status wire_up() {
+        if (Status status = say_hello(); !status.ok()) {
+            return status;
+        }
+        Result<bool> shared = shared_memory_.connect();
+        if (!shared.ok()) {
+            return shared.status();
+        }
+        if (group_.several_hosts() || !*shared) {
+            NetworkWireup network(context_, peers_, group_, one_kernel_);
+            if (Status status = network.connect(); !status.ok()) {
+                return status;
+            }
+        }
+        route();
+        shared_memory_.remember_options();
+        context_.group_made(group_.group_id);
+        return {};
+    }
+
+    Status say_hello() {
+        Hello mine = hello_of(context_, peers_.count());
+        shared_memory_.guess(mine);
+        Result<std::vector<Hello>> all = peers_.allgather(mine);
+        if (!all.ok()) {
+            return all.status();
+        }
+        if (Status status = compare(*all, peers_); !status.ok()) {
+            return status;
+        }
+        Result<cost::Profile> profile = agree_on_profile(context_, peers_, *all);
+        if (!profile.ok()) {
+            return profile.status();
+        }
+        group_.profile = std::move(*profile);
+        agree_on_copies(*all, group_.profile.memory);
+        for (const Hello& hello : *all) {
+            group_.group_id = std::max(group_.group_id, hello.next_group_id);
+        }
+        place_ranks(*all);
+        place_machines(*all);
+        shared_memory_.agree(*all);
+        return {};
+    }
+
+    void place_ranks(const std::vector<Hello>& all) {
+        if (peers_.is_first(all, Context::Once::unknown_host,
+                            [](const Hello& hello) { return hello.host == 0; })) {
+            log(LogLevel::warn, "{}: {}: rank {} of {} counts as a host of its own",
+                context_.name(), context_.process_facts().host.status().message(), peers_.rank(),
+                peers_.count());
+        }
+        Places places = places_of(all, peers_.rank());
+        group_.placement = std::move(places.placement);
+        group_.ranks_per_cpu = places.ranks_per_cpu;
+        group_.load = std::max(context_.host_load(), places.load);
+        one_kernel_ = places.one_kernel;
+    }
+
+    /// Finds the ranks' machines in a schedule that was loaded, or one rank says why not.
+    void place_machines(const std::vector<Hello>& all) {
+        const std::vector<TopologyEnd> ends = ends_of(all, &Hello::phases);
+        PhasesVerdict verdict = agree_on_phases(context_.phases(), ends);
+        group_.ranks_of_phases = std::move(verdict.ranks);
+        if (verdict.speaker != kNoRank &&
+            peers_.is_first(verdict.speaker, Context::Once::no_phases)) {
+            log(LogLevel::warn, "{}: {}. All ranks do without this schedule", context_.name(),
+                verdict.reason);
+        }
+    }
+
+    /// By which transport each rank is reached.
+    void route() {
+        group_.routes.assign(peers_.count(), group_.ucx.get());
+        if (group_.shm != nullptr) {
+            for (const Rank local : group_.local_ranks(peers_.rank())) {
+                group_.routes[static_cast<std::size_t>(local)] = group_.shm.get();
+            }
+        }
+        group_.routes[static_cast<std::size_t>(peers_.rank())] = nullptr;
+    }
+
+    Context& context_;
+    Peers peers_;
+    WiredGroup group_;
+    SharedMemoryWireup shared_memory_;
+    bool one_kernel_ = false; ///< All ranks are on hosts of one.
+};
+
+} // namespace
+
+Result<WiredGroup> wire_up(Context& context, const ucg_group_params_t& params) {
+    return Wireup(context, params).run();
+}
+
+} // namespace ucg::capi
