@@ -38,7 +38,7 @@ void quiet(benchmark::State& state) {
 
 void noise_and_host_links(benchmark::State& state) {
     sim::Options options;
-    options.network = cost::default_profile().levels;
+    options.network = sim::PerLevel(cost::default_profile());
     options.message_noise = {sim::Distribution::Kind::exponential, 100, 0};
     options.host_link = sim::HostLink{.per_message_ns = 0, .per_byte_ns = 0.4};
     simulate(state, options);

@@ -46,8 +46,9 @@ class Area:
 
 BASE, TOPO, SHM = "ucg_coll/base", "topo", "shm"
 COST, GRAPH, PLAN = "ucg_coll/cost", "ucg_coll/graph", "ucg_coll/plan"
+PRICE = "ucg_coll/price"
 AAPC = "ucg_coll/aapc"
-PLAN_SEES = (BASE, TOPO, COST, GRAPH, PLAN + "/algorithm.hpp")
+PLAN_SEES = (BASE, TOPO, COST, PRICE, GRAPH, PLAN + "/algorithm.hpp")
 PARTS, MESSAGES, MULTIPLYING, SWITCHES = (
     PLAN + "/" + name for name in ("parts", "messages", "multiplying", "network"))
 TRANSPORT = "ucg_coll/transport/transport.hpp"
@@ -58,6 +59,7 @@ AREAS = {
     BASE: Area((BASE,)),
     TOPO: Area((BASE, TOPO), frozenset({"hwloc"})),
     COST: Area((BASE, TOPO)),
+    PRICE: Area((BASE, TOPO, COST, GRAPH)),
     SHM: Area((BASE, TOPO)),
     GRAPH: Area((BASE,)),
     AAPC: Area((BASE,)),
@@ -69,7 +71,7 @@ AREAS = {
     PLAN + "/levels": Area((*PLAN_SEES, PARTS, MULTIPLYING, MESSAGES)),
     PLAN + "/peer_memory": Area((*PLAN_SEES, PARTS, MESSAGES)),
     PLAN + "/boards": Area((*PLAN_SEES, PARTS, MESSAGES)),
-    "ucg_coll/sim": Area((BASE, TOPO, COST, GRAPH)),
+    "ucg_coll/sim": Area((BASE, TOPO, COST, PRICE, GRAPH)),
     "ucg_coll/engine": Area((BASE, GRAPH, TRANSPORT)),
     "ucg_coll/transport": Area((BASE, GRAPH, TRANSPORT)),
     "ucg_coll/transport/shm": Area((BASE, GRAPH, TRANSPORT, SHM)),
@@ -99,7 +101,7 @@ FAMILIES = {
 }
 
 # Pure functions of their arguments: no clock and no environment may reach them.
-PURE = (COST, AAPC, PLAN, GRAPH, "ucg_coll/sim")
+PURE = (COST, PRICE, AAPC, PLAN, GRAPH, "ucg_coll/sim")
 IMPURE = re.compile(r"<(chrono|ctime|time\.h|sys/time\.h|thread|random)>"
                     r"|\b(getenv|clock_gettime)\b")
 

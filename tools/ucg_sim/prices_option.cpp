@@ -148,7 +148,7 @@ void PricesOptions::apply(const cost::Profile& profile, sim::Options& options) c
                        .combine_ns_per_byte = time_ns("gamma")};
     switch (model_) {
     case Model::profile:
-        options.network = profile.levels;
+        options.network = sim::PerLevel(profile);
         options.compute = sim::compute_of(profile);
         break;
     case Model::network_minimum:

@@ -28,10 +28,6 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
     return shared;
 }
 
-double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
-    return ranks_per_cpu > 1 ? profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
-}
-
 topo::Placement reproducible_placement(Rank rank_count) {
     return topo::Placement::regular(rank_count, 1);
 }

@@ -52,10 +52,6 @@ struct Facts {
     const LoadedSchedule* loaded = nullptr;
 };
 
-/// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;
-/// 0 if each has one.
-double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
-
 /// For Facts::reproducible: each rank on a host of its own. Takes memory in the ranks.
 topo::Placement reproducible_placement(Rank rank_count);
 

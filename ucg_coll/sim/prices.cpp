@@ -57,8 +57,9 @@ Status check_model(const cost::LogGp& model) {
 }
 
 Status check_model(const PerLevel& levels) {
-    for (const cost::LogGp& level : levels) {
-        if (Status status = check_model(level); !status.ok()) {
+    for (std::size_t level = 0; level < topo::kDistanceCount; ++level) {
+        const auto distance = static_cast<topo::Distance>(level);
+        if (Status status = check_model(levels.at(distance).model()); !status.ok()) {
             return status;
         }
     }
@@ -66,7 +67,10 @@ Status check_model(const PerLevel& levels) {
 }
 
 cost::MessageTerms terms(const PerLevel& levels, topo::Distance distance, std::uint64_t bytes) {
-    return cost::message_terms(levels[static_cast<std::size_t>(distance)], bytes);
+    const price::MessagePrice price = levels.at(distance).price(bytes, price::Source::settled);
+    cost::MessageTerms terms = price.terms;
+    terms.take_ns += price.copy_ns;
+    return terms;
 }
 
 template <typename Model>
@@ -81,7 +85,16 @@ cost::MessageTerms message_terms(const Network& network, topo::Distance distance
     return std::visit([&](const auto& model) { return terms(model, distance, bytes); }, network);
 }
 
+PerLevel::PerLevel(const cost::Profile& profile, const price::Surroundings& around) {
+    for (std::size_t level = 0; level < topo::kDistanceCount; ++level) {
+        levels_.emplace_back(profile, static_cast<topo::Distance>(level), around);
+    }
+}
+
 double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes) {
+    if (compute.profile != nullptr) {
+        return price::reduce_ns(*compute.profile, operands, bytes);
+    }
     const double combinations = operands > 0 ? operands - 1 : 0;
     return compute.reduction_ns + combinations * compute.combine_ns +
            static_cast<double>(bytes) * (operands * compute.operand_ns_per_byte +
@@ -89,6 +102,9 @@ double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes)
 }
 
 double copy_ns(const Compute& compute, std::uint64_t bytes) {
+    if (compute.profile != nullptr) {
+        return price::copy_ns(*compute.profile, bytes);
+    }
     return static_cast<double>(bytes) * compute.copy_ns_per_byte;
 }
 
@@ -125,9 +141,7 @@ Compute compute_of(const cost::PipeliningPostal& model) {
 }
 
 Compute compute_of(const cost::Profile& profile) {
-    return {.copy_ns_per_byte = profile.copy_per_byte_ns,
-            .reduction_ns = profile.reduce_fixed_ns,
-            .operand_ns_per_byte = profile.reduce_per_byte_ns};
+    return {.profile = &profile};
 }
 
 Status check(const Network& network) {

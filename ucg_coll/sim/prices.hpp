@@ -3,18 +3,29 @@
 // ranks of a host share on their way out.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/cost/cost.hpp"
+#include "ucg_coll/price/price.hpp"
 
 namespace ucg::sim {
 
-/// A LogGP model for each topo::Distance, as in a cost profile.
-using PerLevel = std::array<cost::LogGp, topo::kDistanceCount>;
+/// What a profile says of messages, by topo::Distance; it must outlive this.
+class PerLevel {
+  public:
+    explicit PerLevel(const cost::Profile& profile, const price::Surroundings& around = {});
+
+    const price::Messages& at(topo::Distance distance) const {
+        return levels_[static_cast<std::size_t>(distance)];
+    }
+
+  private:
+    std::vector<price::Messages> levels_;
+};
 
 /// All but the last see equal links between all ranks.
 using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, cost::LogfP,
@@ -33,13 +44,15 @@ struct Compute {
     double combine_ns = 0;
     double operand_ns_per_byte = 0;
     double combine_ns_per_byte = 0;
+    /// If not null, all of it is as this profile says, by the caches that hold the bytes.
+    const cost::Profile* profile = nullptr;
 
     bool operator==(const Compute&) const = default;
 };
 double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes);
 double copy_ns(const Compute& compute, std::uint64_t bytes);
 
-/// The papers' models have no price for copies.
+/// The papers' models have no price for copies. A profile must outlive the result.
 Compute compute_of(const cost::Postal& model);
 Compute compute_of(const cost::PipeliningPostal& model);
 Compute compute_of(const cost::Profile& profile);

@@ -22,7 +22,7 @@ namespace {
 
 sim::Options profile_options(const Trial& trial) {
     sim::Options options;
-    options.network = cost::default_profile().levels;
+    options.network = sim::PerLevel(cost::default_profile());
     options.compute = sim::compute_of(cost::default_profile());
     options.memory = {.model = cost::default_profile().memory};
     if (trial.facts.placement.host_count() > 1) {

@@ -127,7 +127,7 @@ TEST_CASE("sim: each level of a profile has its price", "[sim]") {
     const graph::Request request = request_of(graph::Collective::bcast, 2, 1000);
     const auto check_distance = [&](const topo::Placement& placement, topo::Distance distance) {
         const sim::Outcome outcome = simulated(planned(placement, request, "knomial"), placement,
-                                               network_only(profile.levels));
+                                               network_only(sim::PerLevel(profile)));
         CHECK(outcome.completion() ==
               to_picoseconds(cost::message_ns(profile.level(distance), 1000)));
     };
@@ -226,7 +226,7 @@ TEST_CASE("sim: noise is drawn by the seed alone", "[sim][noise]") {
 TEST_CASE("sim: rows by boards take what the planner says", "[sim][boards]") {
     using graph::Collective;
     const cost::Profile& profile = cost::default_profile();
-    sim::Options options = network_only(profile.levels);
+    sim::Options options = network_only(sim::PerLevel(profile));
     options.compute = sim::compute_of(profile);
     options.memory.model = profile.memory;
     for (const Rank ranks : {2, 3, 8, 20}) {

@@ -77,7 +77,7 @@ TEST_CASE("search: finds what simulating everything finds", "[search]") {
         cost::LogP{.latency_ns = 200, .overhead_ns = 90, .gap_ns = 30},
         cost::LogfP{.latency_ns = 200, .overhead_ns = 20, .gap_ns = 90, .free_messages = 3},
         loggp,
-        cost::default_profile().levels,
+        sim::PerLevel(cost::default_profile()),
     };
     for (std::size_t i = 0; i < networks.size(); ++i) {
         for (Rank count = 2; count <= 16; ++count) {

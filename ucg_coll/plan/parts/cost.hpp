@@ -8,8 +8,11 @@
 #include <cstdint>
 
 #include "ucg_coll/plan/algorithm.hpp"
+#include "ucg_coll/price/price.hpp"
 
 namespace ucg::plan {
+
+using price::turn_ns;
 
 /// What the sender of a long message does until it is copied.
 enum class Sender : std::uint8_t {
@@ -41,7 +44,7 @@ class Link {
     Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
 
     /// Where partners wait for one another: for the other's turn, and then for one's own.
-    Link in_exchanges(const Facts& facts) const;
+    Link in_exchanges() const;
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.
@@ -52,7 +55,7 @@ class Link {
     /// a linear gather or scatter.
     double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     /// What an empty message costs the rank that takes it.
-    double take_ns() const { return model_.overhead_ns; }
+    double take_ns() const { return messages_.model().overhead_ns; }
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between hosts, where messages cost their sender much and it need not wait for them: how long
@@ -60,13 +63,13 @@ class Link {
     /// root or of a scan is that of the second of two in a row: it begins when the busiest rank is
     /// done with the first. On a host 0.
     double sends_before_ns(double messages, std::uint64_t bytes) const {
-        return across_hosts_ ? messages * busy_ns(bytes) : 0;
+        return messages_.across_hosts() ? messages * busy_ns(bytes) : 0;
     }
     /// The same of collectives to a root: of so many messages, how long they keep the way into the
     /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the third
     /// of three in a row.
     double receives_before_ns(double messages, std::uint64_t bytes) const {
-        return across_hosts_
+        return messages_.across_hosts()
                    ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * byte_ns()
                    : 0;
     }
@@ -80,7 +83,7 @@ class Link {
     /// and one more message a fraction of that.
     unsigned radix_max() const;
     /// What one more byte of a long message costs.
-    double byte_ns() const { return model_.gap_per_byte_ns; }
+    double byte_ns() const { return messages_.model().gap_per_byte_ns; }
     /// One reduction of `operands` slices of `bytes` each, parts of vectors of `vector_bytes`. What
     /// does not fit the caches costs more.
     double reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const;
@@ -93,31 +96,20 @@ class Link {
     double copy_ns(std::uint64_t bytes) const;
 
   private:
-    /// Is a message of that length copied once?
-    bool single_copy(std::uint64_t bytes) const {
-        return cma_.permitted && bytes >= cma_.bytes_min;
-    }
     /// The rates for a working set.
     const cost::CacheRates& rates(std::uint64_t bytes) const {
-        return crowded_ != nullptr ? *crowded_ : memory_.cache_for(bytes);
+        return crowded_ != nullptr ? *crowded_ : profile_.memory.cache_for(bytes);
     }
-    double both_ends_ns(std::uint64_t bytes, double cma_per_byte_ns) const;
-    /// May the sender of such a message copy it?
-    bool helps_with(std::uint64_t bytes) const {
-        return senders_help_ && bytes > cost::kJointCopyBytesMin;
+    double single_copy_ns(std::uint64_t bytes, price::Source source) const {
+        return messages_.single_copy_ns(bytes, source, rates(price::touched_by_copy(bytes)));
     }
-    double announced_ns(std::uint64_t bytes, double per_byte_ns, Sender sender) const;
-    double single_copy_ns(std::uint64_t bytes, double per_byte_ns) const;
+    double both_ends_ns(std::uint64_t bytes, price::Source source) const;
+    double announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const;
 
-    const cost::MemoryModel& memory_; ///< The profile's.
-    cost::LogGp model_;
-    cost::CmaModel cma_; ///< Not permitted across hosts; no system call where buffers are mapped.
-    bool senders_help_;
-    bool across_hosts_;
+    const cost::Profile& profile_;
+    price::Messages messages_;
+    bool has_processor_;                        ///< Each rank one of its own.
     const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
-    double copy_per_byte_ns_;
-    double reduce_per_byte_ns_;
-    double reduce_fixed_ns_;
 };
 
 /// Between ranks of different sockets, if there are several.

@@ -85,7 +85,7 @@ double crowded_exchange_ns(const Facts& facts, const Link& link, std::uint64_t t
     if (facts.ranks_per_cpu <= 1) {
         return price_ns(link);
     }
-    return price_ns(link.in_exchanges(facts)) +
+    return price_ns(link.in_exchanges()) +
            (facts.ranks_per_cpu - 1) * price_ns(link.at_work(facts, touched_bytes));
 }
 

@@ -1,0 +1,78 @@
+// What one op costs: messages by their distance and length, copies and reductions by cache.
+#include "test/support/catch.hpp"
+#include "ucg_coll/price/price.hpp"
+
+using namespace ucg;
+using price::Messages;
+using price::Source;
+
+namespace {
+
+constexpr std::uint64_t kLong = 64 << 10;
+
+const cost::Profile& profile() {
+    return cost::default_profile();
+}
+
+} // namespace
+
+TEST_CASE("price: a short message costs what LogGP says", "[price]") {
+    for (const topo::Distance distance : {topo::Distance::core, topo::Distance::network}) {
+        const price::MessagePrice price =
+            Messages(profile(), distance).price(1000, Source::settled);
+        CHECK(price.terms.total_ns() == Approx(cost::message_ns(profile().level(distance), 1000)));
+        CHECK(price.copy_ns == 0);
+    }
+}
+
+TEST_CASE("price: on a host long messages are announced and copied once", "[price]") {
+    const Messages messages(profile(), topo::Distance::host);
+    const price::MessagePrice price = messages.price(kLong, Source::settled);
+    CHECK(price.terms.total_ns() ==
+          Approx(cost::message_ns(profile().level(topo::Distance::host), 0)));
+    CHECK(price.copy_ns > 0);
+    CHECK(price.by_both);
+    CHECK(messages.price(kLong, Source::fresh).copy_ns >= price.copy_ns);
+    CHECK_FALSE(messages.copied_once(profile().memory.cma.bytes_min - 1));
+    CHECK_FALSE(Messages(profile(), topo::Distance::network).copied_once(kLong));
+}
+
+TEST_CASE("price: buffers that peers have mapped need no system call", "[price]") {
+    const Messages kernel(profile(), topo::Distance::host);
+    const Messages mapped(profile(), topo::Distance::host, {.in_place = true});
+    CHECK(mapped.single_copy_ns(kLong, Source::settled) ==
+          Approx(kernel.single_copy_ns(kLong, Source::settled) - profile().memory.cma.fixed_ns));
+    CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
+}
+
+TEST_CASE("price: ranks that share a link or a processor wait for one another", "[price]") {
+    const Messages alone(profile(), topo::Distance::network);
+    const Messages shared(profile(), topo::Distance::network, {.link_sharers = 4});
+    CHECK(shared.model().gap_per_byte_ns == 4 * alone.model().gap_per_byte_ns);
+    CHECK(shared.model().latency_ns == alone.model().latency_ns);
+
+    const Messages crowded(profile(), topo::Distance::network, {.ranks_per_cpu = 2});
+    const double turn_ns = price::turn_ns(profile(), 2);
+    CHECK(turn_ns > 0);
+    CHECK(price::turn_ns(profile(), 1) == 0);
+    CHECK(crowded.model().latency_ns == Approx(alone.model().latency_ns + turn_ns));
+    CHECK(crowded.after_a_turn().model().latency_ns ==
+          Approx(alone.model().latency_ns + 2 * turn_ns));
+    CHECK_FALSE(crowded.copied_by_both(kLong));
+}
+
+TEST_CASE("price: copies and reductions cost more where caches do not hold the bytes", "[price]") {
+    const auto per_byte_ns = [](std::uint64_t bytes) {
+        return price::copy_ns(profile(), bytes) / static_cast<double>(bytes);
+    };
+    CHECK(per_byte_ns(1 << 10) == Approx(profile().copy_per_byte_ns));
+    constexpr std::uint64_t kBeyondCaches = std::uint64_t{1} << 40;
+    CHECK(per_byte_ns(kBeyondCaches) ==
+          Approx(profile().memory.cache(cost::Cache::memory).copy_per_byte_ns));
+    CHECK(price::reduce_ns(profile(), 2, 0) == profile().reduce_fixed_ns);
+    CHECK(price::reduce_ns(profile(), 3, 4096) > price::reduce_ns(profile(), 2, 4096));
+    const cost::CacheRates& near = profile().memory.cache(cost::Cache::l1);
+    const cost::CacheRates& there = profile().memory.cache(cost::Cache::memory);
+    CHECK(price::reduce_strip_ns(profile(), 4096, near, there) <
+          price::reduce_strip_ns(profile(), 4096, there, there));
+}

@@ -1,0 +1,75 @@
+// What a message costs at its two ends, by the distance of its ranks: by LogGP where it is copied
+// in and out or goes over a network; else it is announced, copied once out of the sender's memory,
+// and acknowledged. Only + - * / are used, as in work.hpp.
+#pragma once
+
+#include <cstdint>
+
+#include "topo/topo.hpp"
+#include "ucg_coll/base/base.hpp"
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::price {
+
+/// What is around the ranks that send.
+struct Surroundings {
+    bool in_place = false;    ///< Buffers mostly lie where peers have them mapped.
+    double ranks_per_cpu = 1; ///< Above 1, who waits for a rank waits its turn.
+    Rank link_sharers = 1;    ///< Ranks that use the same way out at the same time.
+};
+
+/// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;
+/// 0 if each has one.
+double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
+
+/// For how long the sender has had what it sends.
+enum class Source : std::uint8_t {
+    settled, ///< Some time, such as its input.
+    fresh,   ///< It has only just received or computed it, and its cache holds the lines.
+};
+
+/// A message as the simulator and the planner see it.
+struct MessagePrice {
+    cost::MessageTerms terms; ///< Of the message; of its announcement, if it is copied once.
+    double copy_ns = 0;       ///< If it is copied once, what that takes the receiver; else 0.
+    /// The sender copies a half meanwhile, if it has nothing else to do.
+    bool by_both = false;
+};
+
+/// Messages between ranks at one distance. The profile must outlive it.
+class Messages {
+  public:
+    Messages(const cost::Profile& profile, topo::Distance distance,
+             const Surroundings& around = {});
+
+    const cost::LogGp& model() const { return model_; }
+    bool across_hosts() const { return across_hosts_; }
+
+    /// Is a message of that length copied once?
+    bool copied_once(std::uint64_t bytes) const {
+        return copies_.permitted && bytes >= copies_.bytes_min;
+    }
+    /// May the sender of such a message copy a part of it? Where ranks take turns on processors it
+    /// has none.
+    bool copied_by_both(std::uint64_t bytes) const {
+        return senders_help_ && bytes > cost::kJointCopyBytesMin;
+    }
+    /// What does not fit the caches comes no faster than any copy `there`.
+    double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;
+    double single_copy_ns(std::uint64_t bytes, Source source) const;
+
+    MessagePrice price(std::uint64_t bytes, Source source) const;
+
+    /// One more turn of a processor before it arrives.
+    Messages after_a_turn() const;
+
+  private:
+    const cost::Profile* profile_;
+    cost::LogGp model_;
+    cost::CmaModel copies_; ///< No system call where buffers are mapped.
+    double turn_ns_;
+    bool senders_help_;
+    bool across_hosts_;
+};
+
+} // namespace ucg::price

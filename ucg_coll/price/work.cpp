@@ -1,0 +1,45 @@
+#include "ucg_coll/price/work.hpp"
+
+#include <algorithm>
+
+namespace ucg::price {
+namespace {
+
+/// Whichever is longer of two operands' arithmetic and bringing the bytes.
+double combining_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
+                    double there_per_byte_ns) {
+    return profile.reduce_fixed_ns +
+           static_cast<double>(bytes) *
+               std::max(operands * profile.reduce_per_byte_ns, there_per_byte_ns);
+}
+
+} // namespace
+
+double copy_ns(const cost::Profile& profile, std::uint64_t bytes, const cost::CacheRates& there) {
+    return static_cast<double>(bytes) * std::max(profile.copy_per_byte_ns, there.copy_per_byte_ns);
+}
+
+double copy_ns(const cost::Profile& profile, std::uint64_t bytes) {
+    return copy_ns(profile, bytes, profile.memory.cache_for(touched_by_copy(bytes)));
+}
+
+double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
+                 const cost::CacheRates& there) {
+    return combining_ns(profile, operands, bytes,
+                        operands * there.reduce_operand_per_byte_ns +
+                            there.reduce_target_per_byte_ns);
+}
+
+double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes) {
+    return reduce_ns(profile, operands, bytes,
+                     profile.memory.cache_for(touched_by_reduction(operands, bytes)));
+}
+
+double reduce_strip_ns(const cost::Profile& profile, std::uint64_t bytes,
+                       const cost::CacheRates& near, const cost::CacheRates& there) {
+    return combining_ns(profile, 2, bytes,
+                        there.reduce_operand_per_byte_ns + there.reduce_target_per_byte_ns +
+                            near.reduce_operand_per_byte_ns);
+}
+
+} // namespace ucg::price

@@ -1,0 +1,34 @@
+// What a processor does with bytes of its own: copies and reductions, out of the cache that holds
+// them. Only + - * / are used, which IEEE 754 rounds alike everywhere: all ranks choose by these.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/cost/cost.hpp"
+
+namespace ucg::price {
+
+/// Both buffers of a copy pass through the caches.
+inline std::uint64_t touched_by_copy(std::uint64_t bytes) {
+    return 2 * bytes;
+}
+/// So do the operands of a reduction and its target.
+inline std::uint64_t touched_by_reduction(unsigned operands, std::uint64_t bytes) {
+    return (std::uint64_t{operands} + 1) * bytes;
+}
+
+/// What lies `there` is copied no faster than the profile's copy in cache.
+double copy_ns(const cost::Profile& profile, std::uint64_t bytes, const cost::CacheRates& there);
+double copy_ns(const cost::Profile& profile, std::uint64_t bytes);
+
+/// One reduction of `operands` slices of `bytes` each that lie `there`.
+double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
+                 const cost::CacheRates& there);
+double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes);
+
+/// The same of two, of which one has just come to a place in `near` that all strips of a vector
+/// take in turn; the other and the target lie `there`.
+double reduce_strip_ns(const cost::Profile& profile, std::uint64_t bytes,
+                       const cost::CacheRates& near, const cost::CacheRates& there);
+
+} // namespace ucg::price
