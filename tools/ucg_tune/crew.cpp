@@ -58,6 +58,7 @@ struct alignas(2 * kCacheLine) Post {
     shm::HeapAddress heap;
     std::uint64_t offset; ///< Of its lease in its heap.
     std::uintptr_t base;  ///< Of its lease in its own address space.
+    std::array<transport::ShmAddress, kLanesMax> lanes;
     std::array<char, 256> failure;
 };
 
@@ -94,8 +95,8 @@ void sleep_until(std::atomic<std::uint32_t>& word, std::uint32_t value) {
 } // namespace
 
 Driver::Driver(Board& board, std::vector<std::byte*> memory, std::uint64_t memory_bytes,
-               unsigned cpus)
-    : board_(board), memory_(std::move(memory)), memory_bytes_(memory_bytes),
+               unsigned cpus, MessagePair* pair)
+    : board_(board), memory_(std::move(memory)), memory_bytes_(memory_bytes), pair_(pair),
       waiter_(members(), cpus) {}
 
 void Driver::record(const Sample& sample) {
@@ -148,18 +149,18 @@ double Driver::futex_ns(unsigned wakes) {
 }
 
 void Driver::peer_writes(std::uint64_t bytes, std::uint64_t stride, std::uint64_t blocks) {
-    give({Task::write, 0, bytes, stride, blocks});
+    give({.task = Task::write, .bytes = bytes, .stride = stride, .blocks = blocks});
     await(1);
 }
 
 void Driver::peer_reads_mine(std::uint64_t bytes, std::uint64_t stride, std::uint64_t blocks) {
-    give({Task::read, 0, bytes, stride, blocks});
+    give({.task = Task::read, .bytes = bytes, .stride = stride, .blocks = blocks});
     await(1);
 }
 
 double Driver::contended_read_ns(unsigned readers, std::uint64_t bytes) {
     std::memset(memory_[0], static_cast<int>(turn_ & 0xff), bytes);
-    give({Task::contend, readers, bytes, 0, 0});
+    give({.task = Task::contend, .count = readers, .bytes = bytes});
     double last_ns = 0;
     for (unsigned member = 1; member < members(); ++member) {
         await(member);
@@ -178,6 +179,14 @@ Result<double> Driver::cma_ns(std::byte* target, std::uint64_t bytes) {
     if (moved != static_cast<ssize_t>(bytes)) {
         return failure(Code::unsupported, "process_vm_readv: {}", std::strerror(errno));
     }
+    return ns;
+}
+
+double Driver::messages_ns(const MessageWork& work) {
+    UCG_ASSERT(pair_ != nullptr && work.lane < pair_->lane_count());
+    give({.task = Task::messages, .messages = work});
+    const double ns = pair_->run(work);
+    await(1);
     return ns;
 }
 
@@ -200,7 +209,7 @@ class Member {
             obey();
             return {};
         }
-        Driver driver(board_, memory_, options_.memory_bytes, cpu_count());
+        Driver driver(board_, memory_, options_.memory_bytes, cpu_count(), pair_.get());
         Status status = script(driver);
         driver.dismiss();
         return status;
@@ -228,6 +237,9 @@ class Member {
             return lease.status();
         }
         lease_ = std::move(*lease);
+        if (Status status = make_pair(); !status.ok()) {
+            return status;
+        }
         mine().process = ::getpid();
         mine().heap = heap_->address();
         mine().offset = lease_.offset();
@@ -244,7 +256,33 @@ class Member {
         for (unsigned i = 0; i < count_; ++i) {
             memory_.push_back(heap_->base_of(peers[i].token) + board_.posts[i].offset);
         }
+        return connect_pair();
+    }
+
+    Status make_pair() {
+        if (options_.lanes.empty() || index_ > 1) {
+            return {};
+        }
+        auto pair = MessagePair::create(*heap_, static_cast<Rank>(index_), options_.lanes,
+                                        options_.message_bytes, cpu_count());
+        if (!pair.ok()) {
+            return pair.status();
+        }
+        pair_ = std::move(*pair);
+        for (std::size_t lane = 0; lane < pair_->lane_count(); ++lane) {
+            mine().lanes[lane] = pair_->address(lane);
+        }
         return {};
+    }
+
+    Status connect_pair() {
+        Status status;
+        for (std::size_t lane = 0; pair_ && status.ok() && lane < pair_->lane_count(); ++lane) {
+            const std::array<transport::ShmAddress, 2> both = {board_.posts[0].lanes[lane],
+                                                               board_.posts[1].lanes[lane]};
+            status = pair_->connect(lane, both);
+        }
+        return status;
     }
 
     void obey() {
@@ -270,6 +308,8 @@ class Member {
                        : void();
         case Driver::Task::read: return index_ == 1 ? read_blocks(order) : void();
         case Driver::Task::contend: return index_ <= order.count ? copy_shared(order) : void();
+        case Driver::Task::messages:
+            return pair_ ? static_cast<void>(pair_->run(order.messages)) : void();
         case Driver::Task::leave: return;
         }
     }
@@ -322,6 +362,7 @@ class Member {
     shm::Waiter waiter_;
     std::unique_ptr<shm::Heap> heap_;
     shm::Lease lease_;
+    std::unique_ptr<MessagePair> pair_; ///< Of the first two members, if they send messages.
     std::vector<std::byte> target_;
     std::vector<std::byte*> memory_;
     std::uint64_t line_ = 0;
@@ -389,6 +430,7 @@ Status reap(std::vector<pid_t>& members, const Board& board, Clock::time_point e
 Result<std::vector<Sample>> run_crew(const CrewOptions& options,
                                      const std::function<Status(Driver&)>& script) {
     UCG_ASSERT(options.cpus.size() >= 2 && options.cpus.size() <= kMembersMax);
+    UCG_ASSERT(options.lanes.size() <= kLanesMax);
     void* memory =
         ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {

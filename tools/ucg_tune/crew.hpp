@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shm/shm.hpp"
+#include "tools/ucg_tune/message_pair.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::tools {
@@ -28,6 +29,12 @@ enum class Series : std::uint8_t {
     cma,         ///< process_vm_readv of what was read before.
     cma_written, ///< The same of what its owner has just written.
     futex,       ///< From a futex wake until the sleeper runs.
+    one_way,     ///< Messages of the library, as the next ones: Pattern.
+    exchange,
+    stream,
+    burst,
+    one_way_written, ///< The same of what its sender has just written (MessageWork::written).
+    exchange_written,
 };
 
 /// One measurement. `count`: readers or operands.
@@ -37,6 +44,7 @@ struct Sample {
     std::uint32_t round = 0;
     std::uint64_t bytes = 0;
     double ns = 0;
+    std::uint32_t lane = 0; ///< Of messages: CrewOptions::lanes.
 };
 
 struct Board;
@@ -44,7 +52,9 @@ struct Board;
 /// What the driver's script may do. Times are in nanoseconds.
 class Driver {
   public:
-    Driver(Board& board, std::vector<std::byte*> memory, std::uint64_t memory_bytes, unsigned cpus);
+    /// `pair`: null where no messages are sent.
+    Driver(Board& board, std::vector<std::byte*> memory, std::uint64_t memory_bytes, unsigned cpus,
+           MessagePair* pair);
 
     unsigned members() const { return static_cast<unsigned>(memory_.size()); }
     std::uint64_t memory_bytes() const { return memory_bytes_; } ///< Of each member.
@@ -66,17 +76,20 @@ class Driver {
     double contended_read_ns(unsigned readers, std::uint64_t bytes);
     /// process_vm_readv from member 1's memory. Fails as the kernel says.
     Result<double> cma_ns(std::byte* target, std::uint64_t bytes);
+    /// Messages between the driver and member 1. REQUIRES: CrewOptions::lanes has that lane.
+    double messages_ns(const MessageWork& work);
     void dismiss();
 
   private:
     friend class Member;
-    enum class Task : std::uint32_t { line, futex, write, read, contend, leave };
+    enum class Task : std::uint32_t { line, futex, write, read, contend, messages, leave };
     struct Order {
         Task task = Task::line;
         std::uint32_t count = 0;
         std::uint64_t bytes = 0;
         std::uint64_t stride = 0;
         std::uint64_t blocks = 0;
+        MessageWork messages = {};
     };
     friend struct Board;
 
@@ -86,6 +99,7 @@ class Driver {
     Board& board_;
     std::vector<std::byte*> memory_;
     std::uint64_t memory_bytes_;
+    MessagePair* pair_;
     shm::Waiter waiter_;
     std::uint64_t turn_ = 0;
     std::uint64_t line_ = 0;
@@ -95,7 +109,11 @@ struct CrewOptions {
     std::vector<std::uint32_t> cpus; ///< One for each member; the driver's first.
     std::uint64_t memory_bytes = 0;  ///< Leased by each member from its heap.
     Clock::time_point deadline;      ///< After it, and some grace, the crew is killed.
+    /// Transports between the first two members, kLanesMax at most; messages of `message_bytes`.
+    std::vector<transport::ShmOptions> lanes = {};
+    std::uint64_t message_bytes = 0;
 };
+inline constexpr std::size_t kLanesMax = 8;
 
 /// Forks the crew, has the driver run `script`, and returns what it recorded. The caller has no
 /// other threads. Fails when a member does: its reason, or that it took too long.

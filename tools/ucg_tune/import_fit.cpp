@@ -147,6 +147,7 @@ Result<Import> import_perftest(std::span<const PerftestRow> rows, topo::Distance
 
 cost::Profile imported_profile(const Import& import, cost::Profile base) {
     base.levels[static_cast<std::size_t>(import.level)] = import.median.loggp;
+    base.levels_measured[static_cast<std::size_t>(import.level)] = true;
     if (import.level == topo::Distance::network) {
         base.network.median = import.median.postal;
         if (import.minimum) {

@@ -27,6 +27,10 @@ struct Reason {
     std::string_view text;
 };
 
+std::string level_table(topo::Distance distance) {
+    return fmt::format("levels.{}", topo::name(distance));
+}
+
 /// The first that fits holds.
 constexpr std::array kReasons = {
     Reason{"memory.levels.", "contended_per_byte_ns",
@@ -39,7 +43,12 @@ constexpr std::array kReasons = {
     Reason{"memory.wake", "futex_across_ns", "needs a second CPU"},
     Reason{"compute", "", "follows from the L2, which was not measured"},
     Reason{"levels.network", "", "`ucg_tune network` measures it"},
-    Reason{"levels.", "", "messages of the library are not timed"},
+    Reason{"levels.", "", "needs two CPUs at this distance"},
+    Reason{"memory.copies", "crowded_cma_bytes_min",
+           "needs the kernel's copies, and longer messages than --quick takes"},
+    Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU"},
+    Reason{"memory.copies", "", "needs longer messages than --quick takes, or a second CPU"},
+    Reason{"memory.joint_copies", "", "needs longer messages than --quick takes, or a second CPU"},
     Reason{"network.", "", "`ucg_tune network` measures it"},
 };
 
@@ -59,6 +68,9 @@ void add_derived(Figures& figures, const cost::Profile& tuned) {
         return found != figures.end() ? found->second.error : 0;
     };
     const cost::MemoryModel& memory = tuned.memory;
+    if (memory.cma.measured && memory.cma.permitted) {
+        figures.try_emplace("memory.cma.bytes_min", Figure{Origin::derived, 0});
+    }
     if (memory.cache(cost::Cache::l2).measured) {
         figures["compute.copy_per_byte_ns"] = {Origin::derived,
                                                error_of("memory.caches.l2.copy_per_byte_ns")};
@@ -71,12 +83,33 @@ void add_derived(Figures& figures, const cost::Profile& tuned) {
     }
 }
 
-/// Did `ucg_tune network` measure it before?
+/// Was it measured before, by another command of ucg_tune?
 bool kept(const std::string& table, const cost::Profile& tuned) {
+    for (std::size_t i = 0; i < topo::kDistanceCount; ++i) {
+        if (table == level_table(static_cast<topo::Distance>(i)) && tuned.levels_measured[i]) {
+            return true;
+        }
+    }
     return (table == "network.minimum" && tuned.network.minimum.measured) ||
-           ((table == "network.median" || table == "levels.network") &&
-            tuned.network.median.measured) ||
+           (table == "network.median" && tuned.network.median.measured) ||
            (table == "network.links" && tuned.links.measured);
+}
+
+/// Messages that were not timed cost no less than those between nearer CPUs.
+void learn_levels(const ProbeResult& result, cost::Profile& profile) {
+    for (std::size_t i = 0; i < result.levels.size(); ++i) {
+        cost::LogGp& level = profile.levels[i];
+        if (result.levels[i]) {
+            level = *result.levels[i];
+            profile.levels_measured[i] = true;
+        } else if (i > 0 && !profile.levels_measured[i]) {
+            const cost::LogGp& nearer = profile.levels[i - 1];
+            level.latency_ns = std::max(level.latency_ns, nearer.latency_ns);
+            level.overhead_ns = std::max(level.overhead_ns, nearer.overhead_ns);
+            level.gap_ns = std::max(level.gap_ns, nearer.gap_ns);
+            level.gap_per_byte_ns = std::max(level.gap_per_byte_ns, nearer.gap_per_byte_ns);
+        }
+    }
 }
 
 std::string value_text(const cost::NamedFigure& figure) {
@@ -152,7 +185,9 @@ cost::Profile tuned_profile(const ProbeResult& result, cost::Profile base) {
             l2.reduce_operand_per_byte_ns + l2.reduce_target_per_byte_ns / 2; // Of two operands.
         base.reduce_fixed_ns = result.model.reduce_fixed_ns;
     }
-    if (cost::CmaModel& cma = base.memory.cma; cma.measured && cma.permitted) {
+    learn_levels(result, base);
+    const bool timed = base.memory.copies.measured;
+    if (cost::CmaModel& cma = base.memory.cma; cma.measured && cma.permitted && !timed) {
         cma.bytes_min = cost::single_copy_bytes_min(base, cma.fixed_ns, cma.per_byte_ns);
     }
     return base;
@@ -202,8 +237,6 @@ std::string unknown_text(const std::vector<FigureReport>& figures, std::string_v
             threshold(report.figure.path(), value_text(report.figure), report.reason);
         }
     }
-    threshold("joint copies by both ends", topo::format_bytes(cost::kJointCopyBytesMin),
-              "a constant of the library");
     print(text, "{}Rates that were not measured:\n", prefix);
     for (const UnknownRates& rates : unknown_rates(figures)) {
         print(text, "{}  {}: {} ({})\n", prefix, rates.tables, rates.keys, rates.reason);

@@ -1,14 +1,13 @@
 #include "tools/ucg_tune/memory_probe.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 #include <unistd.h>
 
 #include "shm/budget.hpp"
 #include "shm/copy.hpp"
 #include "tools/ucg_tune/memory_work.hpp"
-#include "tools/ucg_tune/rounds.hpp"
+#include "tools/ucg_tune/message_probe.hpp"
+#include "tools/ucg_tune/probe_run.hpp"
 
 namespace ucg::tools {
 
@@ -22,13 +21,6 @@ constexpr std::array<std::uint64_t, 7> kReadBytes = {256,      1 << 10,   4 << 1
                                                      64 << 10, 256 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 3> kContendedBytes = {4 << 10, 64 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 4> kCmaBytes = {64, 16 << 10, 128 << 10, 1 << 20};
-/// The slope over `fixed_ns`. On a machine so busy that a line took longer than the copies, the
-/// longest copy as a whole says what a byte takes.
-double per_byte_ns(std::span<const FitPoint> points, double fixed_ns) {
-    const double slope = fit_slope(points, fixed_ns);
-    return slope > 0 ? slope : points.back().y / points.back().x;
-}
-
 /// What is done in one cache: the bytes that a core touches there.
 struct CacheWork {
     cost::Cache cache;
@@ -39,11 +31,11 @@ class Probe {
   public:
     Probe(const topo::Machine& machine, const std::vector<std::uint32_t>& cpus,
           const cost::MemoryModel& model, const ProbeOptions& options)
-        : machine_(machine), cpus_(cpus), options_(options) {
-        result_.model = model;
-        neighbours_ = neighbours_of(machine, cpus);
-        // Levels, company, caches, the kernel's copy, wake-ups on one CPU and across.
-        phases_ = 2 * neighbours_.size() + cost::kCacheCount + 3;
+        : machine_(machine), cpus_(cpus), neighbours_(neighbours_of(machine, cpus)),
+          // Levels, company, messages; how messages are copied, with a CPU each and on one; caches,
+          // the kernel's copy, wake-ups on one CPU and across.
+          run_(options, 3 * neighbours_.size() + 2 + cost::kCacheCount + 3) {
+        run_.model() = model;
     }
 
     Result<ProbeResult> run() {
@@ -56,25 +48,22 @@ class Probe {
         }
         then([&] { return measure_caches(); });
         then([&] { return measure_cma(); });
+        then([&] { return measure_own_copies(); });
+        then([&] { return measure_crowded_copies(); });
+        for (const Neighbours& neighbours : neighbours_) {
+            then([&] { return measure_messages(run_, neighbours.distance, neighbours.cpus); });
+        }
         then([&] { return measure_switch(); });
         then([&] { return measure_wake_across(); });
         fit_defaults();
-        return status.ok() ? Result<ProbeResult>(std::move(result_)) : status;
+        return status.ok() ? Result<ProbeResult>(std::move(run_.result())) : status;
     }
 
   private:
-    cost::MemoryModel& model() { return result_.model; }
+    cost::MemoryModel& model() { return run_.model(); }
 
-    void fitted(const std::string& table, std::string_view key, double error) {
-        result_.figures[fmt::format("{}.{}", table, key)] = {Origin::fitted, error};
-    }
-    void told(const std::string& table, std::string_view key) {
-        result_.figures[fmt::format("{}.{}", table, key)] = {Origin::told, 0};
-    }
-
-    template <typename... Args>
-    void note(fmt::format_string<Args...> format, Args&&... args) {
-        result_.notes.push_back(fmt::format(format, std::forward<Args>(args)...));
+    static CrewOptions on(std::vector<std::uint32_t> cpus, std::uint64_t memory_bytes) {
+        return {.cpus = std::move(cpus), .memory_bytes = memory_bytes, .deadline = {}};
     }
 
     /// What was measured before, perhaps elsewhere, is a default now.
@@ -113,15 +102,29 @@ class Probe {
             const auto distance = static_cast<topo::Distance>(i);
             if (std::none_of(neighbours_.begin(), neighbours_.end(),
                              [&](const Neighbours& n) { return n.distance == distance; })) {
-                note("{}: no two CPUs that this process may use are so far apart; not measured",
-                     topo::name(distance));
+                run_.note(
+                    "{}: no two CPUs that this process may use are so far apart; not measured",
+                    topo::name(distance));
             }
         }
     }
 
-    Clock::time_point next_deadline() const {
-        const std::chrono::duration<double> share(options_.seconds / static_cast<double>(phases_));
-        return Clock::now() + std::chrono::duration_cast<Clock::duration>(share);
+    Status measure_own_copies() {
+        const std::vector<std::uint32_t> cpus = pair();
+        if (cpus[0] != cpus[1]) {
+            return measure_copies(run_, cpus);
+        }
+        run_.skip();
+        run_.note("copies: those of ranks with a CPU each need a second CPU; not measured");
+        return {};
+    }
+
+    Status measure_crowded_copies() {
+        if (run_.options().quick) { // All of them are long.
+            run_.skip();
+            return {};
+        }
+        return measure_copies(run_, {cpus_[0], cpus_[0]});
     }
 
     /// Two CPUs whose caches are near, or one CPU twice.
@@ -136,91 +139,6 @@ class Probe {
                    : std::vector<std::uint32_t>{neighbours_[0].cpus[0], neighbours_[0].cpus[1]};
     }
 
-    using RoundFn = std::function<Status(Driver&, std::uint32_t)>;
-
-    /// A crew on these CPUs that does `round` again and again; adds the points of `where`.
-    Status rounds(const std::string& where, std::vector<std::uint32_t> cpus,
-                  std::uint64_t memory_bytes, const RoundFn& round) {
-        options_.progress(fmt::format("{} ({} of {})", where, ++phase_, phases_));
-        const CrewOptions crew = {std::move(cpus), memory_bytes, next_deadline()};
-        Result<std::vector<Sample>> samples = run_crew(crew, [&](Driver& driver) {
-            return run_rounds(driver, crew.deadline,
-                              [&](std::uint32_t number) { return round(driver, number); });
-        });
-        if (!samples.ok()) {
-            return samples.status();
-        }
-        add_points(where, *samples);
-        return {};
-    }
-
-    void add_points(const std::string& where, const std::vector<Sample>& samples) {
-        Gates gates;
-        for (const Sample& sample : samples) {
-            if (sample.series == Series::line) {
-                gates.resize(std::max<std::size_t>(gates.size(), sample.round + 1), 0);
-                gates[sample.round] = std::max(gates[sample.round], sample.ns);
-            }
-        }
-        const std::size_t steady = steady_rounds(gates);
-        const bool all = steady < std::min(kSteadyRoundsMin, gates.size());
-        const double limit = kSteady * *std::min_element(gates.begin(), gates.end());
-        if (steady < gates.size()) {
-            note("{}: {} of {} rounds {}: lines took up to {:.0f} ns, {:.0f} in the best", where,
-                 all ? steady : gates.size() - steady, gates.size(),
-                 all ? "were steady, too few, so all of them count"
-                     : "were not steady and left out",
-                 *std::max_element(gates.begin(), gates.end()), limit / kSteady);
-        }
-        std::map<std::tuple<Series, std::uint32_t, std::uint64_t>, std::vector<double>> groups;
-        for (const Sample& sample : samples) {
-            if (all || gates[sample.round] <= limit) {
-                groups[{sample.series, sample.count, sample.bytes}].push_back(sample.ns);
-            }
-        }
-        for (auto& [key, times_ns] : groups) {
-            result_.points.push_back({where, std::get<0>(key), std::get<1>(key), std::get<2>(key),
-                                      summarize(std::move(times_ns))});
-        }
-    }
-
-    /// The points of one series of the phase that `where` names, by bytes.
-    std::vector<FitPoint> points(const std::string& where, Series series,
-                                 std::uint32_t count = 1) const {
-        std::vector<FitPoint> found;
-        for (const Point& point : result_.points) {
-            if (point.where == where && point.series == series && point.count == count) {
-                found.push_back({static_cast<double>(point.bytes), point.ns.median});
-            }
-        }
-        return found;
-    }
-
-    /// The median of the shortest of one series of the phase that `where` names, as a figure of the
-    /// profile.
-    double learn(const std::string& where, Series series, const std::string& table,
-                 std::string_view key, std::uint32_t count = 1) {
-        const auto found =
-            std::find_if(result_.points.begin(), result_.points.end(), [&](const Point& point) {
-                return point.where == where && point.series == series && point.count == count;
-            });
-        UCG_ASSERT(found != result_.points.end());
-        fitted(table, key, spread(found->ns));
-        return found->ns.median;
-    }
-
-    /// What a byte takes beyond `fixed_ns`, as a figure of the profile. `shared_by`: so many times.
-    double learn_slope(std::span<const FitPoint> points, double fixed_ns, const std::string& table,
-                       std::string_view key, unsigned shared_by = 1) {
-        const double slope = per_byte_ns(points, fixed_ns);
-        fitted(table, key, fit_error(points, {fixed_ns, slope}));
-        return slope / shared_by;
-    }
-
-    std::uint64_t longest(std::uint64_t bytes) const {
-        return options_.quick ? std::min<std::uint64_t>(bytes, 64 << 10) : bytes;
-    }
-
     Status measure_level(const Neighbours& neighbours) {
         const std::string where(topo::name(neighbours.distance));
         std::uint64_t memory_bytes = 0;
@@ -229,27 +147,29 @@ class Probe {
         }
         std::vector<std::byte> target(memory_bytes, std::byte{1});
         Status status =
-            rounds(where, {neighbours.cpus[0], neighbours.cpus[1]}, memory_bytes,
-                   [&](Driver& driver, std::uint32_t round) {
-                       for (const std::uint64_t bytes : kReadBytes) {
-                           if (bytes <= longest(bytes)) {
-                               const Blocks blocks(bytes);
-                               driver.peer_writes(blocks.bytes, blocks.stride, blocks.count);
-                               driver.record({Series::read, 1, round, bytes,
-                                              copy_blocks(target.data(), driver.memory(1), blocks,
-                                                          copy_cached)});
-                           }
-                       }
-                       return Status();
-                   });
+            run_.rounds(where, on({neighbours.cpus[0], neighbours.cpus[1]}, memory_bytes),
+                        [&](Driver& driver, std::uint32_t round) {
+                            for (const std::uint64_t bytes : kReadBytes) {
+                                if (bytes <= run_.longest(bytes)) {
+                                    const Blocks blocks(bytes);
+                                    driver.peer_writes(blocks.bytes, blocks.stride, blocks.count);
+                                    driver.record({Series::read, 1, round, bytes,
+                                                   copy_blocks(target.data(), driver.memory(1),
+                                                               blocks, copy_cached)});
+                                }
+                            }
+                            return Status();
+                        });
         if (!status.ok()) {
             return status;
         }
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
         const std::string table = "memory.levels." + where;
-        level.latency_ns = learn(where, Series::line, table, "latency_ns");
+        level.latency_ns = run_.learn(where, Series::line, table, "latency_ns");
+        // Blocks follow one another, so that a processor looks for one while it copies the other:
+        // their times have no latency in them.
         level.per_byte_ns =
-            learn_slope(points(where, Series::read), level.latency_ns, table, "per_byte_ns");
+            run_.learn_slope(run_.points(where, Series::read), 0, table, "per_byte_ns");
         level.measured = true;
         return {};
     }
@@ -259,30 +179,30 @@ class Probe {
         const std::string where = level_name + " contended";
         const auto readers = static_cast<unsigned>(neighbours.cpus.size()) - 1;
         if (readers < 2) {
-            ++phase_;
-            note("{}: contention needs two CPUs at this distance from a third; not measured",
-                 level_name);
+            run_.skip();
+            run_.note("{}: contention needs two CPUs at this distance from a third; not measured",
+                      level_name);
             return {};
         }
         Status status =
-            rounds(where, neighbours.cpus, kContendedBytes.back(),
-                   [&](Driver& driver, std::uint32_t round) {
-                       for (const std::uint64_t bytes : kContendedBytes) {
-                           if (bytes <= longest(bytes)) {
-                               driver.record({Series::contended, readers, round, bytes,
-                                              driver.contended_read_ns(readers, bytes)});
-                           }
-                       }
-                       return Status();
-                   });
+            run_.rounds(where, on(neighbours.cpus, kContendedBytes.back()),
+                        [&](Driver& driver, std::uint32_t round) {
+                            for (const std::uint64_t bytes : kContendedBytes) {
+                                if (bytes <= run_.longest(bytes)) {
+                                    driver.record({Series::contended, readers, round, bytes,
+                                                   driver.contended_read_ns(readers, bytes)});
+                                }
+                            }
+                            return Status();
+                        });
         if (!status.ok()) {
             return status;
         }
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
         // As many readers as there are: with few, a link that is not full would look too narrow.
         level.contended_per_byte_ns =
-            learn_slope(points(where, Series::contended, readers), level.latency_ns,
-                        "memory.levels." + level_name, "contended_per_byte_ns", readers);
+            run_.learn_slope(run_.points(where, Series::contended, readers), level.latency_ns,
+                             "memory.levels." + level_name, "contended_per_byte_ns", readers);
         level.contention_measured = true;
         return {};
     }
@@ -298,17 +218,17 @@ class Probe {
         for (std::size_t i = 0; i < found.size(); ++i) {
             if (found[i] > 0) {
                 model().caches[i].capacity_bytes = found[i];
-                told(table_of(static_cast<cost::Cache>(i)), "capacity_bytes");
+                run_.told(table_of(static_cast<cost::Cache>(i)), "capacity_bytes");
             }
         }
         model().caches.back().capacity_bytes = machine_.memory_bytes();
-        told(table_of(cost::Cache::memory), "capacity_bytes");
+        run_.told(table_of(cost::Cache::memory), "capacity_bytes");
     }
 
     /// Half of each cache, and four times the last one for memory; as far as there is room.
     std::vector<CacheWork> cache_works() {
         const std::uint64_t room =
-            options_.quick
+            run_.options().quick
                 ? kQuickBytesMax
                 : std::min<std::uint64_t>(kWorkingSetMax, shm::memory_budget().available / 8);
         std::vector<CacheWork> works;
@@ -320,9 +240,9 @@ class Probe {
             if (bytes <= room) {
                 works.push_back({cache, whole_lines(bytes)});
             } else {
-                note("{}: needs vectors of {}, more than {}; not measured", cost::name(cache),
-                     topo::format_bytes(bytes),
-                     options_.quick ? "--quick takes" : "an eighth of the free memory");
+                run_.note("{}: needs vectors of {}, more than {}; not measured", cost::name(cache),
+                          topo::format_bytes(bytes),
+                          run_.options().quick ? "--quick takes" : "an eighth of the free memory");
             }
         }
         return works;
@@ -358,21 +278,21 @@ class Probe {
     Status measure_caches() {
         learn_capacities();
         const std::vector<CacheWork> works = cache_works();
-        phase_ += cost::kCacheCount - works.size();
+        run_.skip(cost::kCacheCount - works.size());
         for (const CacheWork& work : works) {
             Vectors vectors(work.bytes);
             const std::string where(cost::name(work.cache));
-            Status status =
-                rounds(where, pair(), work.bytes / 2, [&](Driver& driver, std::uint32_t round) {
-                    work_in(work, driver, vectors, round);
-                    return Status();
-                });
+            Status status = run_.rounds(where, on(pair(), work.bytes / 2),
+                                        [&](Driver& driver, std::uint32_t round) {
+                                            work_in(work, driver, vectors, round);
+                                            return Status();
+                                        });
             if (!status.ok()) {
                 return status;
             }
             if (&work == &works.front()) {
                 model().reduce_fixed_ns =
-                    learn(where, Series::reduce, "memory.reduce", "fixed_ns", kOperands[0]);
+                    run_.learn(where, Series::reduce, "memory.reduce", "fixed_ns", kOperands[0]);
             }
             learn_rates(work);
         }
@@ -382,12 +302,12 @@ class Probe {
     /// The point of a series that was recorded for every cache.
     const Summary& time_in(const CacheWork& work, Series series, std::uint32_t count) const {
         const std::string_view where = cost::name(work.cache);
-        const auto found =
-            std::find_if(result_.points.begin(), result_.points.end(), [&](const Point& point) {
+        const auto found = std::find_if(
+            run_.result().points.begin(), run_.result().points.end(), [&](const Point& point) {
                 return point.where == where && point.series == series && point.count == count &&
                        point.bytes == work.bytes;
             });
-        UCG_ASSERT(found != result_.points.end());
+        UCG_ASSERT(found != run_.result().points.end());
         return found->ns;
     }
 
@@ -398,7 +318,7 @@ class Probe {
         const auto learn_copy = [&](Series series, std::string_view key, double& rate) {
             const Summary& ns = time_in(work, series, 1);
             rate = ns.median / half;
-            fitted(table, key, spread(ns));
+            run_.fitted(table, key, spread(ns));
         };
         learn_copy(Series::copy, "copy_per_byte_ns", rates.copy_per_byte_ns);
         learn_copy(Series::overwrite, "overwrite_per_byte_ns", rates.overwrite_per_byte_ns);
@@ -416,16 +336,16 @@ class Probe {
         rates.reduce_operand_per_byte_ns = line.slope;
         rates.reduce_target_per_byte_ns = line.intercept;
         const double error = fit_error(by_operands, line);
-        fitted(table, "reduce_operand_per_byte_ns", error);
-        fitted(table, "reduce_target_per_byte_ns", error);
+        run_.fitted(table, "reduce_operand_per_byte_ns", error);
+        run_.fitted(table, "reduce_target_per_byte_ns", error);
         rates.measured = true;
     }
 
     Status measure_cma() {
         const std::string where = "cma";
         std::vector<std::byte> target(kCmaBytes.back(), std::byte{1});
-        Status status =
-            rounds(where, pair(), kCmaBytes.back(), [&](Driver& driver, std::uint32_t round) {
+        Status status = run_.rounds(
+            where, on(pair(), kCmaBytes.back()), [&](Driver& driver, std::uint32_t round) {
                 for (const std::uint64_t bytes : kCmaBytes) {
                     driver.peer_writes(bytes, 0, 1);
                     for (const Series series : {Series::cma_written, Series::cma}) {
@@ -441,21 +361,22 @@ class Probe {
         if (!status.ok()) {
             return status;
         }
-        const std::vector<FitPoint> times = points(where, Series::cma);
+        const std::vector<FitPoint> times = run_.points(where, Series::cma);
         model().cma.permitted = !times.empty();
-        told("memory.cma", "permitted");
+        run_.told("memory.cma", "permitted");
         model().cma.measured = true;
         if (times.empty()) {
-            note("cma: the kernel does not permit process_vm_readv between processes of this user");
+            run_.note(
+                "cma: the kernel does not permit process_vm_readv between processes of this user");
             return {};
         }
         cost::CmaModel& cma = model().cma;
-        cma.fixed_ns = learn(where, Series::cma, "memory.cma", "fixed_ns");
-        cma.per_byte_ns =
-            learn_slope(std::span(times).subspan(1), cma.fixed_ns, "memory.cma", "per_byte_ns");
-        const std::vector<FitPoint> written = points(where, Series::cma_written);
-        cma.written_per_byte_ns = learn_slope(std::span(written).subspan(1), cma.fixed_ns,
-                                              "memory.cma", "written_per_byte_ns");
+        cma.fixed_ns = run_.learn(where, Series::cma, "memory.cma", "fixed_ns");
+        cma.per_byte_ns = run_.learn_slope(std::span(times).subspan(1), cma.fixed_ns, "memory.cma",
+                                           "per_byte_ns");
+        const std::vector<FitPoint> written = run_.points(where, Series::cma_written);
+        cma.written_per_byte_ns = run_.learn_slope(std::span(written).subspan(1), cma.fixed_ns,
+                                                   "memory.cma", "written_per_byte_ns");
         return {};
     }
 
@@ -464,9 +385,9 @@ class Probe {
         Status status = measure_futex("switch", {cpus_[0], cpus_[0]});
         if (status.ok()) {
             model().wake.yield_switch_ns =
-                learn("switch", Series::line, "memory.wake", "yield_switch_ns");
+                run_.learn("switch", Series::line, "memory.wake", "yield_switch_ns");
             model().wake.futex_core_ns =
-                learn("switch", Series::futex, "memory.wake", "futex_core_ns");
+                run_.learn("switch", Series::futex, "memory.wake", "futex_core_ns");
             model().wake.measured = true;
         }
         return status;
@@ -475,34 +396,32 @@ class Probe {
     Status measure_wake_across() {
         const std::vector<std::uint32_t> cpus = pair();
         if (cpus[0] == cpus[1]) {
-            ++phase_;
-            note("wake: waking across needs a second CPU; not measured");
+            run_.skip();
+            run_.note("wake: waking across needs a second CPU; not measured");
             return {};
         }
         Status status = measure_futex("wake", cpus);
         if (status.ok()) {
             model().wake.futex_across_ns =
-                learn("wake", Series::futex, "memory.wake", "futex_across_ns");
+                run_.learn("wake", Series::futex, "memory.wake", "futex_across_ns");
             model().wake.across_measured = true;
         }
         return status;
     }
 
     Status measure_futex(const std::string& where, std::vector<std::uint32_t> cpus) {
-        return rounds(where, std::move(cpus), kPage, [&](Driver& driver, std::uint32_t round) {
-            constexpr unsigned kWakes = 4;
-            driver.record({Series::futex, 1, round, 0, driver.futex_ns(kWakes)});
-            return Status();
-        });
+        return run_.rounds(where, on(std::move(cpus), kPage),
+                           [&](Driver& driver, std::uint32_t round) {
+                               constexpr unsigned kWakes = 4;
+                               driver.record({Series::futex, 1, round, 0, driver.futex_ns(kWakes)});
+                               return Status();
+                           });
     }
 
     const topo::Machine& machine_;
     const std::vector<std::uint32_t>& cpus_;
-    const ProbeOptions& options_;
     std::vector<Neighbours> neighbours_;
-    std::size_t phases_ = 0;
-    std::size_t phase_ = 0;
-    ProbeResult result_;
+    ProbeRun run_;
 };
 
 } // namespace

@@ -1,8 +1,10 @@
 // Measures the parameters of cost::MemoryModel on the machine at hand.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,7 @@ struct ProbeOptions {
 
 /// What the rounds of one measurement came to.
 struct Point {
-    std::string where; ///< The level or cache; "" if neither matters.
+    std::string where; ///< The level or cache, or the way that messages took.
     Series series = Series::line;
     std::uint32_t count = 1; ///< Readers or operands.
     std::uint64_t bytes = 0;
@@ -44,6 +46,8 @@ struct Figure {
 
 struct ProbeResult {
     cost::MemoryModel model; ///< Where something was not measured: what the probe was given.
+    /// Of messages, by topo::Distance; empty where none were timed.
+    std::array<std::optional<cost::LogGp>, cost::kMemoryLevelCount> levels;
     std::map<std::string, Figure, std::less<>>
         figures; ///< By cost::NamedFigure::path. No others are known.
     std::vector<Point> points;

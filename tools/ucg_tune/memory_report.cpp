@@ -15,9 +15,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string_view name(Series series) {
-    static constexpr std::array<std::string_view, 10> kNames = {
-        "line",      "read",   "contended", "copy",        "overwrite",
-        "streaming", "reduce", "cma",       "cma_written", "futex"};
+    static constexpr std::array<std::string_view, 16> kNames = {
+        "line",        "read",      "contended",       "copy",
+        "overwrite",   "streaming", "reduce",          "cma",
+        "cma_written", "futex",     "one_way",         "exchange",
+        "stream",      "burst",     "one_way_written", "exchange_written"};
     return kNames[static_cast<std::size_t>(series)];
 }
 
@@ -96,10 +98,10 @@ void add_figures(Json& json, const std::vector<FigureReport>& figures) {
 
 std::string to_text(const ProbeResult& result, const cost::Profile& tuned) {
     std::string text = model_text(result.model);
-    print(text, "\n{:<16} {:<10} {:>5} {:>10} {:>13} {:>13} {:>13} {:>7}\n", "Where", "what",
+    print(text, "\n{:<22} {:<16} {:>5} {:>10} {:>13} {:>13} {:>13} {:>7}\n", "Where", "what",
           "count", "bytes", "median ns", "1st quartile", "3rd quartile", "rounds");
     for (const Point& point : result.points) {
-        print(text, "{:<16} {:<10} {:>5} {:>10} {:>13.1f} {:>13.1f} {:>13.1f} {:>7}\n", point.where,
+        print(text, "{:<22} {:<16} {:>5} {:>10} {:>13.1f} {:>13.1f} {:>13.1f} {:>7}\n", point.where,
               name(point.series), point.count, point.bytes, point.ns.median, point.ns.low,
               point.ns.high, point.ns.count);
     }

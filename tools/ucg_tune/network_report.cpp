@@ -132,6 +132,7 @@ std::string to_profile_toml(const NetworkResult& result, cost::Profile profile,
     cost::LogGp& level = profile.levels[static_cast<std::size_t>(topo::Distance::network)];
     level = cost::loggp_of(profile.network.median, result.fit.overhead_ns);
     level.gap_per_byte_ns = std::max(level.gap_per_byte_ns, stream_gap_ns(result.stream));
+    profile.levels_measured[static_cast<std::size_t>(topo::Distance::network)] = true;
     if (const double times = contention_of(result); times > 0) {
         profile.links = {.contention = times, .measured = true};
     }

@@ -79,12 +79,19 @@ struct CopyModel {
     /// have to do both copies one after the other.
     std::uint64_t crowded_cma_bytes_min = 16 << 10;
     std::uint64_t crowded_ring_bytes = 256 << 10;
+    bool measured = false;         ///< mapped_bytes_min, ring_bytes and CmaModel::bytes_min.
+    bool crowded_measured = false; ///< The others.
 
     bool operator==(const CopyModel&) const = default;
 };
 
-/// Longer messages that are copied once are copied by both ends together.
-inline constexpr std::uint64_t kJointCopyBytesMin = 32 << 10;
+/// Messages that are copied once, by both of their ends together.
+struct JointCopyModel {
+    std::uint64_t bytes_min = 64 << 10; ///< From this length on, where each rank has a processor.
+    bool measured = false;
+
+    bool operator==(const JointCopyModel&) const = default;
+};
 
 /// How long until a waiting rank runs.
 struct WakeModel {
@@ -106,6 +113,7 @@ struct MemoryModel {
     double reduce_fixed_ns = 0;                        ///< Per reduction, whatever its length.
     CmaModel cma;
     CopyModel copies;
+    JointCopyModel joint;
     WakeModel wake;
 
     /// Single copies by the kernel are made from this length on.

@@ -59,6 +59,8 @@ struct LinkCosts {
 struct Profile {
     /// Index: topo::Distance.
     std::array<LogGp, topo::kDistanceCount> levels;
+    /// Messages of the library were timed there; else `levels` has the built-in default.
+    std::array<bool, topo::kDistanceCount> levels_measured = {};
     double copy_per_byte_ns = 0;   ///< Copying within one process, in cache.
     double reduce_per_byte_ns = 0; ///< Per byte of one operand.
     double reduce_fixed_ns = 0;    ///< Per reduction.

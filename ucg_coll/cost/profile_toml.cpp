@@ -76,6 +76,11 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("ring_bytes", memory.copies.ring_bytes);
     visitor.field("crowded_cma_bytes_min", memory.copies.crowded_cma_bytes_min);
     visitor.field("crowded_ring_bytes", memory.copies.crowded_ring_bytes);
+    visitor.mark("measured", memory.copies.measured);
+    visitor.mark("crowded_measured", memory.copies.crowded_measured);
+    visitor.table("memory.joint_copies");
+    visitor.field("bytes_min", memory.joint.bytes_min);
+    visitor.mark("measured", memory.joint.measured);
     visitor.table("memory.wake");
     visitor.field("yield_switch_ns", memory.wake.yield_switch_ns);
     visitor.field("futex_core_ns", memory.wake.futex_core_ns);
@@ -106,6 +111,7 @@ void visit(Visitor& visitor, P& profile) {
         visitor.field("overhead_ns", level.overhead_ns);
         visitor.field("gap_ns", level.gap_ns);
         visitor.field("gap_per_byte_ns", level.gap_per_byte_ns);
+        visitor.mark("measured", profile.levels_measured[i]);
     }
     visit_memory(visitor, profile.memory);
     visit_network(visitor, "network.minimum", profile.network.minimum);
@@ -245,7 +251,15 @@ class Reader {
         }
     }
 
-    void mark(std::string_view key, bool& value) { field(key, value); }
+    // What a file does not say to have been measured was not.
+    void mark(std::string_view key, bool& value) {
+        const toml::node* node = find(key);
+        if (table_ != nullptr && node == nullptr) {
+            value = false;
+            return;
+        }
+        field(key, value);
+    }
 
     void field(std::string_view key, std::string& value) {
         if (const toml::node* node = find(key); table_ != nullptr) {

@@ -52,7 +52,7 @@ class Messages {
     /// May the sender of such a message copy a part of it? Where ranks take turns on processors it
     /// has none.
     bool copied_by_both(std::uint64_t bytes) const {
-        return senders_help_ && bytes > cost::kJointCopyBytesMin;
+        return senders_help_ && bytes >= profile_->memory.joint.bytes_min;
     }
     /// What does not fit the caches comes no faster than any copy `there`.
     double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;

@@ -86,6 +86,7 @@ TEST_CASE("cost: a profile as TOML", "[cost][toml]") {
                            "overhead_ns = 15.5\n"
                            "gap_ns = 20.0\n"
                            "gap_per_byte_ns = 1e-09\n"
+                           "measured = false\n"
                            "\n"
                            "[levels.cache]\n"));
     const Result<Profile> parsed = parse_toml(text);
@@ -206,6 +207,18 @@ TEST_CASE("cost: profiles that differ have different hashes", "[cost]") {
     CHECK(hash_of(profile) != hash_of(default_profile()));
 }
 
+TEST_CASE("cost: what a file does not say to have been measured was not", "[cost][toml]") {
+    Profile measured = default_profile();
+    measured.levels_measured.front() = measured.memory.copies.measured = true;
+    std::string text = to_toml(measured);
+    CHECK(parse_toml(text).value() == measured);
+    for (std::size_t at = 0; (at = text.find("measured = true\n")) != std::string::npos;) {
+        text.erase(at, std::string_view("measured = true\n").size());
+    }
+    CHECK(parse_toml(text, measured).value() == default_profile());
+    CHECK(parse_toml("version = 1", measured).value() == measured); // The tables are not there.
+}
+
 TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml][malformed]") {
     SECTION("not TOML") {
         const std::string message = failure_of("[compute]", "[compute");
@@ -231,11 +244,11 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
     }
     SECTION("a misspelt level") {
         CHECK(failure_of("[levels.numa]", "[levels.number]") ==
-              "line 22: levels.number: expected only keys of a profile, found this one");
+              "line 24: levels.number: expected only keys of a profile, found this one");
     }
     SECTION("a number for a truth value") {
         CHECK(failure_of("permitted = true", "permitted = 1") ==
-              "line 121: memory.cma.permitted: expected true or false, found 1");
+              "line 127: memory.cma.permitted: expected true or false, found 1");
     }
     SECTION("a fraction of bytes") {
         CHECK(parse_toml("version = 1\n[memory.caches.l1]\ncapacity_bytes = 1.5")
@@ -247,43 +260,43 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
     SECTION("a key missing") {
         CHECK(
             failure_of("overhead_ns = 500.0\n", "") ==
-            "line 40: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 45: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found nothing");
     }
     SECTION("a negative number") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = -500.0") ==
-            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 47: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found -500");
     }
     SECTION("not a number") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = nan") ==
-            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 47: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found nan");
     }
     SECTION("a word") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = \"much\"") ==
-            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 47: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found \"much\"");
     }
     SECTION("a list") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = [500.0]") ==
-            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 47: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found an array");
     }
     SECTION("a truth value") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = true") ==
-            "line 42: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
+            "line 47: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found a truth value");
     }
     SECTION("a key more") {
         CHECK(
             failure_of("overhead_ns = 500.0", "overhead_ns = 500.0\noverhead_us = 0.5") ==
-            "line 43: levels.network.overhead_us: expected only keys of a profile, found this one");
+            "line 48: levels.network.overhead_us: expected only keys of a profile, found this one");
     }
     SECTION("a level more") {
         CHECK(failure_of("[levels.core]", "[levels.rack]\n[levels.core]") ==

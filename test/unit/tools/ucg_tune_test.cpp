@@ -72,17 +72,18 @@ TEST_CASE("tune: what nobody measured is named, each key of a profile", "[tune]"
         CHECK(text.find(reports[i].is_threshold() ? all[i].path() : all[i].table) !=
               std::string::npos);
     }
-    CHECK(text.find("memory.copies.ring_bytes                256 KiB  nothing measures it\n") !=
+    CHECK(text.find("iB  nothing measures it") == std::string::npos);
+    CHECK(text.find("memory.joint_copies.bytes_min            64 KiB  needs longer messages") !=
           std::string::npos);
     CHECK(text.find("levels.package, levels.host: latency_ns, overhead_ns, gap_ns, "
-                    "gap_per_byte_ns (messages of the library are not timed)\n") !=
-          std::string::npos);
+                    "gap_per_byte_ns (needs two CPUs at this distance)\n") != std::string::npos);
     CHECK(errors_toml(reports).empty());
 }
 
 TEST_CASE("tune: what was measured, follows from that or was known has its error", "[tune]") {
     cost::Profile base = cost::default_profile();
     base.network.median.measured = true;
+    base.levels_measured[static_cast<std::size_t>(topo::Distance::network)] = true;
     ProbeResult result;
     result.model = base.memory;
     result.model.caches[static_cast<std::size_t>(cost::Cache::l2)].measured = true;
@@ -157,6 +158,24 @@ TEST_CASE("tune: what the kernel's copies cost decides from which length on they
     CHECK(bytes_min(base.memory.cma.fixed_ns, true) == base.memory.cma.bytes_min);
     CHECK(bytes_min(20000, true) == 4 << 20);
     CHECK(bytes_min(20000, false) == base.memory.cma.bytes_min);
+}
+
+TEST_CASE("tune: messages that were not timed cost no less than nearer ones", "[tune]") {
+    const cost::Profile base = cost::default_profile();
+    ProbeResult result;
+    result.model = base.memory;
+    const cost::LogGp slow = {
+        .latency_ns = 1000, .overhead_ns = 10, .gap_ns = 20, .gap_per_byte_ns = 0.2};
+    result.levels[static_cast<std::size_t>(topo::Distance::cache)] = slow;
+    const cost::Profile tuned = tuned_profile(result, base);
+    CHECK(tuned.level(topo::Distance::cache) == slow);
+    CHECK(tuned.level(topo::Distance::core) == base.level(topo::Distance::core));
+    CHECK(tuned.level(topo::Distance::package).latency_ns == 1000);
+    CHECK(tuned.level(topo::Distance::package).gap_per_byte_ns == 0.2);
+    CHECK(tuned.level(topo::Distance::package).gap_ns ==
+          base.level(topo::Distance::package).gap_ns);
+    CHECK(tuned.level(topo::Distance::network) == base.level(topo::Distance::network));
+    CHECK(tuned.levels_measured == std::array<bool, topo::kDistanceCount>{false, true});
 }
 
 TEST_CASE("tune: a crew of four on one CPU", "[tune]") {

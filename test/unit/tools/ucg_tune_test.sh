@@ -96,7 +96,7 @@ for point in report["points"]:
 "$tool" memory --quick --time 0.3 -q -o "$directory/figures.toml" --format json \
     >"$directory/figures.json" || fail "no figures"
 python3 - "$directory/figures.json" "$directory/figures.toml" <<'END' || fail "figures are missing"
-import json, sys
+import json, os, sys
 report = json.load(open(sys.argv[1]))
 keys, marked, table = [], {}, ""
 for line in open(sys.argv[2]):
@@ -115,26 +115,52 @@ assert sorted(known.keys() | unknown.keys()) == sorted(keys)
 for path, figure in known.items():
     assert (figure["origin"] == "fitted") == ("error_per_cent" in figure), path
     assert figure.get("error_per_cent", 0) >= 0, path
-apart = ("contended_per_byte_ns", "futex_across_ns", "capacity_bytes", "permitted")
+apart = ("contended_per_byte_ns", "futex_across_ns", "capacity_bytes", "permitted",
+         "mapped_bytes_min", "crowded_ring_bytes", "crowded_cma_bytes_min")
 for path in keys:
     table, key = path.rsplit(".", 1)
     if table in marked and key not in apart:
         if table != "memory.cma" or report["cma"]["permitted"]:
             assert (path in known) == marked[table], path
-for key in ("mapped_bytes_min", "ring_bytes", "crowded_cma_bytes_min", "crowded_ring_bytes"):
-    assert unknown["memory.copies." + key]["threshold"], key
+for key in ("ring_bytes", "crowded_cma_bytes_min", "crowded_ring_bytes"):
+    assert unknown["memory.copies." + key]["threshold"], key # --quick
+assert unknown["memory.joint_copies.bytes_min"]["threshold"]
+if len(os.sched_getaffinity(0)) > 1: # Of messages, the short ones.
+    assert any(marked[f"levels.{level}"] for level in ("core", "cache", "numa", "package", "host"))
+    assert known["memory.copies.mapped_bytes_min"]["value"] >= 2048
 END
 grep -q '^# Error of memory.caches.l1: copy_per_byte_ns [0-9.]* %, ' "$directory/figures.toml" ||
     fail "no errors in the profile"
 expect 0 '^  memory.caches.l1.copy_per_byte_ns +[0-9.e+-]+ +[0-9.]+ %' memory --quick --time 0.3 \
     -o "$directory/figures.toml"
 printf '%s\n' "$output" | sed -n '/^Thresholds that decide/,$p' |
-    grep -q '^  memory.copies.mapped_bytes_min  *[0-9]* [KM]iB  ' ||
+    grep -q '^  memory.copies.ring_bytes  *[0-9]* [KM]iB  ' ||
     fail "the report does not end with the thresholds that were not measured"
+
+# Without --quick nothing that decides is left to a default, where there are two CPUs for it.
+"$tool" memory --time 1 -q -o "$directory/whole.toml" --format json >"$directory/whole.json" ||
+    fail "not measured in a second"
+python3 - "$directory/whole.json" <<'END' || fail "thresholds are missing"
+import json, os, sys
+report = json.load(open(sys.argv[1]))
+unknown = [entry["figure"] for entry in report["not_measured"] if entry["threshold"]]
+assert not unknown or len(os.sched_getaffinity(0)) == 1 or not report["cma"]["permitted"], unknown
+END
 
 # What the file says of other costs stays.
 sed 's/^overhead_ns = 500.0/overhead_ns = 321.0/' "$directory/node.toml" >"$directory/mine.toml"
 expect 0 '^overhead_ns = 321.0$' memory --quick --time 0.3 -o "$directory/mine.toml" --format toml
+
+# A profile of another kind of processor, named, is used and told of in one line, once.
+if grep -q '^processor = ' "$directory/node.toml"; then
+    sed 's/^processor = .*/processor = "Somebody family 1 model 2"/' "$directory/node.toml" \
+        >"$directory/foreign.toml"
+    UCG_PROFILE=$directory/foreign.toml "$ranks" 3 2>"$directory/told" >/dev/null ||
+        fail "a foreign profile stops the program"
+    [ "$(wc -l <"$directory/told")" -eq 1 ] &&
+        grep -q 'measured on another processor (Somebody family 1 model 2)' "$directory/told" ||
+        fail "not told in one line of a foreign profile: $(cat "$directory/told")"
+fi
 
 # Malformed files: named, where, and what was expected.
 printf 'version = 1\n[memory.cma]\npermitted = "no"\n' >"$directory/broken.toml"

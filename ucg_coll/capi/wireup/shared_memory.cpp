@@ -78,7 +78,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.single_copy_bytes_min = memory.cma.permitted
                                         ? memory.single_copy_bytes_min(group_.ranks_per_cpu)
                                         : ~std::uint64_t{0};
-    static_assert(cost::kJointCopyBytesMin == shm::kPieceMin, "what plans are priced by");
+    options.joint_copy_bytes_min = memory.joint.bytes_min;
     options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
     options.ring_bytes = ring_bytes_;
     options.own_processors = group_.ranks_per_cpu <= 1;

@@ -28,6 +28,7 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.rings_at_first)
         .value(options.single_copy_bytes_min)
         .value(options.mapped_copy_bytes_min)
+        .value(options.joint_copy_bytes_min)
         .value(std::uint32_t{options.own_processors})
         .value(options.outstanding_max)
         .value(options.staging_bytes)

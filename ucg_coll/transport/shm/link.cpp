@@ -271,7 +271,7 @@ bool Inbox::asks_for_help(const Message& message) const {
     const bool asks = own_processors_ ? message.sender_help != SenderHelp::unwanted
                                       : message.sender_help == SenderHelp::wanted &&
                                             message.bytes >= kWantedHelpBytesMin;
-    return asks && shm::JointCopy::serves(message.bytes);
+    return asks && message.bytes >= joint_bytes_ && shm::JointCopy::serves(message.bytes);
 }
 
 /// Where the message does not come, or comes otherwise, that is in vain; so not before the sender

@@ -20,6 +20,7 @@ namespace ucg::transport {
 struct SingleCopyLimits {
     std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< Where it lies in the sender's segment.
     std::uint64_t private_bytes = ~std::uint64_t{0}; ///< Elsewhere: by the kernel.
+    std::uint64_t joint_bytes = 0;                   ///< From which both ends copy it.
 
     std::uint64_t least() const { return std::min(mapped_bytes, private_bytes); }
 };
@@ -77,6 +78,7 @@ class Outbox {
     /// Is there a message to copy as soon as its receiver says where to?
     bool awaits_target() {
         return help_.mapped && !announced_.empty() &&
+               announced_.front().bytes >= limits_.joint_bytes &&
                shm::JointCopy::serves(announced_.front().bytes) &&
                !ring_.joint().is_open(announced_.front().moved, name_of(announced_.front()));
     }
@@ -120,12 +122,13 @@ class Inbox {
   public:
     Inbox() = default;
     /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox. `own_processors`: each
-    /// rank has one for itself.
+    /// rank has one for itself. `joint_bytes`: as SingleCopyLimits has it.
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
           shm::Doorbell& bell, const shm::Heap& heap, const shm::PeerReach& sender,
-          bool own_processors)
+          bool own_processors, std::uint64_t joint_bytes)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          depth_(shape.depth), sender_(sender), own_processors_(own_processors) {
+          depth_(shape.depth), sender_(sender), own_processors_(own_processors),
+          joint_bytes_(joint_bytes) {
         if (sender.process.process != 0) {
             ring_.offer_reading();
         }
@@ -239,6 +242,7 @@ class Inbox {
     std::uint32_t depth_ = 0;
     shm::PeerReach sender_;
     bool own_processors_ = false;
+    std::uint64_t joint_bytes_ = 0;
     std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
     std::vector<Remembered> remembered_;        ///< In order of their posts.
 };

@@ -287,8 +287,8 @@ bool ShmTransport::open(std::uint32_t index) {
         reach.writes = access.writes;
         ++single_copy_peers_;
     }
-    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
-                                     options_.single_copy_bytes_min};
+    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
+                                     options_.joint_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].far +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
@@ -296,7 +296,7 @@ bool ShmTransport::open(std::uint32_t index) {
     peers_.make(
         index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_, reach, limits),
                 Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_, reach,
-                      options_.own_processors)});
+                      options_.own_processors, options_.joint_copy_bytes_min)});
     return true;
 }
 

@@ -46,6 +46,8 @@ struct ShmOptions {
     std::uint64_t single_copy_bytes_min = 16 << 10;
     /// The same of messages in the sender's segment, which no system call copies.
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
+    /// Of such messages both ends copy parts from this length on, if they are longer than a piece.
+    std::uint64_t joint_copy_bytes_min = 0;
     /// Ranks have processors for themselves, so that a sender that waits may as well copy a part of
     /// such a message. Where they share processors, what one does keeps another from its own.
     bool own_processors = true;

@@ -1,0 +1,297 @@
+#include "tools/ucg_tune/message_probe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "tools/ucg_tune/copy_choice.hpp"
+
+namespace ucg::tools {
+
+namespace {
+
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+/// How long one cell of a round takes, about: the clock does not show, and a round is over before
+/// the machine is another.
+constexpr double kCellNs = 60000;
+
+/// The lengths through a ring to which LogGP is fitted.
+constexpr std::array<std::uint64_t, 8> kMessageBytes = {8,        256,      1 << 10,   4 << 10,
+                                                        16 << 10, 64 << 10, 256 << 10, 1 << 20};
+/// What the buffers of a ring may have, and the lengths by which these are compared.
+constexpr std::array<std::uint64_t, 4> kRingBytes = {256 << 10, 512 << 10, 1 << 20, 2 << 20};
+constexpr std::array<std::uint64_t, 4> kRingMessageBytes = {16 << 10, 64 << 10, 256 << 10, 1 << 20};
+/// Lengths by which ways of copying are compared: a threshold is one of them. The last stands for
+/// the longest that were timed and all beyond.
+constexpr std::array<std::uint64_t, 7> kMappedBytes = {2 << 10,  4 << 10,   8 << 10, 16 << 10,
+                                                       64 << 10, 256 << 10, 1 << 20};
+constexpr std::array<std::uint64_t, 5> kPrivateBytes = {16 << 10, 64 << 10, 256 << 10, 1 << 20,
+                                                        4 << 20};
+constexpr std::array<std::uint64_t, 3> kJointBytes = {64 << 10, 256 << 10, 1 << 20};
+
+/// What messages are used for, alike often: a threshold holds for all of them. What was written
+/// last lies in its sender's cache; what was not, and was sent before, in the receiver's as well.
+constexpr std::array kUses = {Series::one_way, Series::exchange, Series::one_way_written,
+                              Series::exchange_written};
+
+/// A way of copying long messages: a lane of the crew.
+struct Way {
+    std::string name;
+    transport::ShmOptions options;
+    bool in_segment = false;
+    std::span<const std::uint64_t> lengths;
+};
+
+MessageWork work_of(Series use) {
+    const bool written = use == Series::one_way_written || use == Series::exchange_written;
+    const bool exchange = use == Series::exchange || use == Series::exchange_written;
+    return {.pattern = exchange ? Pattern::exchange : Pattern::one_way, .written = written};
+}
+
+/// How often a message of that length moves in one cell, by what it takes at least.
+std::uint32_t times_in_cell(std::uint64_t bytes, double message_ns) {
+    constexpr double kBestPerByteNs = 1.0 / 32;
+    const double least_ns = message_ns + kBestPerByteNs * static_cast<double>(bytes);
+    return static_cast<std::uint32_t>(std::clamp(kCellNs / least_ns, 1.0, 500.0));
+}
+
+/// Messages through rings alone.
+transport::ShmOptions ring_options(std::uint64_t ring_bytes, bool own_processors) {
+    transport::ShmOptions options;
+    options.ring_bytes = ring_bytes;
+    options.single_copy_bytes_min = kNever;
+    options.mapped_copy_bytes_min = kNever;
+    options.joint_copy_bytes_min = kNever;
+    options.own_processors = own_processors;
+    return options;
+}
+
+/// Fills all buffers of a lane's rings, which have no pages before.
+void warm_up(Driver& driver, std::uint32_t lane, bool in_segment, std::uint64_t bytes,
+             std::uint64_t ring_bytes) {
+    constexpr std::uint64_t kFirstTurns = 80; // Of few buffers: shm::RingShape.
+    const std::uint64_t all = std::max<std::uint64_t>(kFirstTurns * (256 << 10), 2 * ring_bytes);
+    driver.messages_ns({.lane = lane,
+                        .pattern = Pattern::one_way,
+                        .in_segment = in_segment,
+                        .count = static_cast<std::uint32_t>(all / bytes),
+                        .bytes = bytes});
+}
+
+/// Messages between ranks that have a processor each, or take turns on one.
+class CopyProbe {
+  public:
+    CopyProbe(ProbeRun& run, const std::vector<std::uint32_t>& cpus)
+        : run_(run), cpus_(cpus), own_(cpus[0] != cpus[1]) {}
+
+    Status measure() {
+        choose_ways();
+        CrewOptions crew = {.cpus = cpus_, .deadline = {}};
+        std::vector<std::string> names;
+        for (const Way& way : ways_) {
+            crew.lanes.push_back(way.options);
+            names.push_back(way.name);
+            crew.message_bytes = std::max(crew.message_bytes, run_.longest(way.lengths.back()));
+        }
+        Status status = run_.rounds(
+            own_ ? "copies" : "copies by one CPU", crew,
+            [&](Driver& driver, std::uint32_t round) {
+                for (std::uint32_t lane = 0; lane < ways_.size(); ++lane) {
+                    time_way(driver, round, lane);
+                }
+                return Status();
+            },
+            names);
+        if (status.ok()) {
+            own_ ? learn() : learn_crowded();
+        }
+        return status;
+    }
+
+  private:
+    std::string named(std::string_view way) const {
+        return fmt::format("{}{}", own_ ? "" : "one CPU: ", way);
+    }
+
+    void choose_ways() {
+        if (own_) {
+            add("in segments: rings", true, kMappedBytes, ring_options(256 << 10, own_));
+            add("in segments: alone", true, kMappedBytes, ring_options(256 << 10, own_))
+                .mapped_copy_bytes_min = 1;
+            add("in segments: both", true, kJointBytes, ring_options(256 << 10, own_))
+                .mapped_copy_bytes_min = 1;
+            ways_.back().options.joint_copy_bytes_min = 1;
+        }
+        if (run_.options().quick) {
+            return; // What is decided by longer messages.
+        }
+        for (const std::uint64_t bytes : kRingBytes) {
+            add("rings, " + topo::format_bytes(bytes), false,
+                bytes == kRingBytes.front() ? std::span<const std::uint64_t>(kPrivateBytes)
+                                            : kRingMessageBytes,
+                ring_options(bytes, own_));
+        }
+        if (run_.model().cma.permitted) {
+            // With the help of senders, as it is where single copies are made at all.
+            transport::ShmOptions options = ring_options(kRingBytes.front(), own_);
+            options.single_copy_bytes_min = 1;
+            options.joint_copy_bytes_min = 1;
+            add("by the kernel", false, kPrivateBytes, options);
+        }
+    }
+
+    transport::ShmOptions& add(std::string_view name, bool in_segment,
+                               std::span<const std::uint64_t> lengths,
+                               const transport::ShmOptions& options) {
+        ways_.push_back({named(name), options, in_segment, lengths});
+        return ways_.back().options;
+    }
+
+    void time_way(Driver& driver, std::uint32_t round, std::uint32_t lane) {
+        const Way& way = ways_[lane];
+        if (round == 0) {
+            warm_up(driver, lane, way.in_segment,
+                    std::min(way.lengths.back(), run_.longest(256 << 10)), way.options.ring_bytes);
+        }
+        for (const std::uint64_t bytes : way.lengths) {
+            for (const Series use : kUses) {
+                if (bytes <= run_.longest(bytes)) {
+                    time(driver, round, lane, use, bytes);
+                }
+            }
+        }
+    }
+
+    void time(Driver& driver, std::uint32_t round, std::uint32_t lane, Series use,
+              std::uint64_t bytes) {
+        MessageWork work = work_of(use);
+        work.lane = lane;
+        work.in_segment = ways_[lane].in_segment;
+        work.bytes = bytes;
+        work.count = times_in_cell(bytes, own_ ? 1000 : 4000);
+        driver.record({use, 1, round, bytes, driver.messages_ns(work), lane});
+    }
+
+    TimesByLength times(std::string_view way) const {
+        std::vector<TimesByLength> uses;
+        for (const Series use : kUses) {
+            TimesByLength& one = uses.emplace_back();
+            for (const FitPoint& point : run_.points(named(way), use)) {
+                one[static_cast<std::uint64_t>(point.x)] = point.y;
+            }
+        }
+        return mean_of(uses);
+    }
+
+    void derived(std::string_view table, std::string_view key) {
+        run_.result().figures[fmt::format("{}.{}", table, key)] = {Origin::derived, 0};
+    }
+
+    std::uint64_t best_ring() const {
+        std::vector<TimesByLength> rings;
+        for (const std::uint64_t bytes : kRingBytes) {
+            rings.push_back(times("rings, " + topo::format_bytes(bytes)));
+            rings.back().erase(kPrivateBytes.back()); // The others were not timed there.
+        }
+        return kRingBytes[good_enough(rings)];
+    }
+
+    std::uint64_t kernel_from() const {
+        return turning_point(times("rings, " + topo::format_bytes(kRingBytes.front())),
+                             times("by the kernel"), kPrivateBytes);
+    }
+
+    void learn() {
+        cost::MemoryModel& memory = run_.model();
+        const TimesByLength alone = times("in segments: alone");
+        memory.copies.mapped_bytes_min =
+            turning_point(times("in segments: rings"), alone, kMappedBytes);
+        derived("memory.copies", "mapped_bytes_min");
+        if (run_.options().quick) {
+            return;
+        }
+        memory.joint.bytes_min = turning_point(alone, times("in segments: both"), kJointBytes);
+        memory.joint.measured = true;
+        derived("memory.joint_copies", "bytes_min");
+        memory.copies.ring_bytes = best_ring();
+        memory.copies.measured = true;
+        derived("memory.copies", "ring_bytes");
+        if (memory.cma.permitted) {
+            memory.cma.bytes_min = kernel_from();
+            derived("memory.cma", "bytes_min");
+        }
+    }
+
+    void learn_crowded() {
+        if (run_.options().quick) {
+            return;
+        }
+        cost::CopyModel& copies = run_.model().copies;
+        copies.crowded_ring_bytes = best_ring();
+        copies.crowded_measured = true;
+        derived("memory.copies", "crowded_ring_bytes");
+        if (run_.model().cma.permitted) {
+            copies.crowded_cma_bytes_min = kernel_from();
+            derived("memory.copies", "crowded_cma_bytes_min");
+        }
+    }
+
+    ProbeRun& run_;
+    const std::vector<std::uint32_t>& cpus_;
+    bool own_;
+    std::vector<Way> ways_;
+};
+
+} // namespace
+
+Status measure_copies(ProbeRun& run, const std::vector<std::uint32_t>& cpus) {
+    return CopyProbe(run, cpus).measure();
+}
+
+Status measure_messages(ProbeRun& run, topo::Distance distance,
+                        const std::vector<std::uint32_t>& cpus) {
+    const std::string where = fmt::format("{}, messages", topo::name(distance));
+    CrewOptions crew = {.cpus = {cpus[0], cpus[1]}, .deadline = {}};
+    crew.lanes = {ring_options(run.model().copies.ring_bytes, true)};
+    crew.message_bytes = run.longest(kMessageBytes.back());
+    Status status = run.rounds(
+        where, crew,
+        [&](Driver& driver, std::uint32_t round) {
+            if (round == 0) {
+                warm_up(driver, 0, false, run.longest(256 << 10), crew.lanes[0].ring_bytes);
+            }
+            for (const std::uint64_t bytes : kMessageBytes) {
+                if (bytes <= crew.message_bytes) {
+                    const MessageWork work = {.count = times_in_cell(bytes, 200), .bytes = bytes};
+                    driver.record({Series::one_way, 1, round, bytes, driver.messages_ns(work)});
+                }
+            }
+            const std::uint64_t bytes = kMessageBytes.front();
+            driver.record(
+                {Series::stream, 1, round, bytes,
+                 driver.messages_ns({.pattern = Pattern::stream, .count = 500, .bytes = bytes})});
+            driver.record(
+                {Series::burst, 1, round, bytes,
+                 driver.messages_ns({.pattern = Pattern::burst, .count = 20, .bytes = bytes})});
+            return Status();
+        },
+        std::array{where});
+    if (!status.ok()) {
+        return status;
+    }
+    const std::string table = fmt::format("levels.{}", topo::name(distance));
+    const std::vector<FitPoint> times = run.points(where, Series::one_way);
+    cost::LogGp costs;
+    const Summary& shortest = run.shortest(where, Series::one_way);
+    run.fitted(table, "latency_ns", spread(shortest));
+    costs.gap_ns = run.learn(where, Series::stream, table, "gap_ns");
+    costs.overhead_ns = run.learn(where, Series::burst, table, "overhead_ns");
+    costs.latency_ns = std::max(0.0, shortest.median - 2 * costs.overhead_ns);
+    costs.gap_per_byte_ns =
+        run.learn_slope(std::span(times).subspan(1), shortest.median, table, "gap_per_byte_ns");
+    run.result().levels[static_cast<std::size_t>(distance)] = costs;
+    return {};
+}
+
+} // namespace ucg::tools
