@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
 #include "test/support/catch.hpp"
 #include "ucg_coll/cost/cost.hpp"
 
@@ -5,22 +9,54 @@ namespace ucg::cost {
 namespace {
 
 TEST_CASE("cost: processors that were measured have costs of their own", "[cost]") {
-    const BuiltinCosts zen = builtin_costs({"AuthenticAMD", 25, 17});
-    CHECK(zen.name == "AMD Zen");
+    const BuiltinCosts zen4 = builtin_costs({"AuthenticAMD", 25, 17});
+    CHECK(zen4.name == "AMD Zen 4");
     // The buffers of a ring must not fit the cache that its receiver has for itself.
-    const MemoryModel& memory = zen.profile.memory;
-    CHECK(memory.copies.ring_bytes > memory.cache(Cache::l2).capacity_bytes);
-    CHECK(parse_toml(to_toml(zen.profile)).value() == zen.profile);
-    CHECK(hash_of(zen.profile) != hash_of(default_profile()));
-    CHECK(builtin_costs({"AuthenticAMD", 25, 1}).profile == zen.profile);
-    CHECK(builtin_costs({"AuthenticAMD", 26, 2}).profile == zen.profile);
+    CHECK(zen4.profile.memory.copies.ring_bytes >
+          zen4.profile.memory.cache(Cache::l2).capacity_bytes);
+    CHECK(&builtin_costs({"AuthenticAMD", 25, 160}).profile == &zen4.profile);
+    const BuiltinCosts zen5 = builtin_costs({"AuthenticAMD", 26, 2});
+    CHECK(zen5.name == "AMD Zen 5");
+    CHECK(builtin_costs({"AuthenticAMD", 26, 17}).profile == zen5.profile);
+    CHECK(message_ns(zen5.profile.level(topo::Distance::cache), 1 << 20) <
+          message_ns(zen4.profile.level(topo::Distance::cache), 1 << 20));
 }
 
-TEST_CASE("cost: others have the default's", "[cost]") {
+TEST_CASE("cost: of others the caches are known", "[cost]") {
+    const auto l2_of = [](const topo::Processor& processor) {
+        return builtin_costs(processor).profile.memory.cache(Cache::l2).capacity_bytes;
+    };
+    CHECK(l2_of({"AuthenticAMD", 23, 49}) == 512 << 10);
+    CHECK(l2_of({"AuthenticAMD", 25, 1}) == 512 << 10);
+    CHECK(l2_of({"AuthenticAMD", 25, 33}) == 512 << 10);
+    CHECK(l2_of({"GenuineIntel", 6, 85}) == 1 << 20);
+    CHECK(l2_of({"GenuineIntel", 6, 106}) == 1280 << 10);
+    CHECK(builtin_costs({"AuthenticAMD", 25, 1}).profile.memory.copies.ring_bytes >
+          l2_of({"AuthenticAMD", 25, 1}));
+}
+
+TEST_CASE("cost: the default is taken for those that the table lacks", "[cost]") {
     for (const topo::Processor& processor :
          {topo::Processor{}, topo::Processor{"GenuineIntel", 6, 143},
           topo::Processor{"AuthenticAMD", 21, 2}, topo::Processor{"", 25, 17}}) {
         CHECK(builtin_costs(processor).profile == default_profile());
+    }
+}
+
+TEST_CASE("cost: built-in costs are equal when they are written and read", "[cost]") {
+    std::set<std::uint64_t> hashes = {hash_of(default_profile())};
+    for (const topo::Processor& processor :
+         {topo::Processor{"AuthenticAMD", 23, 49}, topo::Processor{"AuthenticAMD", 25, 17},
+          topo::Processor{"AuthenticAMD", 26, 2}, topo::Processor{"GenuineIntel", 6, 85},
+          topo::Processor{"GenuineIntel", 6, 106}}) {
+        const Profile& profile = builtin_costs(processor).profile;
+        CHECK(parse_toml(to_toml(profile)).value() == profile);
+        CHECK(hashes.insert(hash_of(profile)).second);
+        // Working sets grow from one cache to the next.
+        CHECK(std::is_sorted(profile.memory.caches.begin(), profile.memory.caches.end() - 1,
+                             [](const CacheRates& a, const CacheRates& b) {
+                                 return a.capacity_bytes < b.capacity_bytes;
+                             }));
     }
 }
 
