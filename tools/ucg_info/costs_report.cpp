@@ -25,6 +25,9 @@ CostsReport::CostsReport(const capi::Config& config)
                                           : capi::SingleCopies{config.cma_bytes_min(), "UCG_CMA"};
     if (config.cma_bytes_min() != 0) {
         profile_.profile.memory.copies.crowded_cma_bytes_min = config.cma_bytes_min();
+        crowded_origin_ = "UCG_CMA";
+    } else {
+        crowded_origin_ = origin(profile_.profile.memory.copies.crowded_measured);
     }
 }
 
@@ -34,6 +37,35 @@ bool CostsReport::tuned() const {
 
 const char* CostsReport::origin(bool measured) const {
     return measured ? "measured" : built_in_.c_str();
+}
+
+std::string CostsReport::messages() const {
+    std::string measured;
+    std::string others;
+    for (std::size_t i = 0; i < topo::kDistanceCount; ++i) {
+        std::string& list = profile_.profile.levels_measured[i] ? measured : others;
+        list += list.empty() ? "" : ", ";
+        list += topo::name(static_cast<topo::Distance>(i));
+    }
+    return measured.empty()
+               ? built_in_
+               : fmt::format("measured ({}){}", measured,
+                             others.empty() ? "" : fmt::format("; {} ({})", built_in_, others));
+}
+
+std::string CostsReport::copies() const {
+    const cost::MemoryModel& memory = profile_.profile.memory;
+    return fmt::format("  single copies  {} ({})\n"
+                       "                 {} where ranks share processors ({})\n"
+                       "  in segments    {} ({}), by both ends {} ({})\n"
+                       "  rings          {} ({}), {} where ranks share processors ({})\n",
+                       length(copies_.bytes_min), copies_.origin,
+                       length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
+                       length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
+                       length(memory.joint.bytes_min), origin(memory.joint.measured),
+                       topo::format_bytes(memory.copies.ring_bytes), origin(memory.copies.measured),
+                       topo::format_bytes(memory.copies.crowded_ring_bytes),
+                       origin(memory.copies.crowded_measured));
 }
 
 std::string CostsReport::text() const {
@@ -47,12 +79,11 @@ std::string CostsReport::text() const {
                                    "    caches, reductions    {}\n"
                                    "    waking ranks          {}\n"
                                    "    kernel's copies       {}\n"
-                                   "  single copies  {} ({})\n"
-                                   "                 {} where ranks share processors\n",
+                                   "    messages              {}\n"
+                                   "{}",
                                    head, profile_.path.empty() ? "no file" : profile_.path,
                                    origin(tuned()), origin(memory.wake.measured),
-                                   origin(memory.cma.measured), length(copies_.bytes_min),
-                                   copies_.origin, length(memory.copies.crowded_cma_bytes_min));
+                                   origin(memory.cma.measured), messages(), copies());
     if (!profile_.complaint.empty()) {
         text += fmt::format("  note           {}\n", profile_.complaint);
     } else if (const std::string advice = capi::tune_advice(profile_); !advice.empty()) {
@@ -70,6 +101,10 @@ nlohmann::ordered_json CostsReport::json() const {
             {"caches_measured", tuned()},
             {"wake_measured", memory.wake.measured},
             {"cma_measured", memory.cma.measured},
+            {"copies_measured", memory.copies.measured},
+            {"crowded_copies_measured", memory.copies.crowded_measured},
+            {"joint_copies_measured", memory.joint.measured},
+            {"messages", messages()},
             {"single_copy_bytes_min", copies_.bytes_min},
             {"single_copy_origin", copies_.origin},
             {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},

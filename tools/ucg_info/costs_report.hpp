@@ -21,10 +21,13 @@ class CostsReport {
   private:
     bool tuned() const;
     const char* origin(bool measured) const;
+    std::string messages() const;
+    std::string copies() const;
 
     std::string reason_; ///< Why there are none; empty if there are.
     capi::LoadedProfile profile_;
     capi::SingleCopies copies_;
+    std::string crowded_origin_; ///< Of single copies where ranks share processors.
     std::string processor_;
     std::string built_in_; ///< What is built in, and for which processors.
 };
