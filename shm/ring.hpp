@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "shm/copy.hpp"
 #include "shm/copy_pace.hpp"
@@ -505,6 +506,21 @@ class RingReceiver {
         receipt_->remembered[static_cast<std::size_t>(found - remembered_.begin())].store(
             0, std::memory_order_release);
     }
+
+    /// The next fragment, which begins at byte `moved` of its message, where it lies, to be read
+    /// there until pass(). Those that travel in a line are none. REQUIRES: ready(), no elsewhere().
+    std::span<const std::byte> fragment(std::uint64_t moved) const {
+        const RingSlot& slot = head();
+        const std::uint64_t length =
+            fragment_bytes(shape_, slot.bytes & ~kMessageFlags, moved, slot.bytes & kCut);
+        if (length <= kInlineBytes) {
+            return {};
+        }
+        return {buffers_ + shape_.buffer_offset(received_, length), length};
+    }
+
+    /// Frees the slot of the next fragment, which has been read. REQUIRES: ready().
+    void pass() { release(); }
 
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().

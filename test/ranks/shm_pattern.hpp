@@ -68,12 +68,13 @@ class PatternRank {
             sent = post_some(transport, sends_, sent, random() % 5);
             received = post_some(transport, recvs_, received, random() % 5);
             transport.progress();
+            take_parts(transport);
             if (pattern_.slow_receiver_us > 0) {
                 ::usleep(pattern_.slow_receiver_us);
             }
         }
         while (!finished(sends_) || !finished(recvs_)) {
-            if (transport.progress() > 0) {
+            if (transport.progress() + take_parts(transport) > 0) {
                 waiter.reset();
             } else {
                 waiter.idle();
@@ -104,6 +105,7 @@ class PatternRank {
                 sends_.push_back(m);
             }
             if (to == self_) {
+                m.in_place = (sequence + m.step) % 2 == 0;
                 m.peer = from;
                 m.direction = transport::Direction::recv;
                 recvs_.push_back(m);
@@ -137,6 +139,19 @@ class PatternRank {
         const std::size_t n = std::min<std::size_t>(count, messages.size() - from);
         transport.post({messages.data() + from, n});
         return from + n;
+    }
+
+    /// Reads what may be read where it arrives.
+    unsigned take_parts(transport::Transport& transport) {
+        unsigned taken = 0;
+        for (transport::Message& m : recvs_) {
+            for (; m.state == transport::MessageState::part; ++taken) {
+                std::copy_n(m.part, m.part_bytes, m.data + m.taken);
+                m.taken += m.part_bytes;
+                transport.take_part(m);
+            }
+        }
+        return taken;
     }
 
     static bool finished(const std::vector<transport::Message>& messages) {

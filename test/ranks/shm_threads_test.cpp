@@ -359,3 +359,62 @@ TEST_CASE("transport/shm: rings shrink with the ranks so that a host's share is 
     CHECK(transport::ring_shape(4, options) == shm::RingShape{16, 16 << 10, 128});
     CHECK(transport::ring_shape(16, options).long_buffers() == 16);
 }
+
+TEST_CASE("transport/shm: a message is read where it arrives, in the ring or at its sender",
+          "[ranks][shm]") {
+    const bool mapped = GENERATE(false, true);
+    const std::uint64_t bytes = 100000;
+    ShmOptions options;
+    options.single_copy_bytes_min = ~std::uint64_t{0};
+    Group group(first_ranks(2), options);
+    auto source = filled(bytes, 1);
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+        source[i] = static_cast<std::byte>(i * 31 + i / 4096);
+    }
+    auto lease = group.heaps[0]->lease(bytes);
+    REQUIRE(lease.ok());
+    std::copy(source.begin(), source.end(), lease->data());
+    auto target = filled(bytes, 0);
+    Message send = message(kSend, 1, source, 0);
+    send.data = mapped ? lease->data() : source.data();
+    Message recv = message(kRecv, 0, target, 0);
+    recv.in_place = true;
+    group.transports[0]->post({&send, 1});
+    group.transports[1]->post({&recv, 1});
+    unsigned parts = 0;
+    for (int i = 0; i < 200; ++i) {
+        group.transports[0]->progress();
+        group.transports[1]->progress();
+        if (recv.state == MessageState::part) {
+            CHECK(recv.data[recv.taken] == std::byte{0}); // Nothing was copied.
+            std::copy_n(recv.part, recv.part_bytes, target.begin() + static_cast<long>(recv.taken));
+            CHECK((mapped || recv.part_bytes % kCacheLine == 0 ||
+                   recv.taken + recv.part_bytes == bytes));
+            recv.taken += recv.part_bytes;
+            group.transports[1]->take_part(recv);
+            ++parts;
+        }
+    }
+    CHECK(parts == (mapped ? 1U : 7U));
+    CHECK(recv.state == MessageState::done);
+    CHECK(send.state == MessageState::done);
+    CHECK(target == source);
+}
+
+TEST_CASE("transport/shm: a message that is read half where it arrived fails with its group",
+          "[ranks][shm]") {
+    ShmOptions options;
+    options.single_copy_bytes_min = ~std::uint64_t{0};
+    Group group(first_ranks(2), options);
+    auto data = filled(100000, 1);
+    Message send = message(kSend, 1, data, 0);
+    auto target = filled(100000, 0);
+    Message recv = message(kRecv, 0, target, 0);
+    recv.in_place = true;
+    group.transports[0]->post({&send, 1});
+    group.transports[1]->post({&recv, 1});
+    REQUIRE(recv.state == MessageState::part);
+    group.transports[1]->abandon();
+    CHECK(recv.state == MessageState::failed);
+    group.transports[0]->abandon();
+}

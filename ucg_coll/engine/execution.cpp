@@ -20,7 +20,8 @@ void Execution::FreeScratch::operator()(std::byte* memory) const {
 Execution::Execution(const Program& program) : program_(program), slots_(program.slots) {
     std::size_t operand_count = 0;
     for (const Instruction& instruction : program.instructions) {
-        if (instruction.kind == InstructionKind::reduce) {
+        if (instruction.kind == InstructionKind::reduce ||
+            instruction.kind == InstructionKind::reduce_parts) {
             operand_count = std::max<std::size_t>(operand_count, instruction.count);
         }
     }
@@ -214,6 +215,48 @@ inline bool Execution::reduce_now(const Instruction& instruction) {
     return true;
 }
 
+/// The program's operator gets whole vectors.
+void Execution::bind_parts() {
+    for (const std::uint32_t slot : program_.parts) {
+        slots_[slot].in_place = !reduction_.foreign();
+    }
+}
+
+/// Combines what has come of the message with the other operands, part by part, in the order of its
+/// bytes. False while more is to come, or if it failed.
+bool Execution::reduce_parts(const Instruction& instruction) {
+    const MessagePlan& plan = program_.messages[instruction.message];
+    const auto turn = instruction.in_repeat ? iteration_ & plan.mask : 0;
+    Message& message = slots_[plan.slot + static_cast<std::uint32_t>(turn)];
+    if (message.taken == 0 && message.state == MessageState::done) { // Whole, in its place.
+        return reduce_now(instruction);
+    }
+    const Address* const addresses = program_.operands.data() + instruction.first;
+    std::byte* const target = resolve(instruction.target);
+    const auto combine = [&](const std::byte* arrived, std::uint64_t bytes) {
+        for (std::uint32_t i = 0; i < instruction.count; ++i) {
+            operands_[i] = resolve(addresses[i]) + message.taken;
+        }
+        operands_[instruction.arriving] = arrived;
+        reduction_.combine(reduction_.context, operands_.data(), instruction.count,
+                           target + message.taken, bytes);
+        message.taken += bytes;
+    };
+    while (message.state == MessageState::part) {
+        combine(message.part, message.part_bytes);
+        plan.transport->take_part(message);
+    }
+    if (message.state != MessageState::done) {
+        state_ = message.state == MessageState::failed ? ExecutionState::failed : state_;
+        return false;
+    }
+    if (message.taken < message.bytes) { // What follows in a line.
+        combine(message.data + message.taken, message.bytes - message.taken);
+    }
+    message.taken = 0;
+    return true;
+}
+
 void Execution::call_operator() {
     UCG_ASSERT(state_ == ExecutionState::in_operator);
     reduce(program_.instructions[cursor_]);
@@ -238,6 +281,7 @@ inline const Instruction* Execution::issue(const Instruction* at) {
     case InstructionKind::post: post(*at); return at + 1;
     case InstructionKind::copy: copy(*at); return at + 1;
     case InstructionKind::reduce: return reduce_now(*at) ? at + 1 : nullptr;
+    case InstructionKind::reduce_parts: return reduce_parts(*at) ? at + 1 : nullptr;
     case InstructionKind::publish: publish(*at); return at + 1;
     case InstructionKind::share: return share(*at) ? at + 1 : nullptr;
     case InstructionKind::wait: return at + 1;

@@ -49,6 +49,9 @@ class Execution {
     void bind(const Binding& binding) {
         bind_buffers(binding.input, binding.output);
         reduction_ = binding.reduction;
+        if (!program_.parts.empty()) {
+            bind_parts();
+        }
     }
 
     /// The same with the reduction that it is bound to.
@@ -112,6 +115,8 @@ class Execution {
     std::uint64_t offset(const Address& address) const;
     void reduce(const Instruction& instruction);
     bool reduce_now(const Instruction& instruction);
+    [[gnu::noinline]] void bind_parts();
+    [[gnu::noinline]] bool reduce_parts(const Instruction& instruction);
     [[gnu::noinline]] const Instruction* next_iteration(const Instruction* at);
     [[gnu::always_inline]] const Instruction* issue(const Instruction* at);
 

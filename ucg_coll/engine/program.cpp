@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "ucg_coll/engine/arrivals.hpp"
 #include "ucg_coll/engine/limits.hpp"
 #include "ucg_coll/graph/in_flight.hpp"
 
@@ -73,6 +74,7 @@ class Lowering {
             }
         }
         finish();
+        combine_where_it_arrives(program_, schedule_.element_bytes);
         return std::move(program_);
     }
 

@@ -47,6 +47,7 @@ enum class InstructionKind : std::uint8_t {
     copy,          ///< source to target
     publish,       ///< source to its window, unless peers reach it in place
     reduce,        ///< operands [first, first + count) to target
+    reduce_parts,  ///< The same; `message` brings one of them, and is combined where it arrives.
     share,         ///< source to the own board, then a look at those that the next one reads
     wait,          ///< Nothing more than the waits.
     end_iteration, ///< Back to instruction `first`, or on after the last iteration.
@@ -62,6 +63,8 @@ struct Instruction {
     std::uint32_t first_wait = 0;
     std::uint32_t wait_count = 0;
     std::uint32_t boards_until = 0; ///< Waits for all of Program::boards before this one.
+    std::uint32_t message = 0;      ///< reduce_parts: of Program::messages.
+    std::uint32_t arriving = 0;     ///< reduce_parts: which of its operands that is.
     Address source;                 ///< copy, publish, share
     Address target;                 ///< copy, reduce
 };
@@ -83,6 +86,7 @@ struct Program {
     std::vector<Address> operands;
     std::vector<graph::Repeat> repeats;
     std::vector<transport::Message> slots; ///< Template of the execution's messages.
+    std::vector<std::uint32_t> parts;      ///< Those of `slots` that reduce_parts reads.
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;

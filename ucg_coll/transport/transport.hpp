@@ -28,6 +28,7 @@ enum class MessageState : std::uint8_t {
     posted, ///< In flight: the transport holds a pointer to it; data must stay valid.
     done,   ///< Complete. send: data may be changed. recv: data is there.
     failed, ///< The transport failed; Transport::status() tells why.
+    part,   ///< recv with `in_place`: the next bytes are at `part`, until take_part().
 };
 
 /// Whether a message's sender copies a part of it, where both of its ends could.
@@ -54,8 +55,16 @@ struct Message {
     Direction direction = Direction::send;
     SenderHelp sender_help = SenderHelp::spare; ///< recv.
     MessageState state = MessageState::idle;    ///< Written by the transport once posted.
-    std::uint64_t moved = 0;                    ///< Transport's own: bytes already moved.
-    Message* next = nullptr;                    ///< Transport's own: queue link.
+    /// recv: its bytes may be read where they arrive. The transport gives out a part of them at a
+    /// time, each a multiple of a cache line but the last, from the message's start on; what it
+    /// has not given out when the message is done lies at `data`. One that cannot do so gives out
+    /// nothing.
+    bool in_place = false;
+    std::uint64_t moved = 0; ///< Transport's own: bytes already moved.
+    Message* next = nullptr; ///< Transport's own: queue link.
+    const std::byte* part = nullptr;
+    std::uint64_t part_bytes = 0;
+    std::uint64_t taken = 0; ///< The caller's: bytes of all parts so far. 0 when it is posted.
 };
 
 /// A message's state where another thread may end the message, as one that drives a transport of
@@ -207,6 +216,13 @@ class Transport {
     /// others are `posted`. Never blocks, never allocates after a peer's first use except to hold
     /// early arrivals.
     virtual void post(std::span<Message> messages) = 0;
+
+    /// The message's part has been read, and its memory may change. REQUIRES: it is in state
+    /// `part`. Afterwards it is so again, with the next bytes, or posted, or done. Not called of a
+    /// transport that gives out nothing.
+    virtual void take_part(Message& message) {
+        UCG_ASSERT(message.state != MessageState::part); // Nothing was given out.
+    }
 
     /// Moves what can be moved; returns how many things happened: a message completed or failed, or
     /// a part of it moved. 0: this transport waits for a peer. Never blocks.

@@ -26,6 +26,7 @@ class DelayedTransport final : public transport::Transport {
 
     std::string_view name() const override { return inner_.name(); }
     void post(std::span<transport::Message> messages) override;
+    void take_part(transport::Message& message) override { inner_.take_part(message); }
     unsigned progress() override { return inner_.progress(); }
     Status status() const override { return inner_.status(); }
 
@@ -58,8 +59,8 @@ class DelayCheck {
     DelayCheck(Runtime& runtime, Lines& lines) : runtime_(runtime), lines_(lines) {}
     Status open_transport(const std::string& transport);
     Status lower_plan();
-    enum class Timed { post, progress, whole };
-    Status exchange_messages(std::size_t samples, Timed timed, double& mean_ns);
+    Status exchange_messages(std::size_t samples, bool times_posts, bool times_progress,
+                             double& mean_ns);
     Status run_collective(double delay_ns, std::size_t samples, double& mean_ns);
     double both(double ns);
 

@@ -98,21 +98,13 @@ class Measurement {
                2;
     }
 
-    /// Of a window, for each message: all posts, what MPI_Waitall then takes, and both in windows
-    /// of which nothing else is timed.
-    struct Window {
-        double posts;
-        double waitall;
-        double whole;
-    };
-    Window windows() {
-        std::vector<Ticks> posts;
-        std::vector<Ticks> waits;
-        std::vector<Ticks> whole;
+    /// Of a window: all posts, or what MPI_Waitall then takes, for each message.
+    double window(bool waits) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        std::vector<Ticks> times;
         double data[kWindow] = {};
         MPI_Request requests[kWindow];
-        for (int i = 0; i < 2 * std::max(samples_ / kWindow, 4); ++i) {
-            MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < std::max(samples_ / kWindow, 4); ++i) {
             const Ticks start = read_ordered();
             for (int k = 0; k < kWindow; ++k) {
                 if (rank_ == 0) {
@@ -121,17 +113,12 @@ class Measurement {
                     MPI_Irecv(&data[k], 1, MPI_DOUBLE, 0, kTag, MPI_COMM_WORLD, &requests[k]);
                 }
             }
-            const Ticks posted = i % 2 == 0 ? read_ordered() : start;
+            const Ticks posted = read_ordered();
             MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
-            const Ticks end = read_ordered();
-            (i % 2 == 0 ? waits : whole).push_back(end - posted);
-            if (i % 2 == 0) {
-                posts.push_back(posted - start);
-            }
+            times.push_back(waits ? read_ordered() - posted : posted - start);
+            MPI_Barrier(MPI_COMM_WORLD);
         }
-        return {undisturbed_mean(std::move(posts)) / kWindow,
-                undisturbed_mean(std::move(waits)) / kWindow,
-                undisturbed_mean(std::move(whole)) / kWindow};
+        return undisturbed_mean(std::move(times)) / kWindow;
     }
 
   private:
@@ -162,17 +149,14 @@ void measure(int rank, int samples, int rounds) {
     std::vector<double> wait;
     std::vector<double> posts;
     std::vector<double> waitall;
-    std::vector<double> windows;
     std::vector<double> latency;
     Measurement measurement(rank, samples);
     for (int i = 0; i < rounds; ++i) {
         overhead.push_back(measurement.overhead());
         isend.push_back(measurement.isend() - overhead.back());
         wait.push_back(measurement.successful_wait() - overhead.back());
-        const Measurement::Window times = measurement.windows();
-        posts.push_back(times.posts - overhead.back() / kWindow);
-        waitall.push_back(times.waitall - overhead.back() / kWindow);
-        windows.push_back(times.whole - overhead.back() / kWindow);
+        posts.push_back(measurement.window(false));
+        waitall.push_back(measurement.window(true));
         latency.push_back(measurement.latency() - overhead.back() / 2);
     }
     const double tick = tick_ns();
@@ -183,10 +167,10 @@ void measure(int rank, int samples, int rounds) {
         version[std::strcspn(version, ",\n\"")] = '\0';
         std::printf("{\"library\": \"%s\", \"samples\": %d, \"overhead_ns\": %.2f, "
                     "\"isend_ns\": %.2f, \"wait_ns\": %.2f, \"window_isend_ns\": %.2f, "
-                    "\"window_waitall_ns\": %.2f, \"window_ns\": %.2f, \"latency_ns\": %.2f}\n",
+                    "\"window_waitall_ns\": %.2f, \"latency_ns\": %.2f}\n",
                     version, samples * rounds, median_of(overhead) * tick, median_of(isend) * tick,
                     median_of(wait) * tick, median_of(posts) * tick, median_of(waitall) * tick,
-                    median_of(windows) * tick, median_of(latency) * tick);
+                    median_of(latency) * tick);
     }
 }
 

@@ -132,6 +132,10 @@ class Uncounted final : public transport::Transport {
         const Pause pause;
         inner_.post(messages);
     }
+    void take_part(transport::Message& message) override {
+        const Pause pause;
+        inner_.take_part(message);
+    }
     unsigned progress() override {
         const Pause pause;
         return inner_.progress();

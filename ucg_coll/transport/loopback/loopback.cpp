@@ -23,7 +23,7 @@ std::vector<Transport*> LoopbackFabric::routes(Rank rank) const {
 
 bool LoopbackFabric::quiet() const {
     return std::all_of(ports_.begin(), ports_.end(), [](const auto& port) {
-        return port->arrivals_.empty() && port->posted_.empty();
+        return port->arrivals_.empty() && port->posted_.empty() && port->parts_.empty();
     });
 }
 
@@ -54,7 +54,7 @@ void LoopbackTransport::post_send(Message& message) {
     if (fabric_.delivery_ == Delivery::immediate) {
         for (std::size_t i = 0; i < peer.posted_.size(); ++i) {
             if (matches(arrival, *peer.posted_[i])) {
-                deliver(arrival, *peer.posted_[i]);
+                peer.deliver(arrival, *peer.posted_[i]);
                 peer.posted_.erase(peer.posted_.begin() + static_cast<std::ptrdiff_t>(i));
                 return;
             }
@@ -82,6 +82,20 @@ bool LoopbackTransport::matches(const Arrival& arrival, const Message& recv) {
 }
 
 void LoopbackTransport::deliver(Arrival& arrival, Message& recv) {
+    if (recv.in_place) {
+        const Message* const origin = arrival.origin;
+        parts_.push_back(
+            {&recv, origin == nullptr
+                        ? std::move(arrival.bytes)
+                        : std::vector<std::byte>(origin->data, origin->data + origin->bytes)});
+        UCG_ASSERT(parts_.back().bytes.size() == recv.bytes);
+        if (origin != nullptr) {
+            arrival.origin->state = MessageState::done;
+        }
+        recv.moved = 0;
+        give_out(recv);
+        return;
+    }
     if (arrival.origin != nullptr) {
         UCG_ASSERT(arrival.origin->bytes == recv.bytes);
         if (recv.bytes > 0) {
@@ -93,6 +107,46 @@ void LoopbackTransport::deliver(Arrival& arrival, Message& recv) {
         std::copy(arrival.bytes.begin(), arrival.bytes.end(), recv.data);
     }
     recv.state = MessageState::done;
+}
+
+/// The next part: some cache lines, or, in the end, what is less than that, where it was to go.
+void LoopbackTransport::give_out(Message& recv) {
+    const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                    [&](const Parts& parts) { return parts.recv == &recv; });
+    UCG_ASSERT(found != parts_.end());
+    const std::uint64_t lines = (recv.bytes - recv.moved) / kCacheLine;
+    if (lines > 0) {
+        recv.part = found->bytes.data() + recv.moved;
+        recv.part_bytes = (1 + fabric_.random_() % lines) * kCacheLine;
+        recv.state = MessageState::part;
+        return;
+    }
+    std::copy(found->bytes.begin() + static_cast<std::ptrdiff_t>(recv.moved), found->bytes.end(),
+              recv.data + recv.moved);
+    recv.state = MessageState::done;
+    parts_.erase(found);
+}
+
+/// Others may be late.
+void LoopbackTransport::take_part(Message& message) {
+    UCG_ASSERT(message.state == MessageState::part);
+    message.moved += message.part_bytes;
+    message.state = MessageState::posted;
+    if (fabric_.delivery_ == Delivery::immediate || fabric_.random_() % 2 == 0) {
+        give_out(message);
+    }
+}
+
+unsigned LoopbackTransport::give_out_some() {
+    unsigned given = 0;
+    for (std::size_t i = parts_.size(); i-- > 0;) {
+        Message& recv = *parts_[i].recv;
+        if (recv.state == MessageState::posted && fabric_.random_() % 2 == 0) {
+            give_out(recv);
+            ++given;
+        }
+    }
+    return given;
 }
 
 /// Completes that posted receive, or an earlier one that matches the same messages, if one of these
@@ -119,7 +173,7 @@ unsigned LoopbackTransport::progress() {
     }
     visits_ = posted_;
     std::shuffle(visits_.begin(), visits_.end(), fabric_.random_);
-    unsigned completed = 0;
+    unsigned completed = give_out_some();
     for (const Message* recv : visits_) {
         const bool delayed = fabric_.random_() % 2 == 0;
         if (!delayed && recv->state == MessageState::posted && deliver_one(*recv)) {

@@ -61,6 +61,7 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
 
     std::string_view name() const override { return "loopback"; }
     void post(std::span<Message> messages) override;
+    void take_part(Message& message) override;
     unsigned progress() override;
     Status status() const override { return {}; }
 
@@ -109,12 +110,19 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
     void post_send(Message& message);
     void post_recv(Message& message);
     static bool matches(const Arrival& arrival, const Message& recv);
-    static void deliver(Arrival& arrival, Message& recv);
+    void deliver(Arrival& arrival, Message& recv);
+    void give_out(Message& recv);
+    unsigned give_out_some();
     bool deliver_one(const Message& recv);
 
     LoopbackFabric& fabric_;
     Rank rank_;
     std::vector<Arrival> arrivals_;
+    struct Parts {
+        Message* recv = nullptr;
+        std::vector<std::byte> bytes;
+    };
+    std::vector<Parts> parts_;     // What is given out part by part.
     std::vector<Message*> posted_; // Receives, in the order of posting.
     std::vector<Message*> visits_; // The same at random.
     struct FreeStaging {

@@ -141,7 +141,7 @@ bool Inbox::post_unmet(Message& message) {
 unsigned Inbox::drain(Pull pull) {
     unsigned taken = remembered_.empty() ? 0 : read_remembered();
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
-        if (broken_ != Code::ok) {
+        if (broken_ != Code::ok || (current_ != nullptr && current_->state == MessageState::part)) {
             break;
         }
         if (current_ == nullptr) {
@@ -169,6 +169,44 @@ unsigned Inbox::drain(Pull pull) {
         }
     }
     return taken;
+}
+
+/// Lets the caller read the next bytes of the message where they are, if it wants to: true then.
+bool Inbox::give_out(std::span<const std::byte> bytes) {
+    // What was copied before, as an early arrival's start, is followed by copies.
+    if (!current_->in_place || bytes.empty() || current_->taken != current_->moved) {
+        return false;
+    }
+    current_->part = bytes.data();
+    current_->part_bytes = bytes.size();
+    current_->state = MessageState::part;
+    return true;
+}
+
+void Inbox::take_part(Message& message) {
+    UCG_ASSERT(current_ == &message && message.state == MessageState::part);
+    message.moved += message.part_bytes;
+    if (ring_.elsewhere()) {
+        ring_.take(); // It was given out as a whole.
+    } else {
+        ring_.pass();
+    }
+    bell_->ring(shm::Awaits::room);
+    message.state = MessageState::posted;
+    if (message.moved == message.bytes) {
+        end_message();
+    } else if (ring_.ready()) {
+        give_out(ring_.fragment(message.moved)); // Else progress() copies it.
+    }
+}
+
+/// The rest of a message that lies in its sender's segment.
+std::span<const std::byte> Inbox::mapped(const shm::RemoteBytes& data) const {
+    if (data.place == 0) {
+        return {};
+    }
+    return {sender_.segment + (data.place - 1) + current_->moved,
+            current_->bytes - current_->moved};
 }
 
 unsigned Inbox::drain_jointly(bool may_copy) {
@@ -239,7 +277,9 @@ bool Inbox::move_fragment(Pull pull) {
     if (const auto data = ring_.elsewhere()) {
         return joint_ ? read_jointly(*data, pull) : read_elsewhere(*data);
     }
-    current_->moved += ring_.receive(current_->data, current_->moved);
+    if (!give_out(ring_.fragment(current_->moved))) {
+        current_->moved += ring_.receive(current_->data, current_->moved);
+    }
     return true;
 }
 
@@ -309,6 +349,9 @@ bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Pie
 }
 
 bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
+    if (give_out(mapped(data))) {
+        return true;
+    }
     const shm::Piece piece = {current_->moved,
                               std::min(kReadBytes, current_->bytes - current_->moved)};
     if (!fetch(*current_, data, piece)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "shm/doorbell.hpp"
@@ -158,6 +159,9 @@ class Inbox {
     /// Nothing is awaited and no message is half received.
     bool idle() const { return current_ == nullptr && posted_.empty() && remembered_.empty(); }
 
+    /// The caller has read the part of the message that it was given.
+    void take_part(Message& message);
+
     /// Takes fragments out of the ring. Returns how many.
     unsigned drain(Pull pull);
     /// The same where the sender may copy, too: gives it the time that copying alone would take, if
@@ -208,6 +212,8 @@ class Inbox {
     Begun begin_unawaited(std::uint64_t bytes);
     unsigned read_remembered();
     bool move_fragment(Pull pull);
+    bool give_out(std::span<const std::byte> bytes);
+    std::span<const std::byte> mapped(const shm::RemoteBytes& data) const;
     void begin_elsewhere(std::uint64_t bytes);
     bool asks_for_help(const Message& message) const;
     void open(const Message& message, const shm::RemoteBytes& target);

@@ -108,6 +108,9 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
 
     std::string_view name() const override { return "shm"; }
     void post(std::span<Message> messages) override;
+    void take_part(Message& message) override {
+        peers_[index_of(message.peer)].inbox.take_part(message);
+    }
     unsigned progress() override;
     Status status() const override { return status_; }
     void abandon() override;
