@@ -38,8 +38,14 @@ Tests of collectives
               exscan N-1, scan N vectors; gather, scatter N, reduce_scatter N(N-1), allgather,
               alltoall N*N blocks. Which of the two is shown depends on which takes longer.
               Where ranks outnumber processors, giving way to others is part of both round trips.
-              "moved": the round trip was another one after the run than before. "-": the ranks do
-              not share a host, or there is only one. Tests of UCT and UCP say both with -I.
+              "moved": the round trip was another one after the run than before. "-": there is one
+              rank. Tests of UCT and UCP say both with -I.
+              Between several hosts "rt" counts round trips of a message of 8 bytes from rank 0 to
+              another host, and "%" is of the rate at which the slowest host sends while others
+              do, too, by UCX, counting the bytes that some host must send or receive at least:
+              of bcast, reduce, scans one vector, of allreduce 2(H-1)/H with H hosts; of alltoall as
+              many blocks as pairs of ranks here and elsewhere, of the others as many as ranks
+              elsewhere, or here if these are more.
   MB are 1048576 bytes. By --mode sep all ranks begin together, and nothing is pipelined.
 
 Batch files

@@ -67,25 +67,54 @@ Result<std::vector<float>> slowest_by_exchange(Runtime& runtime, std::vector<flo
     return times;
 }
 
-/// What the machine allows for this test. Collective.
-Limits limits_of(Board* board, double round_trip, const Parameters& parameters, Rank size) {
+/// What memory allows for this test. Collective.
+Limits limits_of(Board& board, double round_trip, const Parameters& parameters, Rank size) {
     Limits limits;
-    if (board == nullptr || size < 2) {
-        return limits;
-    }
-    const double after = board->round_trip();
+    const double after = board.round_trip();
     limits.round_trip = (round_trip + after) / 2;
     // With turns taken on processors it differs each time.
     limits.moved =
-        !board->yields() && std::max(round_trip, after) > kMoved * std::min(round_trip, after);
+        !board.yields() && std::max(round_trip, after) > kMoved * std::min(round_trip, after);
     const CollectiveShape& shape = *parse_collective_name(parameters.test)->shape;
     limits.least_bytes = least_bytes(shape, size, parameters.bytes());
     if (limits.least_bytes > 0) {
         const double share = limits.least_bytes / size;
-        limits.copy_rate = board->copy_rate(static_cast<std::uint64_t>(share)) * size;
-        limits.copy_seconds = limits.least_bytes / limits.copy_rate;
+        limits.rate = board.copy_rate(static_cast<std::uint64_t>(share)) * size;
+        limits.least_seconds = limits.least_bytes / limits.rate;
     }
     return limits;
+}
+
+/// What the ways between hosts allow. Collective.
+Result<Limits> limits_of(HostLinks& links, double round_trip, const Parameters& parameters) {
+    Limits limits = {.between_hosts = true};
+    const Result<double> after = links.round_trip();
+    if (!after.ok()) {
+        return after.status();
+    }
+    limits.round_trip = std::min(round_trip, *after); // Queues may still hold what came before.
+    const CollectiveShape& shape = *parse_collective_name(parameters.test)->shape;
+    const Rank root = shape.rooted ? parameters.collective.root : 0;
+    limits.least_bytes = least_link_bytes(shape, links.hosts(), root, parameters.bytes());
+    if (limits.least_bytes > 0) {
+        const Result<double> rate = links.rate(static_cast<std::uint64_t>(limits.least_bytes));
+        if (!rate.ok()) {
+            return rate.status();
+        }
+        limits.rate = *rate;
+        limits.least_seconds = limits.least_bytes / limits.rate;
+    }
+    return limits;
+}
+
+Result<Limits> limits_of(const Yardsticks& yardsticks, double round_trip,
+                         const Parameters& parameters, Rank size) {
+    if (yardsticks.links != nullptr) {
+        return limits_of(*yardsticks.links, round_trip, parameters);
+    }
+    return yardsticks.board == nullptr || size < 2
+               ? Limits()
+               : limits_of(*yardsticks.board, round_trip, parameters, size);
 }
 
 } // namespace
@@ -140,14 +169,23 @@ Result<std::uint64_t> iterations_for(Runtime& runtime, Test& test, const Paramet
     return std::clamp(static_cast<std::uint64_t>(fitting), kFittedMin, kFittedMax);
 }
 
-Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, double round_trip,
-                                     const Parameters& parameters, const Recorder& recorder) {
+Result<double> Yardsticks::round_trip() const {
+    if (links != nullptr) {
+        return links->round_trip();
+    }
+    return board != nullptr ? board->round_trip() : 0;
+}
+
+Result<CollectiveRow> collective_row(Runtime& runtime, const Yardsticks& yardsticks,
+                                     double round_trip, const Parameters& parameters,
+                                     const Recorder& recorder) {
     std::vector<float> mine;
     for (const Ticks ticks : recorder.times()) {
         mine.push_back(static_cast<float>(nanoseconds(ticks)));
     }
-    const Result<std::vector<float>> slowest =
-        board != nullptr ? Result(board->slowest(mine)) : slowest_by_exchange(runtime, mine);
+    const Result<std::vector<float>> slowest = yardsticks.board != nullptr
+                                                   ? Result(yardsticks.board->slowest(mine))
+                                                   : slowest_by_exchange(runtime, mine);
     if (!slowest.ok()) {
         return slowest.status();
     }
@@ -162,7 +200,11 @@ Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, double roun
     row.summary = summarize(std::move(seconds), parameters.percentile);
     row.algorithm_bandwidth = algorithm_bytes(shape, runtime.size(), row.bytes) / row.summary.asked;
     row.bus_bandwidth = row.algorithm_bandwidth * bus_factor(shape, runtime.size());
-    row.limits = limits_of(board, round_trip, parameters, runtime.size());
+    const Result<Limits> limits = limits_of(yardsticks, round_trip, parameters, runtime.size());
+    if (!limits.ok()) {
+        return limits.status();
+    }
+    row.limits = *limits;
     return row;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "perf/perftest/collectives/board.hpp"
+#include "perf/perftest/collectives/host_links.hpp"
 #include "perf/perftest/report.hpp"
 
 namespace ucg::perftest {
@@ -18,9 +19,20 @@ Result<std::uint64_t> iterations_for(Runtime& runtime, Test& test, const Paramet
 /// Runs them. Collective.
 Status measure(Runtime& runtime, Test& test, Recorder& recorder);
 
-/// The row of a collective test that was measured. `board` is null where ranks share no memory;
-/// else `round_trip` is what Board::round_trip() gave before the run. Collective.
-Result<CollectiveRow> collective_row(Runtime& runtime, Board* board, double round_trip,
-                                     const Parameters& parameters, const Recorder& recorder);
+/// What the results of collectives are set beside: memory, or the ways between hosts. Both null
+/// where ranks share a host and no memory.
+struct Yardsticks {
+    std::unique_ptr<Board> board;
+    std::unique_ptr<HostLinks> links;
+
+    /// In seconds; 0 where there is nothing to measure. Collective.
+    Result<double> round_trip() const;
+};
+
+/// The row of a collective test that was measured. `round_trip` is what Yardsticks::round_trip()
+/// gave before the run. Collective.
+Result<CollectiveRow> collective_row(Runtime& runtime, const Yardsticks& yardsticks,
+                                     double round_trip, const Parameters& parameters,
+                                     const Recorder& recorder);
 
 } // namespace ucg::perftest

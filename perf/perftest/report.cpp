@@ -128,8 +128,8 @@ double round_trips(const CollectiveRow& row) {
     return row.summary.asked / row.limits.round_trip;
 }
 
-double percent_of_copy(const CollectiveRow& row) {
-    return 100 * row.limits.copy_seconds / row.summary.asked;
+double percent_of_rate(const CollectiveRow& row) {
+    return 100 * row.limits.least_seconds / row.summary.asked;
 }
 
 std::string collective_csv(const CollectiveRow& row, const Job& job) {
@@ -141,7 +141,7 @@ std::string collective_csv(const CollectiveRow& row, const Job& job) {
                        times.p99 * kMicro, times.most * kMicro, row.algorithm_bandwidth / kMega,
                        row.bus_bandwidth / kMega,
                        known ? fmt::format("{:.2f}", round_trips(row)) : "",
-                       known ? fmt::format("{:.1f}", percent_of_copy(row)) : "");
+                       known ? fmt::format("{:.1f}", percent_of_rate(row)) : "");
 }
 
 } // namespace
@@ -154,7 +154,7 @@ std::string limit_text(const CollectiveRow& row) {
         return "moved";
     }
     return row.limits.counts_round_trips() ? fmt::format("{:.2f} rt", round_trips(row))
-                                           : fmt::format("{:.1f} %", percent_of_copy(row));
+                                           : fmt::format("{:.1f} %", percent_of_rate(row));
 }
 
 std::string test_box(const TestInfo& test, const Parameters& parameters, Rank size,

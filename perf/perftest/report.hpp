@@ -12,18 +12,22 @@ namespace ucg::perftest {
 
 /// How far a result is from what the machine allows. What is not known is 0.
 struct Limits {
-    /// Of a cache line, in seconds; the mean of before and after the run.
+    /// Are the ranks on several hosts? Then the below are of messages between these, else of
+    /// memory.
+    bool between_hosts = false;
+    /// Of a cache line, in seconds, the mean of before and after the run; or of a message, the
+    /// shorter one.
     double round_trip = 0;
-    double copy_seconds = 0; ///< What the least copying takes.
-    double copy_rate = 0;    ///< Bytes per second of all ranks together.
-    double least_bytes = 0;  ///< Of all ranks.
+    double least_seconds = 0; ///< What the least bytes take.
+    double rate = 0;          ///< Bytes per second: copies of all ranks, or the slowest host's.
+    double least_bytes = 0;   ///< That all ranks copy, or some host sends or receives.
     /// Were the round trips before and after so different that the host must have moved the
     /// processors meanwhile? Then the row cannot be compared with them.
     bool moved = false;
 
     bool known() const { return round_trip > 0; }
-    /// Short ones are set beside round trips, long ones beside copies.
-    bool counts_round_trips() const { return copy_seconds < round_trip; }
+    /// Short ones are set beside round trips, long ones beside the rate.
+    bool counts_round_trips() const { return least_seconds < round_trip; }
 };
 
 /// One line about a collective, of times in seconds.

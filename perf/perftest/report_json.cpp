@@ -77,15 +77,24 @@ Json settings(const Job& job) {
 
 Json limits(const CollectiveRow& row) {
     if (!row.limits.known()) {
-        return {{"why_none", "the ranks do not all share a host, or there is one"}};
+        return {{"why_none", "there is one rank, or the ranks share a host but no memory"}};
     }
     const Limits& found = row.limits;
+    const double round_trips = row.summary.asked / found.round_trip;
+    const double percent = 100 * found.least_seconds / row.summary.asked;
+    if (found.between_hosts) {
+        return {{"message_round_trip_us", found.round_trip * kMicro},
+                {"round_trips", round_trips},
+                {"least_link_bytes", found.least_bytes},
+                {"link_bytes_per_second", found.rate},
+                {"link_percent", percent}};
+    }
     return {{"cache_line_round_trip_us", found.round_trip * kMicro},
             {"processors_moved", found.moved},
-            {"round_trips", row.summary.asked / found.round_trip},
+            {"round_trips", round_trips},
             {"least_bytes", found.least_bytes},
-            {"copy_bytes_per_second", found.copy_rate},
-            {"copy_percent", 100 * found.copy_seconds / row.summary.asked}};
+            {"copy_bytes_per_second", found.rate},
+            {"copy_percent", percent}};
 }
 
 } // namespace

@@ -56,7 +56,7 @@ class Runner {
         if (!board.ok()) {
             return {board.status(), false};
         }
-        board_ = std::move(*board);
+        yardsticks_.board = std::move(*board);
         Status first;
         for (const Job& job : session_.jobs) {
             bool amid = false;
@@ -168,7 +168,7 @@ class Runner {
         }
         const PrimitiveRow final_row = row();
         std::string details = test.details();
-        if (board_ != nullptr && runtime_.size() > 1) {
+        if (yardsticks_.board != nullptr && runtime_.size() > 1) {
             details += details.empty() ? "" : ", ";
             details += limit_details(info, job.parameters, final_row);
         }
@@ -181,18 +181,33 @@ class Runner {
     /// Beside what the two ranks' processors can do by themselves: collective.
     std::string limit_details(const TestInfo& info, const Parameters& parameters,
                               const PrimitiveRow& row) {
-        const double round_trip = board_->round_trip();
-        const double rate = board_->copy_rate(parameters.bytes());
+        const double round_trip = yardsticks_.board->round_trip();
+        const double rate = yardsticks_.board->copy_rate(parameters.bytes());
         const double latency = row.percentile * (info.kind == TestKind::ping_pong ? 2 : 1);
         return fmt::format("{:.2f} cache-line round trips, {:.1f} % of the rate of a copy",
                            latency / round_trip, 100 * row.overall_bandwidth / rate);
     }
 
+    /// Once, where the ranks share no memory. Primitives do without.
+    Status open_links() {
+        if (yardsticks_.board != nullptr || yardsticks_.links != nullptr) {
+            return {};
+        }
+        Result<std::unique_ptr<HostLinks>> links = HostLinks::create(runtime_);
+        if (links.ok()) {
+            yardsticks_.links = std::move(*links);
+        }
+        return links.status();
+    }
+
     Status run_collective(const Job& job, Test& test, std::uint64_t iterations) {
         Recorder recorder(iterations);
         const bool shows = prints(Layer::collective) && ::isatty(STDERR_FILENO) == 1;
-        const double round_trip = board_ != nullptr ? board_->round_trip() : 0;
-        Status status;
+        Status status = open_links();
+        const Result<double> round_trip = status.ok() ? yardsticks_.round_trip() : status;
+        if (!round_trip.ok()) {
+            return round_trip.status();
+        }
         {
             Progress progress(recorder,
                               fmt::format("{} {} B", job.parameters.test, job.parameters.bytes()));
@@ -205,7 +220,7 @@ class Runner {
             return status;
         }
         const Result<CollectiveRow> row =
-            collective_row(runtime_, board_.get(), round_trip, job.parameters, recorder);
+            collective_row(runtime_, yardsticks_, *round_trip, job.parameters, recorder);
         if (!row.ok()) {
             return row.status();
         }
@@ -242,7 +257,7 @@ class Runner {
     Runtime& runtime_;
     const Session& session_;
     const OutputOptions& output_;
-    std::unique_ptr<Board> board_; ///< Null where not all ranks share a host.
+    Yardsticks yardsticks_; ///< No links before the first collective.
     std::vector<std::string> results_;
     std::optional<Layer> last_layer_;
     std::string last_test_;

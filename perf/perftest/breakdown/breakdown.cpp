@@ -149,7 +149,7 @@ class Measurement {
     Status round() {
         lines_.measure(runtime_.rank(), options_.samples, stopwatch_, rounds_, [this] {
             if (kind_.shares_memory) {
-                low_->progress();
+                static_cast<void>(low_->idle());
             }
         });
         Status status = low_->round(options_.samples, stopwatch_, rounds_);

@@ -135,15 +135,13 @@ double DelayCheck::both(double ns) {
     return mean;
 }
 
-/// Messages to and fro, one at a time. Timed are posts, or the progress that finds a message which
-/// lies there, or whole round trips, of which half counts.
-Status DelayCheck::exchange_messages(std::size_t samples, bool times_posts, bool times_progress,
-                                     double& mean_ns) {
-    const bool first = runtime_.rank() == 0;
+/// Messages both ways at once, as the collective's travel: lines of both ends are under way then.
+/// Timed are posts, or the progress that finds a message which lies there, or the whole.
+Status DelayCheck::exchange_messages(std::size_t samples, Timed timed, double& mean_ns) {
     const Rank peer = 1 - runtime_.rank();
     double data = 1;
+    double result = 0;
     stopwatch_->clear();
-    std::vector<Ticks> trips;
     for (std::size_t i = 0; i < samples && inner_->status().ok(); ++i) {
         Message send = {.data = reinterpret_cast<std::byte*>(&data),
                         .bytes = sizeof(data),
@@ -151,47 +149,41 @@ Status DelayCheck::exchange_messages(std::size_t samples, bool times_posts, bool
                         .sequence = sequence_,
                         .direction = Direction::send};
         Message receive = send;
+        receive.data = reinterpret_cast<std::byte*>(&result);
         receive.direction = Direction::recv;
         ++sequence_;
         const auto post = [&] {
             inner_->post({&send, 1});
             return 0;
         };
-        const auto await = [&](Message& message) {
-            while (message.state == MessageState::posted) {
+        const auto await = [&] {
+            while (receive.state == MessageState::posted || send.state == MessageState::posted) {
                 inner_->progress();
             }
+            return 0;
         };
-        lines_.meet(runtime_.rank());
-        const Ticks before = read_ordered();
+        lines_.start_together(runtime_.rank());
+        if (timed == Timed::whole) {
+            stopwatch_->time([&] {
+                inner_->post({&receive, 1});
+                post();
+                return await();
+            });
+            stopwatch_->keep();
+            continue;
+        }
         inner_->post({&receive, 1});
-        if (first) {
-            stopwatch_->time(post);
-            if (times_posts) {
-                stopwatch_->keep();
-            }
-        } else {
-            await(receive);
-            post();
-        }
-        if (times_progress) {
+        stopwatch_->time(post);
+        if (timed == Timed::progress) {
             lines_.meet(runtime_.rank());
-            if (first) {
-                stopwatch_->time([&] { return inner_->progress(); });
-                if (receive.state == MessageState::done) {
-                    stopwatch_->keep();
-                }
-            }
+            stopwatch_->time([&] { return inner_->progress(); });
         }
-        await(receive);
-        await(send);
-        trips.push_back(read_ordered() - before);
+        if (timed == Timed::post || receive.state == MessageState::done) {
+            stopwatch_->keep();
+        }
+        await();
     }
-    if (times_posts || times_progress) {
-        mean_ns = first && stopwatch_->size() > 0 ? stopwatch_->mean_ns() : 0;
-    } else {
-        mean_ns = (undisturbed_mean_ns(std::move(trips)) - stopwatch_->overhead_ns()) / 2;
-    }
+    mean_ns = both(stopwatch_->size() > 0 ? stopwatch_->mean_ns() : 0);
     return inner_->status();
 }
 
@@ -227,11 +219,11 @@ Status DelayCheck::round(std::size_t samples, Stopwatch& stopwatch, Rounds& roun
         }
     };
     Status status;
-    const std::array<std::pair<const char*, std::pair<bool, bool>>, 3> messages = {
-        {{kPost, {true, false}}, {kProgress, {false, true}}, {kLatency, {false, false}}}};
-    for (const auto& [name, timed] : messages) {
+    for (const auto& [name, timed] :
+         {std::pair{kPost, Timed::post}, std::pair{kProgress, Timed::progress},
+          std::pair{kLatency, Timed::whole}}) {
         if (status.ok()) {
-            status = exchange_messages(samples, timed.first, timed.second, ns);
+            status = exchange_messages(samples, timed, ns);
             add(name);
         }
     }

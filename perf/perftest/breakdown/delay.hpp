@@ -59,8 +59,8 @@ class DelayCheck {
     DelayCheck(Runtime& runtime, Lines& lines) : runtime_(runtime), lines_(lines) {}
     Status open_transport(const std::string& transport);
     Status lower_plan();
-    Status exchange_messages(std::size_t samples, bool times_posts, bool times_progress,
-                             double& mean_ns);
+    enum class Timed { post, progress, whole };
+    Status exchange_messages(std::size_t samples, Timed timed, double& mean_ns);
     Status run_collective(double delay_ns, std::size_t samples, double& mean_ns);
     double both(double ns);
 

@@ -11,8 +11,8 @@ namespace ucg::perftest::breakdown {
 namespace {
 
 constexpr const char* kHeadLine = "FIFO head's line, within LLP_post";
-constexpr const char* kAboveSend = "LLP_post above send()";
 constexpr const char* kPollPhase = "Poll phase";
+constexpr const char* kAboveSend = "LLP_post above send()";
 
 struct Listed {
     const char* name;
@@ -23,38 +23,36 @@ struct Listed {
 constexpr Listed kListed[] = {
     {part::kOverhead, Category::misc, "of a wrapped call; subtracted from all below"},
     {part::kPutPost, Category::llp, "64 in a row"},
+    {part::kPutAlone, Category::llp, "with nothing beside it"},
     {part::kCall, Category::llp, "of an empty function through a pointer"},
     {part::kCopy, Category::llp, "to memory of one's own"},
     {part::kAmPost, Category::llp, "its lines are this processor's"},
     {Lines::kOwnClaim, Category::llp, "as a place in a FIFO is claimed"},
     {part::kAmPostToPeer, Category::llp, "with what it waits for lines of the peer"},
     {part::kAmPostStream, Category::llp, "one post after another"},
+    {part::kAmUntimed, Category::llp, "one post and an update after another"},
+    {part::kAmPostWindow, Category::llp, "64 in a row"},
     {part::kProgress, Category::llp, "its lines are this processor's"},
     {part::kProgressOfPeer, Category::llp, "which lies there already"},
     {part::kEmptyProgress, Category::llp, "64 in a row"},
     {part::kBusyPost, Category::misc, "refused with UCS_ERR_NO_RESOURCE, 64 in a row"},
     {part::kUpdate, Category::misc, "64 in a row"},
-    {part::kTurn, Category::llp, "timed together: a message from itself, one to the peer"},
     {Lines::kOneLine, Category::network, "one writes while the other looks"},
-    {Lines::kTwoLines, Category::network, "an empty progress between two looks"},
+    {Lines::kTwoLines, Category::network, "between two looks what put_lat does"},
     {Lines::kRead, Category::network, "at rest with the peer"},
     {Lines::kClaim, Category::network, "at rest with both"},
     {Sockets::kSend, Category::io, "of 13 bytes"},
     {Sockets::kPath, Category::network, "mean of both directions"},
 };
 
-Component half(Component component, const char* name, const char* note) {
-    component.name = name;
-    component.note = note;
-    component.ns /= 2;
-    component.deviation_ns /= 2;
-    return component;
-}
-
 /// Who polls turns about when a message comes: on average half a turn passes.
 Component poll_phase(const Rounds& rounds) {
-    return half(rounds.component(part::kEmptyProgress, Category::llp), kPollPhase,
-                "half an empty progress");
+    Component phase =
+        rounds.component(part::kEmptyProgress, Category::llp, "half an empty progress");
+    phase.name = kPollPhase;
+    phase.ns /= 2;
+    phase.deviation_ns /= 2;
+    return phase;
 }
 
 Comparison put_injection(const Rounds& rounds) {
@@ -94,24 +92,16 @@ Comparison put_latency(const Rounds& rounds) {
     LatencyParts parts;
     parts.post = {rounds.component(part::kPutPost, Category::llp)};
     parts.path = {{rounds.component(Lines::kTwoLines, Category::network)}};
-    return {latency_model("Latency, put_lat", parts),
-            rounds.component(part::kPutLatency, Category::llp)};
+    // Posts in a row overlap one another; in a ping-pong each waits for the one before.
+    return {.model = latency_model("Latency, put_lat", parts),
+            .observed = rounds.component(part::kPutLatency, Category::llp),
+            .missing = {{rounds.difference(part::kPutAlone, part::kPutPost,
+                                           "a put alone, beyond one in a row", Category::llp)}}};
 }
 
 Comparison am_latency(const LowerKind& kind, const Rounds& rounds) {
-    Comparison comparison = {latency_model("Latency, am_lat", message_parts(kind, rounds)),
-                             rounds.component(part::kAmLatency, Category::llp)};
-    if (rounds.has(part::kTurn)) {
-        // The processor asks for the line of the peer's FIFO while it still ends the progress.
-        Component overlap = rounds.component(part::kTurn, Category::llp);
-        overlap.name = "overlap of LLP_prog and LLP_post";
-        overlap.note = "their sum less a progress and a post that are timed together";
-        overlap.ns -= rounds.component(part::kAmPostToPeer, Category::llp).ns +
-                      rounds.component(part::kProgress, Category::llp).ns;
-        overlap.ns = std::min(0.0, overlap.ns);
-        comparison.missing = {{overlap}};
-    }
-    return comparison;
+    return {latency_model("Latency, am_lat", message_parts(kind, rounds)),
+            rounds.component(part::kAmLatency, Category::llp)};
 }
 
 std::vector<std::string> notes_of(const LowerKind& kind, const Rounds& rounds) {

@@ -18,6 +18,24 @@ Component component(const MpiFigures& figures, std::string name, double ns, std:
             .note = std::move(note)};
 }
 
+/// Equation 2: the posts of all levels, then what completes them.
+Comparison injection(const MpiFigures& figures, const Rounds& rounds) {
+    const double ucp_post = rounds.component(part::kUcpPostStream, Category::hlp).ns;
+    InjectionParts parts;
+    for (const Term& term : upper_injection(rounds).model.terms) {
+        if (term.component.name != part::kUcpCompletion) {
+            parts.post.push_back(term.component);
+        }
+    }
+    parts.post.push_back(component(figures, "HLP_post, MPI, in a window",
+                                   figures.window_isend_ns - ucp_post,
+                                   "MPI_Isend less ucp_tag_send_nbx"));
+    parts.progress = {component(figures, "Post_prog, MPI", figures.window_waitall_ns,
+                                "MPI_Waitall, for each message")};
+    return {injection_model("Injection, MPI", parts),
+            component(figures, "MPI_Isend and MPI_Waitall", figures.window_ns, "64 of them")};
+}
+
 } // namespace
 
 ucg::Result<MpiFigures> parse_mpi_figures(std::string_view json) {
@@ -29,6 +47,7 @@ ucg::Result<MpiFigures> parse_mpi_figures(std::string_view json) {
                           .wait_ns = all.at("wait_ns").get<double>(),
                           .window_isend_ns = all.at("window_isend_ns").get<double>(),
                           .window_waitall_ns = all.at("window_waitall_ns").get<double>(),
+                          .window_ns = all.at("window_ns").get<double>(),
                           .latency_ns = all.at("latency_ns").get<double>()};
     } catch (const std::exception& error) {
         return failure(Code::invalid_argument, "not what mpi_breakdown prints: {}", error.what());
@@ -57,7 +76,8 @@ Section mpi_section(const MpiFigures& figures, const LowerKind& kind, const Roun
     model.terms.insert(model.terms.begin(), {post});
     model.terms.push_back({progress});
     section.comparisons = {
-        {std::move(model), component(figures, "MPI latency", figures.latency_ns, {})}};
+        {std::move(model), component(figures, "MPI latency", figures.latency_ns, {})},
+        injection(figures, rounds)};
     return section;
 }
 

@@ -19,6 +19,7 @@ struct MpiFigures {
     double wait_ns = 0; ///< Of an MPI_Irecv whose message lies there.
     double window_isend_ns = 0;
     double window_waitall_ns = 0;
+    double window_ns = 0; ///< Both.
     double latency_ns = 0;
 };
 

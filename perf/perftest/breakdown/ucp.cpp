@@ -1,6 +1,7 @@
 #include "perf/perftest/breakdown/ucp.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "perf/perftest/breakdown/uct.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr ucp_tag_t kTag = 0x756367;
 constexpr unsigned kRoundTrips = 64;
+constexpr std::size_t kSends = 64;       ///< Of a window.
+constexpr std::size_t kWindowsFirst = 2; ///< Before these the receiver may not be there.
 
 } // namespace
 
@@ -132,6 +135,12 @@ Status HighLevel::round(std::size_t samples, Stopwatch& stopwatch, Rounds& round
         }
     }
     times_callback_ = false;
+    observe_latency(samples, rounds);
+    time_windows(samples, rounds);
+    return agree(runtime_, failure_);
+}
+
+void HighLevel::observe_latency(std::size_t samples, Rounds& rounds) {
     lines_.meet(runtime_.rank());
     std::vector<Ticks> times;
     for (std::size_t i = 0; i < std::max<std::size_t>(samples / kRoundTrips, 4); ++i) {
@@ -141,12 +150,63 @@ Status HighLevel::round(std::size_t samples, Stopwatch& stopwatch, Rounds& round
         }
         times.push_back(read_ordered() - before);
     }
-    if (first) {
+    if (runtime_.rank() == 0) {
         const std::size_t count = times.size() * kRoundTrips;
         rounds.add(part::kUcpLatency, undisturbed_mean_ns(std::move(times)) / (2 * kRoundTrips),
                    count);
     }
-    return agree(runtime_, failure_);
+}
+
+/// Windows of sends one after another, as a message rate is measured: of every second one the posts
+/// and what then completes them are timed, of the others the whole.
+void HighLevel::time_windows(std::size_t samples, Rounds& rounds) {
+    const std::size_t windows = kWindowsFirst + 2 * std::max<std::size_t>(samples / 16, 8);
+    lines_.meet(runtime_.rank());
+    std::array<std::vector<Ticks>, 3> times; // Posts, completions, both.
+    for (std::size_t i = 0; i < windows && runtime_.rank() == 0; ++i) {
+        std::array<ucs_status_ptr_t, kSends> requests{};
+        const Ticks start = read_ordered();
+        for (ucs_status_ptr_t& request : requests) {
+            request = post_send();
+        }
+        const Ticks posted = i % 2 == 0 ? read_ordered() : start;
+        for (const ucs_status_ptr_t request : requests) {
+            complete(request);
+        }
+        const Ticks end = read_ordered();
+        if (i >= kWindowsFirst && i % 2 == 0) {
+            times[0].push_back(posted - start);
+            times[1].push_back(end - posted);
+        } else if (i >= kWindowsFirst) {
+            times[2].push_back(end - start);
+        }
+    }
+    for (std::size_t i = 0; i < windows * kSends && runtime_.rank() == 1 && failure_.ok(); ++i) {
+        post_receive();
+        await_receive();
+    }
+    const std::array names = {part::kUcpPostStream, part::kUcpCompletion, part::kUcpRate};
+    for (std::size_t i = 0; i < times.size() && runtime_.rank() == 0; ++i) {
+        const std::size_t count = times[i].size() * kSends;
+        const double ns = undisturbed_mean_ns(std::move(times[i])) - stopwatch_->overhead_ns();
+        rounds.add(names[i], ns / kSends, count);
+    }
+    lines_.meet(runtime_.rank());
+}
+
+/// Equation 2. A stream of UCT's messages may find its receiver in another state than UCP's do, so
+/// that the lower level is never taken to have more of a post than there is.
+Comparison upper_injection(const Rounds& rounds) {
+    Component hlp = rounds.component(part::kUcpPostStream, Category::hlp);
+    Component llp = rounds.component(part::kAmPostWindow, Category::llp);
+    llp.ns = std::min(llp.ns, hlp.ns);
+    hlp.name = "HLP_post, UCP, in a window";
+    hlp.ns -= llp.ns;
+    InjectionParts parts;
+    parts.post = {llp, hlp};
+    parts.progress = {rounds.component(part::kUcpCompletion, Category::hlp)};
+    return {injection_model("Injection, UCP tagged", parts),
+            rounds.component(part::kUcpRate, Category::hlp)};
 }
 
 Section upper_section(const LowerKind& kind, const Rounds& rounds) {
@@ -159,13 +219,18 @@ Section upper_section(const LowerKind& kind, const Rounds& rounds) {
                           Category::hlp, "with the callbacks of UCP and of its user");
     section.components = {
         rounds.component(part::kUcpPost, Category::hlp, "in a ping-pong"),
-        rounds.component(part::kUcpProgress, Category::hlp, "which lies there already"), post,
-        progress};
+        rounds.component(part::kUcpProgress, Category::hlp, "which lies there already"),
+        post,
+        progress,
+        rounds.component(part::kUcpPostStream, Category::hlp, "64 of them"),
+        rounds.component(part::kUcpCompletion, Category::hlp,
+                         "until all of the window are complete, for each")};
     LatencyParts parts = message_parts(kind, rounds);
     parts.post.insert(parts.post.begin(), post);
     parts.progress.push_back(progress);
     section.comparisons = {{latency_model("Latency, UCP tagged", parts),
-                            rounds.component(part::kUcpLatency, Category::hlp)}};
+                            rounds.component(part::kUcpLatency, Category::hlp)},
+                           upper_injection(rounds)};
     section.notes = {
         "posting the receive overlaps with the message's way only in part: who answers "
         "posts its next receive first"};

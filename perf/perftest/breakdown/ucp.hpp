@@ -18,6 +18,9 @@ inline constexpr const char* kUcpPost = "ucp_tag_send_nbx";
 inline constexpr const char* kUcpProgress = "ucp_worker_progress, message of the peer";
 inline constexpr const char* kUcpCallback = "Callback of a receive";
 inline constexpr const char* kUcpLatency = "tag_lat";
+inline constexpr const char* kUcpPostStream = "ucp_tag_send_nbx in a window";
+inline constexpr const char* kUcpCompletion = "Post_prog, UCP";
+inline constexpr const char* kUcpRate = "tag_bw";
 } // namespace part
 
 class HighLevel {
@@ -41,6 +44,8 @@ class HighLevel {
     void complete(ucs_status_ptr_t request);
     void await_receive();
     void round_trip(Timed timed);
+    void observe_latency(std::size_t samples, Rounds& rounds);
+    void time_windows(std::size_t samples, Rounds& rounds);
 
     Runtime& runtime_;
     Lines& lines_;
@@ -55,5 +60,7 @@ class HighLevel {
 
 /// `lower`: what the transport below has been measured to take.
 Section upper_section(const LowerKind& kind, const Rounds& rounds);
+/// What sending one message after another costs with UCP, within that section.
+Comparison upper_injection(const Rounds& rounds);
 
 } // namespace ucg::perftest::breakdown

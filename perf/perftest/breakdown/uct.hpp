@@ -16,12 +16,13 @@ namespace ucg::perftest::breakdown {
 /// Names of what is measured; rounds know them.
 namespace part {
 inline constexpr const char* kPutPost = "LLP_post, uct_ep_put_short";
+inline constexpr const char* kPutAlone = "LLP_post, uct_ep_put_short alone";
 inline constexpr const char* kAmPost = "LLP_post, uct_ep_am_short to itself";
 inline constexpr const char* kAmPostToPeer = "LLP_post, uct_ep_am_short in a ping-pong";
 inline constexpr const char* kAmPostStream = "LLP_post, uct_ep_am_short in a stream";
+inline constexpr const char* kAmPostWindow = "LLP_post, uct_ep_am_short in a window";
 inline constexpr const char* kProgress = "LLP_prog, message from itself";
 inline constexpr const char* kProgressOfPeer = "LLP_prog, message of the peer";
-inline constexpr const char* kTurn = "LLP_prog, then LLP_post in a ping-pong";
 inline constexpr const char* kEmptyProgress = "Empty progress";
 inline constexpr const char* kBusyPost = "Busy post";
 inline constexpr const char* kBusyPerMessage = "Busy posts per message";
@@ -32,6 +33,7 @@ inline constexpr const char* kCopy = "Copy of 8 bytes";
 inline constexpr const char* kOverhead = "Measurement overhead";
 inline constexpr const char* kPutBandwidth = "put_bw";
 inline constexpr const char* kAmBandwidth = "am_bw";
+inline constexpr const char* kAmUntimed = "am_bw of another stream, posts not timed";
 inline constexpr const char* kAmLatency = "am_lat";
 inline constexpr const char* kPutLatency = "put_lat";
 } // namespace part
@@ -54,6 +56,8 @@ class LowLevel {
 
     /// An empty turn of the transport.
     void progress() { static_cast<void>(link_->resource().progress()); }
+    /// What who waits for a put does between two looks; false: it is of no use any more.
+    bool idle();
 
     /// Of one successful post by active message, for profiles of single calls.
     Status post_message();
@@ -78,10 +82,12 @@ class LowLevel {
     void time_software(std::size_t samples);
     void time_busy_posts(std::size_t samples);
     void time_stream(std::size_t samples, bool each_post);
+    void time_windows(std::size_t samples);
     void time_post_in_ping_pong(std::size_t samples);
     void time_progress_of_peer(std::size_t samples);
-    void time_turns(std::size_t samples);
     void observe_put_bandwidth(std::size_t samples);
+    template <typename Answer, typename Wait>
+    void observe_latency(const char* name, std::size_t samples, Answer answer, Wait wait);
     void observe_am_latency(std::size_t samples);
     void observe_put_latency(std::size_t samples);
     void drain(std::uint64_t count);
@@ -96,6 +102,7 @@ class LowLevel {
     std::unique_ptr<UctLink> own_link_; ///< To itself: no line of it leaves this processor.
     std::uint64_t arrived_ = 0;
     std::uint64_t sent_ = 0; ///< The number in what a put writes.
+    std::uint64_t seen_ = 0; ///< The number in what the peer's has written.
     std::uint64_t header_ = 7;
     bool first_ = false; ///< Rank 0, which measures.
     bool puts_ = false;

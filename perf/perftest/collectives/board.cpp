@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <vector>
 
+#include "perf/perftest/collectives/host_identity.hpp"
 #include "perf/perftest/statistics.hpp"
 #include "perf/perftest/timer.hpp"
-#include "shm/host.hpp"
 #include "topo/cpus.hpp"
 
 namespace ucg::perftest {
@@ -70,11 +70,6 @@ FilePlace place_from(const std::string& bytes) {
     FilePlace place;
     std::memcpy(&place, bytes.data(), std::min(bytes.size(), sizeof(place)));
     return place;
-}
-
-std::uint64_t host_identity() {
-    const Result<shm::HostFacts> facts = shm::read_host_facts();
-    return facts.ok() ? shm::identity(*facts) : 0;
 }
 
 /// Processors that at least one rank may use, as far as the control group lets them.

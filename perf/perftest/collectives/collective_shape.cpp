@@ -1,5 +1,7 @@
 #include "perf/perftest/collectives/collective_shape.hpp"
 
+#include <algorithm>
+
 #include "ucg_coll/base/assert.hpp"
 
 namespace ucg::perftest {
@@ -89,6 +91,51 @@ double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes)
     case UCG_COLL_LAST: break;
     }
     return 0;
+}
+
+namespace {
+
+/// In blocks: of a host with `own` of all ranks, `others` being elsewhere.
+double link_blocks(const CollectiveShape& shape, double own, double others, double hosts,
+                   bool has_root) {
+    switch (shape.type) {
+    case UCG_COLL_BARRIER: return 0;
+    // The vector comes in once, or goes out.
+    case UCG_COLL_BCAST:
+    case UCG_COLL_REDUCE:
+    case UCG_COLL_SCAN:
+    case UCG_COLL_EXSCAN: return 1;
+    // Partial sums of all hosts' parts but one, then the results of these parts.
+    case UCG_COLL_ALLREDUCE: return 2 * (hosts - 1) / hosts;
+    // Sums for others go out, those of others for the own ranks come in.
+    case UCG_COLL_REDUCE_SCATTER:
+    case UCG_COLL_REDUCE_SCATTER_BLOCK:
+    case UCG_COLL_ALLGATHER:
+    case UCG_COLL_ALLGATHERV: return std::max(own, others);
+    case UCG_COLL_GATHER:
+    case UCG_COLL_GATHERV:
+    case UCG_COLL_SCATTER:
+    case UCG_COLL_SCATTERV: return has_root ? others : own;
+    case UCG_COLL_ALLTOALL:
+    case UCG_COLL_ALLTOALLV: return own * others;
+    case UCG_COLL_LAST: break;
+    }
+    return 0;
+}
+
+} // namespace
+
+double least_link_bytes(const CollectiveShape& shape, std::span<const std::size_t> hosts, Rank root,
+                        std::uint64_t bytes) {
+    const std::size_t count = *std::ranges::max_element(hosts) + 1;
+    double most = 0;
+    for (std::size_t host = 0; host < count; ++host) {
+        const auto own = static_cast<double>(std::ranges::count(hosts, host));
+        const double others = static_cast<double>(hosts.size()) - own;
+        most = std::max(most, link_blocks(shape, own, others, static_cast<double>(count),
+                                          hosts[static_cast<std::size_t>(root)] == host));
+    }
+    return most * static_cast<double>(bytes);
 }
 
 } // namespace ucg::perftest

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "ucg/ucg.h"
@@ -47,5 +48,10 @@ double bus_factor(const CollectiveShape& shape, Rank size);
 /// The bytes that processors must copy or sum at least, all ranks together. A sum of two vectors
 /// counts as many bytes as one vector has; that one's own block is copied, too, counts.
 double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes);
+
+/// The bytes that some host must send, or receive, at least; `hosts`: that of each rank, numbered
+/// from 0. What ranks of a host have in common goes out and comes in once.
+double least_link_bytes(const CollectiveShape& shape, std::span<const std::size_t> hosts, Rank root,
+                        std::uint64_t bytes);
 
 } // namespace ucg::perftest

@@ -98,13 +98,21 @@ class Measurement {
                2;
     }
 
-    /// Of a window: all posts, or what MPI_Waitall then takes, for each message.
-    double window(bool waits) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        std::vector<Ticks> times;
+    /// Of a window, for each message: all posts, what MPI_Waitall then takes, and both in windows
+    /// of which nothing else is timed.
+    struct Window {
+        double posts;
+        double waitall;
+        double whole;
+    };
+    Window windows() {
+        std::vector<Ticks> posts;
+        std::vector<Ticks> waits;
+        std::vector<Ticks> whole;
         double data[kWindow] = {};
         MPI_Request requests[kWindow];
-        for (int i = 0; i < std::max(samples_ / kWindow, 4); ++i) {
+        for (int i = 0; i < 2 * std::max(samples_ / kWindow, 4); ++i) {
+            MPI_Barrier(MPI_COMM_WORLD);
             const Ticks start = read_ordered();
             for (int k = 0; k < kWindow; ++k) {
                 if (rank_ == 0) {
@@ -113,12 +121,17 @@ class Measurement {
                     MPI_Irecv(&data[k], 1, MPI_DOUBLE, 0, kTag, MPI_COMM_WORLD, &requests[k]);
                 }
             }
-            const Ticks posted = read_ordered();
+            const Ticks posted = i % 2 == 0 ? read_ordered() : start;
             MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE);
-            times.push_back(waits ? read_ordered() - posted : posted - start);
-            MPI_Barrier(MPI_COMM_WORLD);
+            const Ticks end = read_ordered();
+            (i % 2 == 0 ? waits : whole).push_back(end - posted);
+            if (i % 2 == 0) {
+                posts.push_back(posted - start);
+            }
         }
-        return undisturbed_mean(std::move(times)) / kWindow;
+        return {undisturbed_mean(std::move(posts)) / kWindow,
+                undisturbed_mean(std::move(waits)) / kWindow,
+                undisturbed_mean(std::move(whole)) / kWindow};
     }
 
   private:
@@ -149,14 +162,17 @@ void measure(int rank, int samples, int rounds) {
     std::vector<double> wait;
     std::vector<double> posts;
     std::vector<double> waitall;
+    std::vector<double> windows;
     std::vector<double> latency;
     Measurement measurement(rank, samples);
     for (int i = 0; i < rounds; ++i) {
         overhead.push_back(measurement.overhead());
         isend.push_back(measurement.isend() - overhead.back());
         wait.push_back(measurement.successful_wait() - overhead.back());
-        posts.push_back(measurement.window(false));
-        waitall.push_back(measurement.window(true));
+        const Measurement::Window times = measurement.windows();
+        posts.push_back(times.posts - overhead.back() / kWindow);
+        waitall.push_back(times.waitall - overhead.back() / kWindow);
+        windows.push_back(times.whole - overhead.back() / kWindow);
         latency.push_back(measurement.latency() - overhead.back() / 2);
     }
     const double tick = tick_ns();
@@ -167,10 +183,10 @@ void measure(int rank, int samples, int rounds) {
         version[std::strcspn(version, ",\n\"")] = '\0';
         std::printf("{\"library\": \"%s\", \"samples\": %d, \"overhead_ns\": %.2f, "
                     "\"isend_ns\": %.2f, \"wait_ns\": %.2f, \"window_isend_ns\": %.2f, "
-                    "\"window_waitall_ns\": %.2f, \"latency_ns\": %.2f}\n",
+                    "\"window_waitall_ns\": %.2f, \"window_ns\": %.2f, \"latency_ns\": %.2f}\n",
                     version, samples * rounds, median_of(overhead) * tick, median_of(isend) * tick,
                     median_of(wait) * tick, median_of(posts) * tick, median_of(waitall) * tick,
-                    median_of(latency) * tick);
+                    median_of(windows) * tick, median_of(latency) * tick);
     }
 }
 

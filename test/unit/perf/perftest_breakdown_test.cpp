@@ -225,7 +225,8 @@ TEST_CASE("what-if: wrong use is told", "[perftest][what_if]") {
 TEST_CASE("breakdown: figures of MPI are read", "[perftest][breakdown]") {
     const auto figures = parse_mpi_figures(
         R"({"library": "Some MPI", "samples": 100, "overhead_ns": 20, "isend_ns": 1.5,
-            "wait_ns": 2, "window_isend_ns": 3, "window_waitall_ns": 4, "latency_ns": 5})");
+            "wait_ns": 2, "window_isend_ns": 3, "window_waitall_ns": 4, "window_ns": 7,
+            "latency_ns": 5})");
     REQUIRE(figures.ok());
     CHECK(figures->library == "Some MPI");
     CHECK(figures->isend_ns == 1.5);

@@ -4,6 +4,7 @@
 
 #include "perf/perftest/collectives/collective_data.hpp"
 #include "perf/perftest/collectives/collective_name.hpp"
+#include "perf/perftest/collectives/host_links.hpp"
 #include "test/support/catch.hpp"
 
 using namespace ucg;
@@ -59,6 +60,21 @@ TEST_CASE("The least that must be moved") {
     CHECK(least_bytes(shape(UCG_COLL_ALLTOALL), 4, 100) == 1600);
     CHECK(least_bytes(shape(UCG_COLL_REDUCE_SCATTER), 4, 100) == 1200);
     CHECK(least_bytes(shape(UCG_COLL_ALLREDUCE), 1, 100) == 100);
+}
+
+TEST_CASE("What hosts must send or receive at least") {
+    const std::vector<std::size_t> two = {0, 1, 0, 1};
+    const std::vector<std::size_t> uneven = {0, 0, 0, 1};
+    CHECK(number_hosts({"a", "b", "a", "b"}) == two);
+    CHECK(number_hosts({"x", "x"}) == std::vector<std::size_t>{0, 0});
+    CHECK(least_link_bytes(shape(UCG_COLL_BARRIER), two, 0, 8) == 0);
+    CHECK(least_link_bytes(shape(UCG_COLL_BCAST), two, 0, 100) == 100);
+    CHECK(least_link_bytes(shape(UCG_COLL_ALLREDUCE), two, 0, 100) == 100);
+    CHECK(least_link_bytes(shape(UCG_COLL_ALLTOALL), two, 0, 100) == 400);
+    CHECK(least_link_bytes(shape(UCG_COLL_ALLTOALL), uneven, 0, 100) == 300);
+    CHECK(least_link_bytes(shape(UCG_COLL_ALLGATHER), uneven, 0, 100) == 300);
+    CHECK(least_link_bytes(shape(UCG_COLL_GATHER), uneven, 0, 100) == 100);
+    CHECK(least_link_bytes(shape(UCG_COLL_GATHER), uneven, 3, 100) == 300);
 }
 
 TEST_CASE("A right result passes, and the first wrong element is found") {

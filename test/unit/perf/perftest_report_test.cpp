@@ -110,7 +110,7 @@ TEST_CASE("A ping-pong's latency is half an iteration") {
 TEST_CASE("A row says how far it is from the limit") {
     CollectiveRow made = row();
     CHECK(limit_text(made) == "2.00 rt");
-    made.limits.copy_seconds = 1.5e-6;
+    made.limits.least_seconds = 1.5e-6;
     CHECK(limit_text(made) == "75.0 %");
     made.limits.moved = true;
     CHECK(limit_text(made) == "moved");
