@@ -9,6 +9,7 @@ NOT_COMMANDS = [
     ("README.md", "topo ──"),
     ("ucg_coll/ARCHITECTURE.md", "topo ──"),
     ("ucg_coll/graph/README.md", "schedule bcast"),
+    ("ucg_coll/graph/README.md", "0: post"),
     ("ucg_coll/plan/README.md", "ring "),
 ]
 

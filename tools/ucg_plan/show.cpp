@@ -24,11 +24,15 @@ class ShowCommand final : public Command {
         profile_.add_option(app_);
         topology_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json, Format::dot});
+        app_.add_flag("--lowered", lowered_,
+                      "Show the steps that engine and simulator go through, with what each waits "
+                      "for, as text");
         app_.parse_complete_callback([this] { options_.check(); });
         app_.footer(
             "The text and the JSON are what \"ucg_plan verify --file\" reads.\n"
             "Examples:\n"
             "  ucg_plan show --collective allreduce --ranks 6 --bytes 8 --rank 0\n"
+            "  ucg_plan show --collective allreduce --ranks 6 --bytes 8 --rank 0 --lowered\n"
             "  ucg_plan show --collective bcast --hosts 2 --ranks-per-host 4 --bytes 1M --root 5\n"
             "  ucg_plan show --collective allgatherv --ranks 3 --blocks 8,0,16 --format json\n"
             "  ucg_plan show --collective allreduce --algorithm ring --ranks 4 --bytes 4k \\\n"
@@ -36,6 +40,10 @@ class ShowCommand final : public Command {
     }
 
     Status run() const override {
+        if (lowered_ && format_ != Format::text) {
+            return failure(Code::invalid_argument, "--lowered: there is text alone, not {}",
+                           name(format_));
+        }
         const Result<topo::Placement> placement = options_.placement();
         if (!placement) {
             return placement.status();
@@ -77,6 +85,11 @@ class ShowCommand final : public Command {
         return write_output("-", graph::to_dot(schedules));
     }
 
+    static std::string lowered_text(const graph::Schedule& schedule) {
+        const std::string text = graph::to_text(schedule);
+        return text.substr(0, text.find('\n') + 1) + graph::to_text(graph::lower(schedule).value());
+    }
+
     /// Rank by rank, so that memory is needed for one schedule alone.
     Status print(const plan::Facts& facts, Rank first, Rank last) const {
         const bool is_array = format_ == Format::json && rank_ == kNoRank;
@@ -86,7 +99,9 @@ class ShowCommand final : public Command {
                 return made.status();
             }
             std::string text;
-            if (format_ == Format::json) {
+            if (lowered_) {
+                text = (rank == first ? "" : "\n") + lowered_text(*made);
+            } else if (format_ == Format::json) {
                 text = is_array ? (rank == first ? "[\n" : ",\n") : "";
                 text += graph::to_json(*made);
             } else {
@@ -109,6 +124,7 @@ class ShowCommand final : public Command {
     std::string algorithm_;
     Rank rank_ = kNoRank;
     Format format_ = Format::text;
+    bool lowered_ = false;
 };
 
 } // namespace

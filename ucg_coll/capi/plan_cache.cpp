@@ -32,7 +32,10 @@ bool CachedPlan::in_use() const {
 }
 
 std::uint64_t CachedPlan::bytes() const {
-    return program_.scratch_bytes + program_.instructions.size() * sizeof(engine::Instruction) +
+    const graph::LoweredSchedule& lowered = program_.lowered;
+    return program_.scratch_bytes + lowered.steps.size() * sizeof(graph::Step) +
+           lowered.addresses.size() * sizeof(graph::Address) +
+           lowered.messages.size() * sizeof(graph::MessagePlan) +
            program_.slots.size() * sizeof(transport::Message);
 }
 

@@ -50,9 +50,7 @@ void Engine::start_any(Execution& execution) {
     UCG_ASSERT(!execution.in_progress());
     execution.sequence_ = next_sequence_++;
     execution.next_ = nullptr;
-    execution.cursor_ = 0;
-    execution.iteration_ = 0;
-    execution.repeat_ = 0;
+    execution.at_ = {};
     if (execution.program_.board != nullptr) {
         execution.exchange_.turn.turn = next_turn_++;
         execution.exchange_.turn.sequence = execution.sequence_;
@@ -163,7 +161,7 @@ Execution* Engine::take_operator() {
 void Engine::operator_called(Execution& execution) {
     UCG_ASSERT(execution.state_ == ExecutionState::in_operator);
     execution.state_ = ExecutionState::running;
-    ++execution.cursor_;
+    ++execution.at_.step;
 }
 
 /// Nothing is read any more of turns before the first one that is still in progress. That of a

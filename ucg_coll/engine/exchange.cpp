@@ -8,17 +8,17 @@ namespace ucg::engine {
 void Execution::await_exchange(std::size_t seen) {
     const bool shared = seen != transport::kNotShared;
     state_ = program_.board->broken() ? ExecutionState::failed : ExecutionState::running;
-    cursor_ = shared ? 1 : 0;
+    at_.step = shared ? 1 : 0;
     boards_seen_ = shared ? static_cast<std::uint32_t>(seen) : 0;
     if (shared && state_ == ExecutionState::running) {
         advance();
     }
 }
 
-/// All boards are there, and the next instruction needs the program's operator.
-void Execution::await_operator(const Instruction* at) {
+/// All boards are there, and the next step needs the program's operator.
+void Execution::await_operator(const graph::Step* at) {
     state_ = ExecutionState::operator_due;
-    cursor_ = static_cast<std::uint32_t>(at - program_.instructions.data());
+    at_.step = static_cast<std::uint32_t>(at - program_.lowered.steps.data());
     boards_seen_ = static_cast<std::uint32_t>(exchange_.reads.size());
 }
 

@@ -8,8 +8,10 @@
 
 namespace ucg::engine {
 
-using graph::Repeat;
-using graph::Stride;
+using graph::Address;
+using graph::Step;
+using graph::StepKind;
+using graph::Wait;
 using transport::Message;
 using transport::MessageState;
 
@@ -19,17 +21,16 @@ void Execution::FreeScratch::operator()(std::byte* memory) const {
 
 Execution::Execution(const Program& program) : program_(program), slots_(program.slots) {
     std::size_t operand_count = 0;
-    for (const Instruction& instruction : program.instructions) {
-        if (instruction.kind == InstructionKind::reduce ||
-            instruction.kind == InstructionKind::reduce_parts) {
-            operand_count = std::max<std::size_t>(operand_count, instruction.count);
+    for (const Step& step : program.lowered.steps) {
+        if (step.kind == StepKind::reduce || step.kind == StepKind::reduce_parts) {
+            operand_count = std::max<std::size_t>(operand_count, step.count);
         }
     }
     operands_.resize(operand_count);
-    bases_.resize(kOwnBases + program.boards.size());
+    bases_.resize(graph::kOwnBases + program.lowered.boards.size());
     exchange_.turn.plan = program.plan;
-    exchange_.bytes = program.exchange ? program.instructions.front().source.length : 0;
-    exchange_.reads = program.boards;
+    exchange_.bytes = program.exchange ? program.lowered.addresses.front().length : 0;
+    exchange_.reads = program.lowered.boards;
     exchange_.places = places();
     if (program.memory != nullptr) {
         base(graph::BufferKind::scratch) = program.memory->staging().data();
@@ -75,34 +76,25 @@ inline bool Execution::slot_ready(std::uint32_t slot) {
 }
 
 inline bool Execution::wait_over(const Wait& wait) {
-    if (wait.mask == 0) [[likely]] {
-        return slot_ready(wait.slot);
-    }
-    if (wait.every_slot) {
-        bool over = true;
-        for (std::uint32_t i = 0; i <= wait.mask; ++i) {
-            over = slot_ready(wait.slot + i) && over;
-        }
-        return over;
-    }
-    return iteration_ < wait.distance ||
-           slot_ready(wait.slot +
-                      static_cast<std::uint32_t>((iteration_ - wait.distance) & wait.mask));
+    bool over = true;
+    graph::for_each_slot(wait, at_.iteration,
+                         [&](std::uint32_t slot) { over = slot_ready(slot) && over; });
+    return over;
 }
 
-inline bool Execution::ready(const Instruction& instruction) {
-    const Wait* const waits = program_.waits.data() + instruction.first_wait;
-    for (std::uint32_t i = 0; i < instruction.wait_count; ++i) {
+inline bool Execution::ready(const Step& step) {
+    const Wait* const waits = program_.lowered.waits.data() + step.first_wait;
+    for (std::uint32_t i = 0; i < step.wait_count; ++i) {
         if (!wait_over(waits[i])) {
             return false;
         }
     }
     return state_ != ExecutionState::failed &&
-           (instruction.boards_until <= boards_seen_ || boards_ready(instruction));
+           (step.boards_until <= boards_seen_ || boards_ready(step));
 }
 
-bool Execution::boards_ready(const Instruction& instruction) {
-    const std::span reads = unseen(instruction.boards_until);
+bool Execution::boards_ready(const Step& step) {
+    const std::span reads = unseen(step.boards_until);
     const std::size_t seen = program_.board->look(exchange_.turn, reads, places());
     boards_seen_ += static_cast<std::uint32_t>(seen);
     if (seen < reads.size() && program_.board->broken()) {
@@ -112,8 +104,8 @@ bool Execution::boards_ready(const Instruction& instruction) {
 }
 
 /// False while there is no room.
-inline bool Execution::share(const Instruction& instruction) {
-    const Address& source = instruction.source;
+inline bool Execution::share(const Step& step) {
+    const Address& source = *addresses(step);
     const std::byte* const data = source.length > 0 ? resolve(source) : nullptr;
     if (!program_.board->share(exchange_.turn, data, source.length)) [[unlikely]] {
         state_ = program_.board->broken() ? ExecutionState::failed : state_;
@@ -123,95 +115,88 @@ inline bool Execution::share(const Instruction& instruction) {
 }
 
 std::uint64_t Execution::offset(const Address& address) const {
-    if (address.stride == Stride::fixed) {
-        return address.offset;
-    }
-    const Repeat& repeat = program_.repeats[repeat_];
-    const std::uint64_t turn =
-        address.stride == Stride::advance ? iteration_ : iteration_ % repeat.rotation;
-    return address.offset + turn * repeat.segment_bytes;
+    return address.stride == graph::Stride::fixed
+               ? address.offset
+               : program_.lowered.repeats[at_.repeat].offset_at(address.offset, address.stride,
+                                                                at_.iteration);
 }
 
 /// What moves with the iterations, or is a peer's.
 std::byte* Execution::resolve_moving(const Address& address) const {
-    if (address.owner == kNoRank) {
+    if (!address.of_peer) {
         return bases_[address.base] + offset(address);
     }
     const transport::SharedBuffer buffer =
-        program_.memory->peer_buffer(address.owner, address.buffer, sequence_);
+        program_.memory->peer_buffer(static_cast<Rank>(address.base), address.buffer, sequence_);
     UCG_ASSERT(buffer.data != nullptr);
     return buffer.data +
            (buffer.window ? offset(address) % program_.window_bytes : offset(address));
 }
 
-/// REQUIRES: within a repeat. Only parts of segments keep their length to the end.
+/// REQUIRES: within a repeat.
 std::uint64_t Execution::length(const Address& address) const {
-    const Repeat& repeat = program_.repeats[repeat_];
-    const bool last = iteration_ + 1 == repeat.iterations && address.length == repeat.segment_bytes;
-    return last ? repeat.last_bytes : address.length;
+    return program_.lowered.repeats[at_.repeat].length_at(address.length, at_.iteration);
 }
 
-inline void Execution::post(const Instruction& instruction) {
-    const MessagePlan* plans = &program_.messages[instruction.first];
-    if (instruction.in_repeat) {
-        post_in_repeat(*plans);
+inline void Execution::post(const Step& step) {
+    if (step.in_repeat) {
+        post_in_repeat(step);
         return;
     }
-    Message* messages = &slots_[plans->slot];
-    const std::uint32_t count = instruction.count;
+    const graph::MessagePlan* const plans = &program_.lowered.messages[step.first];
+    Message* const messages = &slots_[plans->slot];
+    const std::uint32_t count = step.count;
     for (std::uint32_t i = 0; i < count; ++i) {
         messages[i].data = resolve(plans[i].address);
         messages[i].sequence = sequence_;
     }
-    plans->transport->post({messages, count});
+    program_.carriers[step.carrier]->post({messages, count});
 }
 
-void Execution::post_in_repeat(const MessagePlan& plan) {
-    Message& message = slots_[plan.slot + static_cast<std::uint32_t>(iteration_ & plan.mask)];
+void Execution::post_in_repeat(const Step& step) {
+    const graph::MessagePlan& plan = program_.lowered.messages[step.first];
+    Message& message = slots_[plan.slot_at(at_.iteration)];
     message.data = resolve(plan.address);
-    if (plan.address.length > 0) { // Signals stay empty.
-        message.bytes = length(plan.address);
-    }
+    message.bytes = length(plan.address);
     message.sequence = sequence_;
     message.step =
-        static_cast<std::uint16_t>(plan.first_step + iteration_ * plan.steps_per_iteration);
-    plan.transport->post({&message, 1});
+        static_cast<std::uint16_t>(plan.first_step + at_.iteration * plan.steps_per_iteration);
+    program_.carriers[step.carrier]->post({&message, 1});
 }
 
-void Execution::copy(const Instruction& instruction) const {
-    const std::uint64_t bytes =
-        instruction.in_repeat ? length(instruction.target) : instruction.target.length;
-    std::memcpy(resolve(instruction.target), resolve(instruction.source), bytes);
+void Execution::copy(const Step& step) const {
+    const Address* const target = addresses(step);
+    const std::uint64_t bytes = step.in_repeat ? length(*target) : target->length;
+    std::memcpy(resolve(*target), resolve(target[1]), bytes);
 }
 
-void Execution::publish(const Instruction& instruction) const {
-    const Address& source = instruction.source;
+void Execution::publish(const Step& step) const {
+    const Address& source = *addresses(step);
     std::byte* window = windows_[static_cast<std::size_t>(source.buffer)];
     if (window != nullptr) {
         std::memcpy(window + offset(source) % program_.window_bytes, resolve(source),
-                    instruction.in_repeat ? length(source) : source.length);
+                    step.in_repeat ? length(source) : source.length);
     }
 }
 
-inline void Execution::reduce(const Instruction& instruction) {
-    const std::uint64_t bytes =
-        instruction.in_repeat ? length(instruction.target) : instruction.target.length;
-    const Address* const addresses = program_.operands.data() + instruction.first;
+inline void Execution::reduce(const Step& step) {
+    const Address& target = *addresses(step);
+    const Address* const sources = &target + 1;
+    const std::uint64_t bytes = step.in_repeat ? length(target) : target.length;
     const std::byte** const operands = operands_.data();
-    for (std::uint32_t i = 0; i < instruction.count; ++i) {
-        operands[i] = resolve(addresses[i]);
+    for (std::uint32_t i = 0; i < step.count; ++i) {
+        operands[i] = resolve(sources[i]);
     }
-    reduction_.combine(reduction_.context, operands, instruction.count, resolve(instruction.target),
-                       bytes);
+    reduction_.combine(reduction_.context, operands, step.count, resolve(target), bytes);
 }
 
 /// False for the program's operator, which is called from outside of the engine.
-inline bool Execution::reduce_now(const Instruction& instruction) {
+inline bool Execution::reduce_now(const Step& step) {
     if (reduction_.foreign()) [[unlikely]] {
         state_ = ExecutionState::operator_due;
         return false;
     }
-    reduce(instruction);
+    reduce(step);
     return true;
 }
 
@@ -224,27 +209,26 @@ void Execution::bind_parts() {
 
 /// Combines what has come of the message with the other operands, part by part, in the order of its
 /// bytes. False while more is to come, or if it failed.
-bool Execution::reduce_parts(const Instruction& instruction) {
-    const MessagePlan& plan = program_.messages[instruction.message];
-    const auto turn = instruction.in_repeat ? iteration_ & plan.mask : 0;
-    Message& message = slots_[plan.slot + static_cast<std::uint32_t>(turn)];
+bool Execution::reduce_parts(const Step& step) {
+    const graph::MessagePlan& plan = program_.lowered.messages[step.message];
+    Message& message = slots_[plan.slot_at(at_.iteration)];
     if (message.taken == 0 && message.state == MessageState::done) { // Whole, in its place.
-        return reduce_now(instruction);
+        return reduce_now(step);
     }
-    const Address* const addresses = program_.operands.data() + instruction.first;
-    std::byte* const target = resolve(instruction.target);
+    const Address* const sources = addresses(step) + 1;
+    std::byte* const target = resolve(*addresses(step));
     const auto combine = [&](const std::byte* arrived, std::uint64_t bytes) {
-        for (std::uint32_t i = 0; i < instruction.count; ++i) {
-            operands_[i] = resolve(addresses[i]) + message.taken;
+        for (std::uint32_t i = 0; i < step.count; ++i) {
+            operands_[i] = resolve(sources[i]) + message.taken;
         }
-        operands_[instruction.arriving] = arrived;
-        reduction_.combine(reduction_.context, operands_.data(), instruction.count,
-                           target + message.taken, bytes);
+        operands_[step.arriving] = arrived;
+        reduction_.combine(reduction_.context, operands_.data(), step.count, target + message.taken,
+                           bytes);
         message.taken += bytes;
     };
     while (message.state == MessageState::part) {
         combine(message.part, message.part_bytes);
-        plan.transport->take_part(message);
+        program_.carriers[step.carrier]->take_part(message);
     }
     if (message.state != MessageState::done) {
         state_ = message.state == MessageState::failed ? ExecutionState::failed : state_;
@@ -259,45 +243,43 @@ bool Execution::reduce_parts(const Instruction& instruction) {
 
 void Execution::call_operator() {
     UCG_ASSERT(state_ == ExecutionState::in_operator);
-    reduce(program_.instructions[cursor_]);
+    reduce(program_.lowered.steps[at_.step]);
 }
 
-/// The first instruction of another iteration, if there is one to run; else what follows.
-const Instruction* Execution::next_iteration(const Instruction* at) {
-    if (++iteration_ < program_.repeats[repeat_].iterations) {
-        return &program_.instructions[at->first];
-    }
-    iteration_ = 0;
-    ++repeat_;
-    return at + 1;
+/// The first step of another iteration, if there is one to run; else what follows.
+const Step* Execution::next_iteration(const Step* at) {
+    const Step* const steps = program_.lowered.steps.data();
+    at_.step = static_cast<std::uint32_t>(at - steps);
+    at_.end_iteration(program_.lowered);
+    return steps + at_.step;
 }
 
-/// Issues one instruction and returns the next; null if it must wait, or was the last.
-inline const Instruction* Execution::issue(const Instruction* at) {
+/// Issues one step and returns the next; null if it must wait, or was the last.
+inline const Step* Execution::issue(const Step* at) {
     if (at->waits && !ready(*at)) {
         return nullptr;
     }
     switch (at->kind) {
-    case InstructionKind::post: post(*at); return at + 1;
-    case InstructionKind::copy: copy(*at); return at + 1;
-    case InstructionKind::reduce: return reduce_now(*at) ? at + 1 : nullptr;
-    case InstructionKind::reduce_parts: return reduce_parts(*at) ? at + 1 : nullptr;
-    case InstructionKind::publish: publish(*at); return at + 1;
-    case InstructionKind::share: return share(*at) ? at + 1 : nullptr;
-    case InstructionKind::wait: return at + 1;
-    case InstructionKind::end_iteration: return next_iteration(at);
-    case InstructionKind::finish: state_ = ExecutionState::done; return nullptr;
+    case StepKind::post: post(*at); return at + 1;
+    case StepKind::copy: copy(*at); return at + 1;
+    case StepKind::reduce: return reduce_now(*at) ? at + 1 : nullptr;
+    case StepKind::reduce_parts: return reduce_parts(*at) ? at + 1 : nullptr;
+    case StepKind::publish: publish(*at); return at + 1;
+    case StepKind::share: return share(*at) ? at + 1 : nullptr;
+    case StepKind::wait: return at + 1;
+    case StepKind::end_iteration: return next_iteration(at);
+    case StepKind::finish: state_ = ExecutionState::done; return nullptr;
     }
     __builtin_unreachable();
 }
 
 void Execution::advance() {
-    const Instruction* const instructions = program_.instructions.data();
-    const Instruction* at = instructions + cursor_;
-    while (const Instruction* next = issue(at)) {
+    const Step* const steps = program_.lowered.steps.data();
+    const Step* at = steps + at_.step;
+    while (const Step* next = issue(at)) {
         at = next;
     }
-    cursor_ = static_cast<std::uint32_t>(at - instructions);
+    at_.step = static_cast<std::uint32_t>(at - steps);
 }
 
 } // namespace ucg::engine

@@ -85,40 +85,45 @@ class Execution {
     /// The same from the start of a program that is an exchange, whose turn is set.
     void exchange();
     [[gnu::noinline]] void await_exchange(std::size_t seen);
-    [[gnu::noinline]] void await_operator(const Instruction* at);
+    [[gnu::noinline]] void await_operator(const graph::Step* at);
     void read_boards();
-    void fold_boards(const Instruction& instruction);
+    void fold_boards(const graph::Step& step);
     // What short collectives do is inlined in advance(), the rest is kept out of its way.
-    bool ready(const Instruction& instruction);
+    bool ready(const graph::Step& step);
     bool slot_ready(std::uint32_t slot);
-    bool wait_over(const Wait& wait);
-    std::byte* resolve(const Address& address) const {
+    bool wait_over(const graph::Wait& wait);
+    std::byte* resolve(const graph::Address& address) const {
         return address.moves ? resolve_moving(address) : bases_[address.base] + address.offset;
     }
-    [[gnu::noinline]] std::byte* resolve_moving(const Address& address) const;
-    [[gnu::noinline]] bool boards_ready(const Instruction& instruction);
-    bool share(const Instruction& instruction);
-    std::span<const transport::BoardRead> unseen(std::uint32_t until) const {
-        return {program_.boards.data() + boards_seen_, until - boards_seen_};
+    [[gnu::noinline]] std::byte* resolve_moving(const graph::Address& address) const;
+    [[gnu::noinline]] bool boards_ready(const graph::Step& step);
+    bool share(const graph::Step& step);
+    std::span<const graph::BoardRead> unseen(std::uint32_t until) const {
+        return {program_.lowered.boards.data() + boards_seen_, until - boards_seen_};
     }
     /// Where the next board's place is to be written: the engine only reads there.
     const std::byte** places() {
-        return const_cast<const std::byte**>(bases_.data() + kOwnBases + boards_seen_);
+        return const_cast<const std::byte**>(bases_.data() + graph::kOwnBases + boards_seen_);
     }
     std::byte*& base(graph::BufferKind buffer) { return bases_[static_cast<std::size_t>(buffer)]; }
-    [[gnu::noinline]] std::uint64_t length(const Address& address) const;
-    void post(const Instruction& instruction);
-    [[gnu::noinline]] void post_in_repeat(const MessagePlan& plan);
-    void copy(const Instruction& instruction) const;
-    [[gnu::noinline]] void publish(const Instruction& instruction) const;
+    [[gnu::noinline]] std::uint64_t length(const graph::Address& address) const;
+    /// REQUIRES: within a repeat, or the address does not move.
+    std::uint64_t offset(const graph::Address& address) const;
+    /// What the step writes, if anything, and what it reads behind that.
+    const graph::Address* addresses(const graph::Step& step) const {
+        return program_.lowered.addresses.data() + step.first;
+    }
+    void post(const graph::Step& step);
+    [[gnu::noinline]] void post_in_repeat(const graph::Step& step);
+    void copy(const graph::Step& step) const;
+    [[gnu::noinline]] void publish(const graph::Step& step) const;
     bool expose();
-    std::uint64_t offset(const Address& address) const;
-    void reduce(const Instruction& instruction);
-    bool reduce_now(const Instruction& instruction);
+    void reduce(const graph::Step& step);
+    bool reduce_now(const graph::Step& step);
     [[gnu::noinline]] void bind_parts();
-    [[gnu::noinline]] bool reduce_parts(const Instruction& instruction);
-    [[gnu::noinline]] const Instruction* next_iteration(const Instruction* at);
-    [[gnu::always_inline]] const Instruction* issue(const Instruction* at);
+    [[gnu::noinline]] bool reduce_parts(const graph::Step& step);
+    [[gnu::noinline]] const graph::Step* next_iteration(const graph::Step* at);
+    [[gnu::always_inline]] const graph::Step* issue(const graph::Step* at);
 
     const Program& program_;
     std::vector<transport::Message> slots_;
@@ -129,10 +134,8 @@ class Execution {
     std::byte* windows_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
     std::uint32_t boards_seen_ = 0;
     transport::BoardExchange exchange_; // Its turn is that of the boards, where it takes one.
-    std::uint64_t iteration_ = 0;
-    std::uint32_t cursor_ = 0;
+    graph::Position at_;                // Its step is set when the steps have been left.
     std::uint32_t sequence_ = 0;
-    std::uint32_t repeat_ = 0; // The repeat that iteration_ counts.
     ExecutionState state_ = ExecutionState::idle;
     bool kept_ = false;
     void* listener_ = nullptr;
@@ -141,42 +144,44 @@ class Execution {
 
 // ---- exchanges, which are inlined where collectives start
 
-inline void Execution::fold_boards(const Instruction& instruction) {
+inline void Execution::fold_boards(const graph::Step& step) {
     std::byte* const* const bases = bases_.data();
-    const Address* address = program_.operands.data() + instruction.first;
+    const graph::Address& target = *addresses(step);
+    const graph::Address* address = &target;
     const std::byte** const operands = operands_.data();
     std::uint32_t i = 0;
     do { // At least two.
-        operands[i] = bases[address->base] + address->offset;
         ++address;
-    } while (++i < instruction.count);
-    const Address& target = instruction.target;
-    reduction_.combine(reduction_.context, operands, instruction.count,
-                       bases[target.base] + target.offset, target.length);
+        operands[i] = bases[address->base] + address->offset;
+    } while (++i < step.count);
+    reduction_.combine(reduction_.context, operands, step.count, bases[target.base] + target.offset,
+                       target.length);
 }
 
 /// What follows the share, once all boards are there: no address moves.
 inline void Execution::read_boards() {
-    for (const Instruction* at = program_.instructions.data() + 1;; ++at) {
-        if (at->kind == InstructionKind::finish) {
+    for (const graph::Step* at = program_.lowered.steps.data() + 1;; ++at) {
+        if (at->kind == graph::StepKind::finish) {
             state_ = ExecutionState::done;
             return;
         }
-        if (at->kind == InstructionKind::reduce) {
+        if (at->kind == graph::StepKind::reduce) {
             if (reduction_.foreign()) [[unlikely]] {
                 await_operator(at);
                 return;
             }
             fold_boards(*at);
-        } else if (at->kind == InstructionKind::copy) {
-            std::memcpy(bases_[at->target.base] + at->target.offset,
-                        bases_[at->source.base] + at->source.offset, at->target.length);
+        } else if (at->kind == graph::StepKind::copy) {
+            const graph::Address* const target = addresses(*at);
+            const graph::Address* const source = target + 1;
+            std::memcpy(bases_[target->base] + target->offset,
+                        bases_[source->base] + source->offset, target->length);
         }
     }
 }
 
 inline void Execution::exchange() {
-    const Address& source = program_.instructions.front().source;
+    const graph::Address& source = program_.lowered.addresses.front();
     exchange_.data = bases_[source.base] + source.offset;
     const std::size_t seen = program_.board->exchange(exchange_);
     if (seen == exchange_.reads.size()) [[likely]] {

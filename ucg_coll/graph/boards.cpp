@@ -64,7 +64,7 @@ class Rewriter {
         op.first_dependency = static_cast<std::uint32_t>(result_.dependencies.size());
         for (const std::uint32_t other : on) {
             Dependency dependency;
-            dependency.op = other & 0x0fffffffU;
+            dependency.op = other & (kOpsMax - 1);
             result_.dependencies.push_back(dependency);
         }
         result_.ops.push_back(op);
@@ -104,7 +104,7 @@ class Rewriter {
         for (const Rank owner : boards_read(original_, op)) {
             on.push_back(arrival(owner).op);
         }
-        for (std::uint32_t i = 0; op.kind == OpKind::reduce && i < op.operand_count; ++i) {
+        for (std::uint32_t i = 0; has_operands(op.kind) && i < op.operand_count; ++i) {
             Slice& operand = result_.operands[op.first_operand + i];
             operand = received(operand);
         }
@@ -161,8 +161,8 @@ std::vector<Rank> boards_read(const Schedule& schedule, const Op& op) {
     switch (op.kind) {
     case OpKind::copy: note(op.source); break;
     case OpKind::reduce:
-        for (std::uint32_t i = 0; i < op.operand_count; ++i) {
-            note(schedule.operands[op.first_operand + i]);
+        for (const Slice& operand : operands_of(schedule, op)) {
+            note(operand);
         }
         break;
     case OpKind::send:

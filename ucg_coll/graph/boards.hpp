@@ -1,12 +1,21 @@
 // Boards (OpKind::share) and the messages that they stand for.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "ucg_coll/graph/schedule.hpp"
 
 namespace ucg::graph {
+
+/// A peer's board that is read.
+struct BoardRead {
+    Rank owner = kNoRank;
+    std::uint64_t bytes = 0; ///< From the board's start; what is read may begin behind it.
+
+    bool operator==(const BoardRead&) const = default;
+};
 
 /// The ranks whose boards an op of `schedule` reads, or waits for; each once, in order of use.
 std::vector<Rank> boards_read(const Schedule& schedule, const Op& op);

@@ -155,7 +155,7 @@ void Builder::window(std::uint64_t bytes) {
 Builder::Segments Builder::begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
                                         std::uint32_t rotation) {
     UCG_ASSERT(!in_repeat_ && total_bytes > 0 && segment_bytes > 0);
-    UCG_ASSERT(rotation >= 1 && rotation <= 15);
+    UCG_ASSERT(rotation >= 1 && rotation <= kRotationMax);
     const std::uint64_t count = divide_up(total_bytes, segment_bytes);
     if (count > 1) {
         in_repeat_ = true;
@@ -219,7 +219,7 @@ Slice Builder::checked(Slice slice) const {
 OpId Builder::add(Op op, std::span<const Slice> reads, const Slice* write, After after) {
     UCG_ASSERT(op.peer != rank());
     const auto id = static_cast<OpId>(schedule_.ops.size());
-    UCG_ASSERT(id < (1U << 28));
+    UCG_ASSERT(id < kOpsMax);
     schedule_.ops.push_back(op);
 
     std::vector<Access> accesses;
@@ -271,7 +271,7 @@ void Builder::depend(std::vector<Dependency>& list, OpId on) {
     noted_.resize(schedule_.ops.size(), kNoOp);
     if (noted_[on] != self) {
         noted_[on] = self;
-        list.push_back({on & 0x0fffffffU, 0});
+        list.push_back({on & (kOpsMax - 1), 0});
     }
 }
 
@@ -281,7 +281,7 @@ void Builder::depend_on_earlier(OpId op, OpId earlier, std::uint32_t distance) {
     const std::uint64_t key = std::uint64_t{op} << 32 | std::uint64_t{earlier} << 4 | distance;
     if (earlier_noted_.insert(key).second) {
         body_dependencies_[op - repeat_.first_op].push_back(
-            {earlier & 0x0fffffffU, distance & 0xfU});
+            {earlier & (kOpsMax - 1), distance & 0xfU});
     }
 }
 

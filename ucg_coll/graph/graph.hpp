@@ -7,6 +7,7 @@
 #include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/graph/dot.hpp"
 #include "ucg_coll/graph/json.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/network.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/graph/text.hpp"

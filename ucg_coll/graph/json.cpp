@@ -216,7 +216,7 @@ void read_op(const Node& node, Schedule& schedule) {
         const Node item = after[i];
         item.object({"op", "distance"});
         Dependency dependency;
-        dependency.op = item["op"].number((1U << 28) - 1) & ((1U << 28) - 1);
+        dependency.op = item["op"].number(kOpsMax - 1) & (kOpsMax - 1);
         dependency.distance = item["distance"].exists() ? item["distance"].number(15) & 15 : 0;
         schedule.dependencies.push_back(dependency);
     }

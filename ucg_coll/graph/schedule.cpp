@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ucg_coll/graph/in_flight.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 
 namespace ucg::graph {
 
@@ -55,8 +55,7 @@ void Unroller::lay_out() {
         i += repeat.op_count;
         ++repeat_index;
     }
-    // Dependency::op has 28 bits.
-    UCG_ASSERT(next < (1U << 28));
+    UCG_ASSERT(next < kOpsMax);
     result_.ops.reserve(next);
 }
 
@@ -89,7 +88,7 @@ void Unroller::emit_dependencies(std::uint32_t index, std::uint64_t iteration) {
 
 void Unroller::emit_dependency(std::uint64_t on) {
     Dependency dependency;
-    dependency.op = on & 0x0fffffffU;
+    dependency.op = on & (kOpsMax - 1);
     result_.dependencies.push_back(dependency);
 }
 
@@ -104,7 +103,7 @@ void Unroller::emit(std::uint32_t index, std::uint64_t iteration) {
     };
     op.source = has_source(op.kind) ? moved(op.source) : op.source;
     op.target = has_target(op.kind) ? moved(op.target) : op.target;
-    if (op.kind == OpKind::reduce) {
+    if (has_operands(op.kind)) {
         const std::uint32_t first = op.first_operand;
         op.first_operand = static_cast<std::uint32_t>(result_.operands.size());
         for (std::uint32_t i = 0; i < op.operand_count; ++i) {
@@ -161,14 +160,8 @@ IndexRange dependency_range(const Schedule& schedule, std::uint32_t index) {
 
 Slice at_iteration(const Slice& slice, const Repeat& repeat, std::uint64_t k) {
     Slice moved = slice;
-    switch (slice.stride) {
-    case Stride::fixed: break;
-    case Stride::advance: moved.offset += k * repeat.segment_bytes; break;
-    case Stride::rotate: moved.offset += (k % repeat.rotation) * repeat.segment_bytes; break;
-    }
-    if (k + 1 == repeat.iterations && slice.length == repeat.segment_bytes) {
-        moved.length = repeat.last_bytes;
-    }
+    moved.offset = repeat.offset_at(slice.offset, slice.stride, k);
+    moved.length = repeat.length_at(slice.length, k);
     moved.stride = Stride::fixed;
     return moved;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,33 @@ constexpr bool has_peer(OpKind kind) {
     }
     return false;
 }
+/// The end of a message or signal that it leaves from.
+constexpr bool is_outgoing(OpKind kind) {
+    switch (kind) {
+    case OpKind::send:
+    case OpKind::signal: return true;
+    case OpKind::recv:
+    case OpKind::await:
+    case OpKind::copy:
+    case OpKind::reduce:
+    case OpKind::publish:
+    case OpKind::share: return false;
+    }
+    return false;
+}
+constexpr bool has_operands(OpKind kind) {
+    switch (kind) {
+    case OpKind::reduce: return true;
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::copy:
+    case OpKind::signal:
+    case OpKind::await:
+    case OpKind::publish:
+    case OpKind::share: return false;
+    }
+    return false;
+}
 /// A signal or its await, which carry no bytes.
 constexpr bool is_order_only(OpKind kind) {
     switch (kind) {
@@ -139,6 +167,10 @@ struct Op {
 };
 static_assert(sizeof(Op) <= 64);
 
+/// What a Dependency has bits for: so many ops, and iterations back.
+inline constexpr std::uint32_t kOpsMax = 1U << 28;
+inline constexpr std::uint32_t kRotationMax = 15;
+
 /// "May not start before `op` has completed." `distance` is 0, or, between two ops of one Repeat,
 /// how many iterations earlier the other one runs. On an op inside a Repeat, seen from outside, it
 /// means all iterations.
@@ -153,16 +185,33 @@ static_assert(sizeof(Dependency) == 4);
 /// Ops [first_op, first_op + op_count) run `iterations` times (strip mining, pipelining). Slices of
 /// the body are `segment_bytes` long, in the last iteration `last_bytes`. If these two are equal,
 /// slices may be shorter: parts of a segment, such as its tiles. Repeats are disjoint, in order,
-/// never nested. How far iterations overlap: in_flight.hpp.
+/// never nested. How far iterations overlap: iterations_in_flight() in lowering.hpp.
 struct Repeat {
     std::uint32_t first_op = 0;
     std::uint32_t op_count = 0;
     std::uint64_t iterations = 0; ///< At least 2.
     std::uint64_t segment_bytes = 0;
     std::uint64_t last_bytes = 0; ///< 1 .. segment_bytes
-    std::uint32_t rotation = 1;   ///< How many buffers `Stride::rotate` goes round, 1 .. 15.
+    std::uint32_t rotation = 1;   ///< How many buffers `Stride::rotate` goes round, from 1 to
+                                  ///< kRotationMax.
 
     bool operator==(const Repeat&) const = default;
+
+    /// Where bytes that begin at `offset` in the first iteration begin in iteration `k`.
+    std::uint64_t offset_at(std::uint64_t offset, Stride stride, std::uint64_t k) const {
+        switch (stride) {
+        case Stride::fixed: break;
+        case Stride::advance: return offset + k * segment_bytes;
+        case Stride::rotate: return offset + k % rotation * segment_bytes;
+        }
+        return offset;
+    }
+
+    /// How many of `length` bytes iteration `k` has: parts of segments keep their length to the
+    /// end.
+    std::uint64_t length_at(std::uint64_t length, std::uint64_t k) const {
+        return k + 1 == iterations && length == segment_bytes ? last_bytes : length;
+    }
 };
 
 /// One rank's program.
@@ -204,6 +253,12 @@ struct IndexRange {
     std::uint32_t last = 0;
 };
 IndexRange dependency_range(const Schedule& schedule, std::uint32_t index);
+
+/// What `op` combines; empty where it has no operands.
+inline std::span<const Slice> operands_of(const Schedule& schedule, const Op& op) {
+    return std::span(schedule.operands)
+        .subspan(op.first_operand, has_operands(op.kind) ? op.operand_count : 0);
+}
 
 /// The slice that `slice` of the body of `repeat` names in iteration `k`.
 Slice at_iteration(const Slice& slice, const Repeat& repeat, std::uint64_t k);

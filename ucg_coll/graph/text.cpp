@@ -57,7 +57,7 @@ std::string dependencies_text(const Schedule& schedule, std::uint32_t index) {
 }
 
 constexpr std::uint64_t kDistanceMax = 15;
-constexpr std::uint64_t kOpMax = (1U << 28) - 1;
+constexpr std::uint64_t kOpMax = kOpsMax - 1;
 constexpr std::uint64_t kOperandsMax = 0xffff;
 
 /// Reads the text line by line, one token at a time. The first mistake is kept; after it everything
@@ -322,7 +322,7 @@ void Parser::parse_repeat() {
     require("last");
     repeat.last_bytes = number("a number of bytes");
     if (accept("rotation")) {
-        repeat.rotation = static_cast<std::uint32_t>(number("a number of buffers", 15));
+        repeat.rotation = static_cast<std::uint32_t>(number("a number of buffers", kRotationMax));
     }
     schedule_.repeats.push_back(repeat);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ucg_coll/graph/boards.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/print.hpp"
 #include "ucg_coll/graph/verify_internal.hpp"
 #include "ucg_coll/graph/windows.hpp"
@@ -19,8 +20,7 @@ std::span<const Dependency> World::dependencies(OpRef ref) const {
 }
 
 std::span<const Slice> World::operands(OpRef ref) const {
-    const Op& reduce = op(ref);
-    return std::span(program_of(ref).operands).subspan(reduce.first_operand, reduce.operand_count);
+    return operands_of(program_of(ref), op(ref));
 }
 
 std::string World::describe_op(OpRef ref) const {
@@ -130,8 +130,11 @@ Status check_windows(const World& world) {
 Status check_each(const World& world) {
     Status status = check_agreement(world);
     for (Rank rank = 0; status.ok() && rank < world.rank_count(); ++rank) {
-        status = check_structure(world.originals[static_cast<std::size_t>(rank)],
-                                 world.request(rank), rank);
+        const Schedule& schedule = world.originals[static_cast<std::size_t>(rank)];
+        status = check_structure(schedule, world.request(rank), rank);
+        if (status.ok()) {
+            status = verify_lowering(schedule, lower(schedule).value());
+        }
     }
     return status;
 }

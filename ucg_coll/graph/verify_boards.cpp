@@ -116,7 +116,7 @@ class BoardCheck {
             }
             // Where the operands are no range of the array, check_ops says so.
             const bool reduces =
-                op.kind == OpKind::reduce &&
+                has_operands(op.kind) &&
                 std::uint64_t{op.first_operand} + op.operand_count <= schedule.operands.size();
             for (std::uint32_t i = 0; reduces && status.ok() && i < op.operand_count; ++i) {
                 status = check_slice(schedule, op, schedule.operands[op.first_operand + i], true);

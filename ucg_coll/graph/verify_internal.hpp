@@ -95,13 +95,13 @@ struct World {
 };
 
 inline bool is_message(OpKind kind) {
-    return kind == OpKind::send || kind == OpKind::recv;
+    return has_peer(kind) && !is_order_only(kind);
 }
 inline bool is_event(OpKind kind) {
-    return kind == OpKind::signal || kind == OpKind::await;
+    return is_order_only(kind);
 }
 inline bool receives(OpKind kind) {
-    return kind == OpKind::recv || kind == OpKind::await;
+    return has_peer(kind) && !is_outgoing(kind);
 }
 
 std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer);

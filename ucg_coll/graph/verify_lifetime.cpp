@@ -22,10 +22,8 @@ void for_each_foreign(const World& world, OpRef ref, Visit&& visit) {
     if (has_source(op.kind)) {
         filter(op.source);
     }
-    if (op.kind == OpKind::reduce) {
-        for (const Slice& operand : world.operands(ref)) {
-            filter(operand);
-        }
+    for (const Slice& operand : world.operands(ref)) {
+        filter(operand);
     }
     if (has_target(op.kind)) {
         filter(op.target);

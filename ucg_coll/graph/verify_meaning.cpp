@@ -35,6 +35,7 @@ class Execution {
   private:
     void fill();
     Status step(Event event);
+    Status reduce(OpRef ref);
     Status read(OpRef ref, const Slice& slice, Stretches& into) const;
     void write(const Slice& slice, const Stretches& parts) {
         memory_[World::place(slice)].write(slice.offset, parts);
@@ -126,36 +127,48 @@ Status Execution::combine(OpRef ref, Stretches& accumulated, const Stretches& op
     return Status();
 }
 
+/// A send reads when it starts; all else happens when it completes.
 Status Execution::step(Event event) {
     const Op& op = world_.op(event.op);
-    const bool acts = event.completes != (op.kind == OpKind::send);
-    if (!acts || is_event(op.kind) || op.kind == OpKind::publish) {
-        return Status();
-    }
-    if (op.kind == OpKind::recv) {
-        const auto message = in_flight_.extract(event.op);
-        write(op.target, message.mapped());
+    if (event.completes == (op.kind == OpKind::send)) {
         return Status();
     }
     Stretches value;
-    if (op.kind != OpKind::reduce) {
-        Status status = read(event.op, op.source, value);
-        if (status.ok() && op.kind == OpKind::copy) {
-            write(op.target, value);
-        } else if (status.ok()) {
+    Status status;
+    switch (op.kind) {
+    case OpKind::send:
+        status = read(event.op, op.source, value);
+        if (status.ok()) {
             in_flight_.emplace(world_.match[event.op], std::move(value));
         }
-        return status;
+        break;
+    case OpKind::recv: write(op.target, in_flight_.extract(event.op).mapped()); break;
+    case OpKind::copy:
+        status = read(event.op, op.source, value);
+        if (status.ok()) {
+            write(op.target, value);
+        }
+        break;
+    case OpKind::reduce: status = reduce(event.op); break;
+    case OpKind::signal:
+    case OpKind::await:
+    case OpKind::publish: break;                  // Nothing is written.
+    case OpKind::share: UCG_ASSERT(false); break; // Proved as messages: see boards.hpp.
     }
-    const std::span<const Slice> operands = world_.operands(event.op);
+    return status;
+}
+
+Status Execution::reduce(OpRef ref) {
+    Stretches value;
+    const std::span<const Slice> operands = world_.operands(ref);
     for (std::size_t i = 0; i < operands.size(); ++i) {
         Stretches operand;
-        Status status = read(event.op, operands[i], operand);
+        Status status = read(ref, operands[i], operand);
         if (status.ok()) {
-            status = check_elements(event.op, operands[i], operand);
+            status = check_elements(ref, operands[i], operand);
         }
         if (status.ok() && i > 0) {
-            status = combine(event.op, value, operand, operands[i]);
+            status = combine(ref, value, operand, operands[i]);
         }
         if (!status.ok()) {
             return status;
@@ -164,7 +177,7 @@ Status Execution::step(Event event) {
             value = std::move(operand);
         }
     }
-    write(op.target, value);
+    write(world_.op(ref).target, value);
     return Status();
 }
 

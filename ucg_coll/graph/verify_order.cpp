@@ -42,10 +42,9 @@ class OrderCheck {
         Status status;
         if (has_source(op.kind)) {
             status = read(ref, op.source);
-        } else if (op.kind == OpKind::reduce) {
-            for (const Slice& operand : world_.operands(ref)) {
-                status = status.ok() ? read(ref, operand) : status;
-            }
+        }
+        for (const Slice& operand : world_.operands(ref)) {
+            status = status.ok() ? read(ref, operand) : status;
         }
         return status.ok() && has_target(op.kind) ? write(ref, op.target) : status;
     }

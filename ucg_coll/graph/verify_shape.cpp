@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/print.hpp"
 #include "ucg_coll/graph/verify_internal.hpp"
 
@@ -10,7 +11,6 @@ namespace ucg::graph::proof {
 namespace {
 
 constexpr std::uint32_t kNoRepeat = 0xffffffffU;
-constexpr std::uint64_t kOpLimit = 1U << 28; // Dependency::op has 28 bits.
 
 template <typename... Args>
 Status reject_op(const Schedule& schedule, std::size_t index, fmt::format_string<Args...> format,
@@ -65,20 +65,20 @@ Status check_repeats(const Schedule& schedule, std::vector<std::uint32_t>& repea
         if (repeat.first_op < free_from || repeat.op_count == 0 || end > schedule.ops.size()) {
             return bad("its ops are not a range of their own, in order");
         }
-        if (repeat.iterations < 2 || repeat.iterations >= kOpLimit) {
+        if (repeat.iterations < 2 || repeat.iterations >= kOpsMax) {
             return bad("iterations must be at least 2 and few enough to write out");
         }
         if (repeat.last_bytes == 0 || repeat.last_bytes > repeat.segment_bytes) {
             return bad("last_bytes must be 1 .. segment_bytes");
         }
-        if (repeat.rotation < 1 || repeat.rotation > 15) {
-            return bad("rotation must be 1 .. 15");
+        if (repeat.rotation < 1 || repeat.rotation > kRotationMax) {
+            return bad(fmt::format("rotation must be 1 .. {}", kRotationMax));
         }
-        if (repeat.segment_bytes > std::numeric_limits<std::uint64_t>::max() / kOpLimit / 2) {
+        if (repeat.segment_bytes > std::numeric_limits<std::uint64_t>::max() / kOpsMax / 2) {
             return bad("segment_bytes is beyond all buffers");
         }
         total += repeat.op_count * (repeat.iterations - 1);
-        if (total >= kOpLimit) {
+        if (total >= kOpsMax) {
             return bad("too many ops when written out");
         }
         std::fill(repeat_of.begin() + repeat.first_op,
@@ -147,14 +147,14 @@ Status check_op_form(const Schedule& schedule, std::uint32_t index, std::uint32_
     if (status.ok() && has_target(op.kind)) {
         status = check_slice_form(schedule, index, op.target, repeat);
     }
-    if (op.kind != OpKind::reduce || !status.ok()) {
+    if (!has_operands(op.kind) || !status.ok()) {
         return status;
     }
     if (std::uint64_t{op.first_operand} + op.operand_count > schedule.operands.size()) {
         return reject_op(schedule, index, "its operands are not a range of the array");
     }
-    for (std::uint32_t i = 0; i < op.operand_count && status.ok(); ++i) {
-        status = check_slice_form(schedule, index, schedule.operands[op.first_operand + i], repeat);
+    for (const Slice& operand : operands_of(schedule, op)) {
+        status = status.ok() ? check_slice_form(schedule, index, operand, repeat) : status;
     }
     return status;
 }
@@ -261,6 +261,25 @@ Status check_publish(const World& world, OpRef ref) {
     return Status();
 }
 
+Status check_copy(const World& world, OpRef ref) {
+    const Op& op = world.op(ref);
+    if (op.source.length != op.target.length) {
+        return reject(world, ref, "source and target differ in length");
+    }
+    if (overlap(op.source, op.target)) {
+        return reject(world, ref, "source and target overlap");
+    }
+    return Status();
+}
+
+Status check_target(const World& world, OpRef ref) {
+    const Slice& target = world.op(ref).target;
+    Status status = check_reach(world, ref, target);
+    return status.ok() && target.buffer == BufferKind::input
+               ? reject(world, ref, "writes to the input")
+               : status;
+}
+
 Status check_op(const World& world, OpRef ref) {
     const Op& op = world.op(ref);
     if (is_message(op.kind) || is_event(op.kind)) {
@@ -277,27 +296,21 @@ Status check_op(const World& world, OpRef ref) {
             return status;
         }
     }
-    if (op.kind == OpKind::publish) {
-        return check_publish(world, ref);
+    if (has_target(op.kind)) {
+        Status status = check_target(world, ref);
+        if (!status.ok()) {
+            return status;
+        }
     }
-    if (!has_target(op.kind)) {
-        return Status();
-    }
-    Status status = check_reach(world, ref, op.target);
-    if (!status.ok()) {
-        return status;
-    }
-    if (op.target.buffer == BufferKind::input) {
-        return reject(world, ref, "writes to the input");
-    }
-    if (op.kind == OpKind::reduce) {
-        return check_reduce(world, ref);
-    }
-    if (op.kind == OpKind::copy && op.source.length != op.target.length) {
-        return reject(world, ref, "source and target differ in length");
-    }
-    if (op.kind == OpKind::copy && overlap(op.source, op.target)) {
-        return reject(world, ref, "source and target overlap");
+    switch (op.kind) {
+    case OpKind::copy: return check_copy(world, ref);
+    case OpKind::reduce: return check_reduce(world, ref);
+    case OpKind::publish: return check_publish(world, ref);
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::signal:
+    case OpKind::await:
+    case OpKind::share: break; // Of what is shared see check_boards().
     }
     return Status();
 }
@@ -309,7 +322,7 @@ Status check_structure(const Schedule& schedule, const Request& request, Rank ra
     if (!status.ok()) {
         return status;
     }
-    if (schedule.ops.size() >= kOpLimit) {
+    if (schedule.ops.size() >= kOpsMax) {
         return failure(Code::invalid_argument, "rank {}: too many ops", rank);
     }
     std::vector<std::uint32_t> repeat_of(schedule.ops.size(), kNoRepeat);
@@ -320,7 +333,7 @@ Status check_structure(const Schedule& schedule, const Request& request, Rank ra
             status = check_op_form(schedule, i, repeat_of[i]);
         }
     }
-    return status;
+    return status.ok() ? check_limits(schedule) : status;
 }
 
 Status check_ops(World& world) {

@@ -35,7 +35,7 @@ class Rewriter {
             if (has_target(op.kind)) {
                 op.target = seen_from(op.target, schedule.rank);
             }
-            for (std::uint32_t i = 0; op.kind == OpKind::reduce && i < op.operand_count; ++i) {
+            for (std::uint32_t i = 0; has_operands(op.kind) && i < op.operand_count; ++i) {
                 Slice& operand = schedule.operands[op.first_operand + i];
                 operand = seen_from(operand, schedule.rank);
             }

@@ -2,18 +2,23 @@
 
 #include <algorithm>
 
+#include "ucg_coll/sim/steps.hpp"
+
 namespace ucg::sim {
 
 namespace {
 
-using graph::OpKind;
+using graph::LoweredSchedule;
+using graph::MessagePlan;
+using graph::Step;
+using graph::StepKind;
 
 constexpr Picoseconds kNotFinished = -1;
 
 } // namespace
 
 Run::Run(const topo::Placement& placement, const Options& options,
-         std::span<const Program> programs, std::uint64_t seed, Trace* trace)
+         std::span<const LoweredSchedule> programs, std::uint64_t seed, Trace* trace)
     : placement_(placement), options_(options), programs_(programs), seed_(seed), trace_(trace),
       states_(programs.size()) {
     if (options.host_link) {
@@ -83,50 +88,38 @@ void Run::push(EventKind kind, Picoseconds time, std::uint32_t subject) {
 void Run::record(Activity::Kind kind, Rank rank, Picoseconds start) {
     const RankState& state = states_[static_cast<std::size_t>(rank)];
     if (trace_ != nullptr && state.clock > start) {
-        trace_->activities.push_back({kind, rank, state.step, state.iteration, start, state.clock});
+        trace_->activities.push_back({kind, rank, state.op, state.iteration, start, state.clock});
     }
 }
 
 Status Run::advance(Rank rank) {
-    const Program& program = programs_[static_cast<std::size_t>(rank)];
     RankState& state = this->state(rank);
-    const auto end = static_cast<std::uint32_t>(program.steps.size() - 1);
-    while (state.step < end) {
-        collect_waits(state, program);
+    Picoseconds& finish = outcome_.finish[static_cast<std::size_t>(rank)];
+    while (finish == kNotFinished) {
+        const Step& step = program(rank).steps[state.step];
+        state.op = step.op;
+        collect_waits(state, program(rank));
         if (!wait(rank, state) || !look(rank, state) || !in_turn(rank, state)) {
             return {};
         }
-        if (trace_ != nullptr) {
-            trace_->issues.push_back({rank, state.step, state.iteration, state.clock});
-        }
-        if (Status status = issue(rank, state, program.steps[state.step]); !status.ok()) {
+        if (Status status = issue(rank, state, step); !status.ok()) {
             return status;
         }
         if (state.clock > kTimeEnd) {
             return failure(Code::invalid_argument,
                            "rank {}, op {}: the simulation has come to {} s, the limit", rank,
-                           state.step, to_ns(kTimeEnd) / 1e9);
+                           state.op, to_ns(kTimeEnd) / 1e9);
         }
-        next_step(state, program);
-    }
-    collect_all(state, program);
-    if (wait(rank, state)) {
-        outcome_.finish[static_cast<std::size_t>(rank)] = state.clock;
     }
     return {};
 }
 
-void Run::collect_waits(const RankState& state, const Program& program) {
+void Run::collect_waits(const RankState& state, const LoweredSchedule& program) {
     awaited_.clear();
-    for_each_wait(state, program, [&](std::uint32_t slot) {
-        awaited_.push_back(&slots_[state.first_slot + slot]);
-    });
-}
-
-void Run::collect_all(const RankState& state, const Program& program) {
-    awaited_.clear();
-    for (std::uint32_t i = 0; i < program.slot_count; ++i) {
-        awaited_.push_back(&slots_[state.first_slot + i]);
+    for (const graph::Wait& wait : program.waits_of(program.steps[state.step])) {
+        graph::for_each_slot(wait, state.iteration, [&](std::uint32_t slot) {
+            awaited_.push_back(&slots_[state.first_slot + slot]);
+        });
     }
 }
 
@@ -190,34 +183,49 @@ void Run::take_in(Rank rank, RankState& state) {
 }
 
 Status Run::issue(Rank rank, RankState& state, const Step& step) {
-    const Program& program = programs_[static_cast<std::size_t>(rank)];
-    const std::uint64_t bytes = bytes_of(state, program);
+    const std::uint64_t bytes = bytes_of(state, program(rank));
+    state.has_looked = false;
+    state.is_in_turn = false;
     Status status;
+    state.op = step.op;
+    for (std::uint32_t i = 0; trace_ != nullptr && i < op_count(step); ++i) {
+        trace_->issues.push_back({rank, step.op + i, state.iteration, state.clock});
+    }
     switch (step.kind) {
-    case OpKind::send:
-    case OpKind::signal:
-        status = send(rank, state, step, slots_[state.first_slot + slot_of(state, program)]);
-        break;
-    case OpKind::recv:
-    case OpKind::await:
-        status = receive(rank, state, step, slots_[state.first_slot + slot_of(state, program)]);
-        break;
-    case OpKind::copy:
-        if (bytes > 0) { // Else it only waits for a board.
+    case StepKind::post: status = post(rank, state, step); break;
+    case StepKind::copy:
+        if (bytes > 0) {
             compute(rank, state, Activity::Kind::copy, copy_ns(options_.compute, bytes));
         }
         break;
-    case OpKind::reduce:
+    case StepKind::reduce:
+    case StepKind::reduce_parts:
         compute(rank, state, Activity::Kind::reduce,
-                reduce_ns(options_.compute, step.operand_count, bytes));
+                reduce_ns(options_.compute, step.count, bytes));
         break;
-    case OpKind::publish:
+    case StepKind::publish:
         compute(rank, state, Activity::Kind::publish, publish_ns(options_.memory, bytes));
         break;
-    case OpKind::share: share(rank, state, step); break;
+    case StepKind::share: share(rank, state); break;
+    case StepKind::wait: break;
+    case StepKind::end_iteration: state.end_iteration(program(rank)); return {};
+    case StepKind::finish: outcome_.finish[static_cast<std::size_t>(rank)] = state.clock; return {};
     }
-    state.has_looked = false;
-    state.is_in_turn = false;
+    ++state.step;
+    return status;
+}
+
+Status Run::post(Rank rank, RankState& state, const Step& step) {
+    Status status;
+    for (std::uint32_t i = 0; i < step.count && status.ok(); ++i) {
+        const MessagePlan& plan = program(rank).messages[step.first + i];
+        Slot& slot = slots_[state.first_slot + plan.slot_at(state.iteration)];
+        state.op = step.op + i;
+        if (trace_ != nullptr) {
+            trace_->issues.push_back({rank, state.op, state.iteration, state.clock});
+        }
+        status = plan.outgoing ? send(rank, state, plan, slot) : receive(rank, state, plan, slot);
+    }
     return status;
 }
 
@@ -227,16 +235,14 @@ void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_n
     state.clock +=
         draw(options_.compute_noise, seed_, Stream::computation, rank, state.compute_count++);
     record(kind, rank, start);
-    for (const Read& read : programs_[static_cast<std::size_t>(rank)].reads_of(state.step)) {
-        if (!read.board) {
-            readings_[static_cast<std::size_t>(read.owner)].push_back(state.clock);
-        }
-    }
+    for_each_peer_read(program(rank).steps[state.step], program(rank), [&](Rank owner) {
+        readings_[static_cast<std::size_t>(owner)].push_back(state.clock);
+    });
 }
 
-Status Run::receive(Rank rank, RankState& state, const Step& step, Slot& slot) {
-    const Mailbox::Lane lane = {step.peer, rank, graph::is_order_only(step.kind)};
-    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
+    const Mailbox::Lane lane = {plan.peer, rank, plan.signals};
+    const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
     const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
     slot = {.message = match.id};
     if (const std::uint64_t sent = mailbox_[match.id].bytes; sent != bytes) {
@@ -245,16 +251,16 @@ Status Run::receive(Rank rank, RankState& state, const Step& step, Slot& slot) {
     return {};
 }
 
-Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
-    const Mailbox::Lane lane = {rank, step.peer, graph::is_order_only(step.kind)};
-    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
+    const Mailbox::Lane lane = {rank, plan.peer, plan.signals};
+    const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
     const Mailbox::Match match = mailbox_.match(lane, End::send, bytes);
     Message& message = mailbox_[match.id];
     if (message.bytes != bytes) {
         return mismatch(lane, bytes, message.bytes);
     }
     const cost::MessageTerms terms =
-        message_terms(options_.network, placement_.distance(rank, step.peer), bytes);
+        message_terms(options_.network, placement_.distance(rank, plan.peer), bytes);
     const Picoseconds start = state.clock;
     state.clock += to_picoseconds(terms.issue_ns);
     record(Activity::Kind::issue, rank, start);
@@ -267,8 +273,8 @@ Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
         message.transfer = static_cast<std::uint32_t>(trace_->transfers.size());
         trace_->transfers.push_back(
             {.from = rank,
-             .to = step.peer,
-             .send_op = state.step,
+             .to = plan.peer,
+             .send_op = state.op,
              .bytes = bytes,
              .kind = lane.is_signal ? Transfer::Kind::signal : Transfer::Kind::message,
              .begin = begin,
@@ -279,8 +285,8 @@ Status Run::send(Rank rank, RankState& state, const Step& step, Slot& slot) {
     const Picoseconds arrival =
         left + to_picoseconds(terms.flight_ns) +
         draw(options_.message_noise, seed_, Stream::message, rank, state.message_count++);
-    const Transit transit{.from = rank, .to = step.peer, .arrival = arrival};
-    if (tree_ && tree_->joins(rank, step.peer)) {
+    const Transit transit{.from = rank, .to = plan.peer, .arrival = arrival};
+    if (tree_ && tree_->joins(rank, plan.peer)) {
         enter_tree(match.id, transit, begin, left, slot);
     } else {
         depart(match.id, transit, begin, left);
@@ -389,14 +395,14 @@ Status Run::check_end() const {
             const Rank rank = boards_[owner].waiters.front();
             return failure(Code::invalid_argument,
                            "rank {} waits for ever before op {} for what rank {} does not share",
-                           rank, states_[static_cast<std::size_t>(rank)].step, owner);
+                           rank, states_[static_cast<std::size_t>(rank)].op, owner);
         }
     }
     for (std::size_t rank = 0; rank < states_.size(); ++rank) {
         if (outcome_.finish[rank] == kNotFinished) {
             return failure(Code::invalid_argument,
                            "rank {} waits for ever before op {} for a message that is not sent",
-                           rank, states_[rank].step);
+                           rank, states_[rank].op);
         }
     }
     if (const auto lane = mailbox_.unmatched()) {

@@ -22,8 +22,8 @@ namespace ucg::sim {
 
 class Run {
   public:
-    Run(const topo::Placement& placement, const Options& options, std::span<const Program> programs,
-        std::uint64_t seed, Trace* trace);
+    Run(const topo::Placement& placement, const Options& options,
+        std::span<const graph::LoweredSchedule> programs, std::uint64_t seed, Trace* trace);
 
     Result<Outcome> go();
 
@@ -35,7 +35,8 @@ class Run {
         Picoseconds done = 0; ///< Else: when it completed, or will; of a send, if it is known.
     };
 
-    struct RankState : Cursor {
+    struct RankState : graph::Position {
+        std::uint32_t op = 0;            ///< The schedule's op that the step is, or comes to next.
         Picoseconds clock = 0;           ///< The processor is busy until then.
         Picoseconds port_free = 0;       ///< The last message has left,
         Picoseconds gap_over = 0;        ///< and the next may follow without being part of a burst.
@@ -61,6 +62,7 @@ class Run {
     /// A board that a step reads.
     struct Look {
         Rank owner = kNoRank;
+        std::uint32_t op = 0; ///< Of the schedule.
         Picoseconds arrival = 0;
     };
 
@@ -98,8 +100,7 @@ class Run {
     Status advance(Rank rank);
 
     /// Puts the slots that a step waits for into `awaited_`.
-    void collect_waits(const RankState& state, const Program& program);
-    void collect_all(const RankState& state, const Program& program);
+    void collect_waits(const RankState& state, const graph::LoweredSchedule& program);
     /// Waits for them. False: an arrival is not known; the rank will be let go on.
     bool wait(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
@@ -109,15 +110,20 @@ class Run {
     bool look(Rank rank, RankState& state);
     void take_board_in(Rank rank, RankState& state, const Look& look);
     Picoseconds board_arrival(Rank owner, Rank reader) const;
-    void share(Rank rank, RankState& state, const Step& step);
+    void share(Rank rank, RankState& state);
     /// False: the rank comes to peers' memory later, when all who come earlier have been there.
     bool in_turn(Rank rank, RankState& state);
 
-    Status issue(Rank rank, RankState& state, const Step& step);
-    Status send(Rank rank, RankState& state, const Step& step, Slot& slot);
-    Status receive(Rank rank, RankState& state, const Step& step, Slot& slot);
+    /// And goes on to the next step.
+    Status issue(Rank rank, RankState& state, const graph::Step& step);
+    Status post(Rank rank, RankState& state, const graph::Step& step);
+    Status send(Rank rank, RankState& state, const graph::MessagePlan& plan, Slot& slot);
+    Status receive(Rank rank, RankState& state, const graph::MessagePlan& plan, Slot& slot);
     void compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns);
     double reading_ns(Rank rank, const RankState& state);
+    const graph::LoweredSchedule& program(Rank rank) const {
+        return programs_[static_cast<std::size_t>(rank)];
+    }
     static Picoseconds pass_port(RankState& state, const cost::MessageTerms& terms);
     void depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left);
     void deliver(MessageId id, const Transit& transit);
@@ -129,7 +135,7 @@ class Run {
 
     const topo::Placement& placement_;
     const Options& options_;
-    std::span<const Program> programs_;
+    std::span<const graph::LoweredSchedule> programs_;
     std::uint64_t seed_;
     Trace* trace_;
     std::optional<HostLinks> links_;

@@ -3,18 +3,28 @@
 #include <utility>
 
 #include "ucg_coll/sim/run.hpp"
+#include "ucg_coll/sim/steps.hpp"
 
 namespace ucg::sim {
 
 /// Is what ranks read of one another on their own host?
 Status Run::check_memory() const {
     const Rank count = placement_.rank_count();
+    Status status;
     for (Rank rank = 0; rank < count; ++rank) {
-        for (const Read& read : programs_[static_cast<std::size_t>(rank)].reads) {
-            if (read.owner < 0 || read.owner >= count || !placement_.same_host(rank, read.owner)) {
-                return failure(Code::invalid_argument,
-                               "rank {} reads memory of rank {}, which is not on its host", rank,
-                               read.owner);
+        const auto check = [&](Rank owner, std::uint32_t /*op*/) {
+            if (owner < 0 || owner >= count || !placement_.same_host(rank, owner)) {
+                status = failure(Code::invalid_argument,
+                                 "rank {} reads memory of rank {}, which is not on its host", rank,
+                                 owner);
+            }
+            return status.ok();
+        };
+        for (const graph::Step& step : program(rank).steps) {
+            for_each_peer_read(step, program(rank), [&](Rank owner) { check(owner, step.op); });
+            for_each_board(step, program(rank), check);
+            if (!status.ok()) {
+                return status;
             }
         }
     }
@@ -29,21 +39,22 @@ Picoseconds Run::board_arrival(Rank owner, Rank reader) const {
 }
 
 bool Run::look(Rank rank, RankState& state) {
-    const Program& program = programs_[static_cast<std::size_t>(rank)];
     if (state.has_looked) {
         return true;
     }
     looks_.clear();
-    for (const Read& read : program.reads_of(state.step)) {
-        if (!read.board) {
-            continue;
-        }
-        Board& board = boards_[static_cast<std::size_t>(read.owner)];
+    const auto is_shared = [&](Rank owner, std::uint32_t op) {
+        Board& board = boards_[static_cast<std::size_t>(owner)];
         if (board.shared == Board::kUnknown) {
             board.waiters.push_back(rank);
+            state.op = op;
             return false;
         }
-        looks_.push_back({read.owner, board_arrival(read.owner, rank)});
+        looks_.push_back({owner, op, board_arrival(owner, rank)});
+        return true;
+    };
+    if (!for_each_board(program(rank).steps[state.step], program(rank), is_shared)) {
+        return false;
     }
     std::stable_sort(looks_.begin(), looks_.end(),
                      [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
@@ -56,13 +67,14 @@ bool Run::look(Rank rank, RankState& state) {
 }
 
 void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
+    state.op = look.op;
     Picoseconds start = state.clock;
     state.clock = std::max(state.clock, look.arrival);
     record(Activity::Kind::wait, rank, start);
     start = state.clock;
     const Board& board = boards_[static_cast<std::size_t>(look.owner)];
     const topo::Distance distance = placement_.distance(rank, look.owner);
-    const std::uint64_t bytes = bytes_of(state, programs_[static_cast<std::size_t>(rank)]);
+    const std::uint64_t bytes = bytes_of(state, program(rank));
     if (!state.looking) {
         state.clock += to_picoseconds(board_terms(options_.network, distance).take_ns);
     }
@@ -83,13 +95,13 @@ void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
     }
 }
 
-void Run::share(Rank rank, RankState& state, const Step& step) {
+void Run::share(Rank rank, RankState& state) {
     Board& board = boards_[static_cast<std::size_t>(rank)];
     board.begin = state.clock;
-    board.op = state.step;
+    board.op = state.op;
     const BoardTerms terms = board_terms(options_.network, placement_.widest_on_host());
     compute(rank, state, Activity::Kind::share,
-            terms.issue_ns + board_copy_ns(options_.memory, step.bytes));
+            terms.issue_ns + board_copy_ns(options_.memory, bytes_of(state, program(rank))));
     board.shared = state.clock;
     state.looking = true;
     ++outcome_.share_count;
@@ -100,9 +112,9 @@ void Run::share(Rank rank, RankState& state, const Step& step) {
 }
 
 bool Run::in_turn(Rank rank, RankState& state) {
-    const std::span reads = programs_[static_cast<std::size_t>(rank)].reads_of(state.step);
-    const bool reads_memory =
-        std::any_of(reads.begin(), reads.end(), [](const Read& read) { return !read.board; });
+    bool reads_memory = false;
+    for_each_peer_read(program(rank).steps[state.step], program(rank),
+                       [&](Rank) { reads_memory = true; });
     if (!reads_memory || std::exchange(state.is_in_turn, true)) {
         return true;
     }
@@ -113,18 +125,14 @@ bool Run::in_turn(Rank rank, RankState& state) {
 /// A pass over peers' memory takes as long as bringing all of it here, however little is done with
 /// it. Who comes later makes it longer for itself, not for those who are at it.
 double Run::reading_ns(Rank rank, const RankState& state) {
-    const Program& program = programs_[static_cast<std::size_t>(rank)];
-    const std::uint64_t bytes = bytes_of(state, program);
+    const std::uint64_t bytes = bytes_of(state, program(rank));
     double ns = 0;
-    for (const Read& read : program.reads_of(state.step)) {
-        if (!read.board) {
-            std::vector<Picoseconds>& ends = readings_[static_cast<std::size_t>(read.owner)];
-            std::erase_if(ends, [&](Picoseconds end) { return end <= state.clock; });
-            ns += read_ns(options_.memory, placement_.distance(rank, read.owner), ends.size() + 1,
-                          bytes);
-            outcome_.peer_bytes += bytes;
-        }
-    }
+    for_each_peer_read(program(rank).steps[state.step], program(rank), [&](Rank owner) {
+        std::vector<Picoseconds>& ends = readings_[static_cast<std::size_t>(owner)];
+        std::erase_if(ends, [&](Picoseconds end) { return end <= state.clock; });
+        ns += read_ns(options_.memory, placement_.distance(rank, owner), ends.size() + 1, bytes);
+        outcome_.peer_bytes += bytes;
+    });
     return ns;
 }
 

@@ -72,7 +72,7 @@ void Simulator::add(const graph::Schedule& schedule) {
     UCG_ASSERT(schedule.rank == static_cast<Rank>(programs_.size()));
     UCG_ASSERT(schedule.rank < placement_.rank_count());
     UCG_ASSERT(schedule.rank_count == placement_.rank_count());
-    programs_.push_back(compile(schedule));
+    programs_.push_back(graph::lower(schedule).value());
 }
 
 Result<Outcome> Simulator::run(std::uint64_t seed, Trace* trace) const {

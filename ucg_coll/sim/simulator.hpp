@@ -24,10 +24,10 @@
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/network.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/sim/prices.hpp"
-#include "ucg_coll/sim/program.hpp"
 #include "ucg_coll/sim/random.hpp"
 #include "ucg_coll/sim/trace.hpp"
 
@@ -86,7 +86,8 @@ class Simulator final : public Pricing {
     /// Both are borrowed. REQUIRES: check(options, placement.rank_count()).ok().
     Simulator(const topo::Placement& placement, const Options& options);
 
-    /// A compact copy is kept. Takes time and memory in its ops.
+    /// What it is lowered to is kept. Takes time and memory in its ops.
+    /// REQUIRES: graph::check_limits(schedule).
     void add(const graph::Schedule& schedule) override;
 
     /// Deterministic for a seed. Fails with invalid_argument where the programs do not fit together
@@ -95,12 +96,12 @@ class Simulator final : public Pricing {
     /// memory) or run beyond kTimeEnd. A trace takes about 100 bytes for each op.
     Result<Outcome> run(std::uint64_t seed, Trace* trace = nullptr) const override;
 
-    const std::vector<Program>& programs() const { return programs_; }
+    const std::vector<graph::LoweredSchedule>& programs() const { return programs_; }
 
   private:
     const topo::Placement& placement_;
     const Options& options_;
-    std::vector<Program> programs_;
+    std::vector<graph::LoweredSchedule> programs_;
 };
 
 } // namespace ucg::sim

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/boards.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 
 namespace ucg::transport {
@@ -130,11 +131,7 @@ struct BoardTurn {
     std::uint16_t plan = 0;     ///< As in Message.
 };
 
-/// A peer's board that is read.
-struct BoardRead {
-    Rank owner = kNoRank;
-    std::uint64_t bytes = 0; ///< From the board's start; what is read may begin behind it.
-};
+using graph::BoardRead;
 
 /// A turn in which a rank shares something and then reads what its peers have shared.
 struct BoardExchange {

@@ -4,6 +4,7 @@
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
 #include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -11,10 +12,10 @@ namespace ucg {
 
 TEST_CASE("capi: what the short path touches is as small as it was", "[capi][sizes]") {
     CHECK(sizeof(graph::Op) <= kCacheLine);
-    CHECK(sizeof(engine::Address) <= 32);
-    CHECK(sizeof(engine::Instruction) <= 88);
-    CHECK(sizeof(engine::MessagePlan) <= 56);
-    CHECK(sizeof(engine::Wait) <= 8);
+    CHECK(sizeof(graph::Address) <= 24);
+    CHECK(sizeof(graph::Step) <= 36);
+    CHECK(sizeof(graph::MessagePlan) <= 40);
+    CHECK(sizeof(graph::Wait) <= 8);
     CHECK(sizeof(engine::Execution) <= 224); // Of which 8 say who is told of the end.
     CHECK(sizeof(transport::Message) <= 48);
     CHECK(sizeof(transport::BoardExchange) <= kCacheLine);

@@ -371,12 +371,13 @@ TEST_CASE("engine: an exchange of two ranks is one post and one reduction", "[en
     transport::LoopbackFabric fabric(2, Delivery::immediate);
     const auto routes = fabric.routes(0);
     const engine::Program program = engine::lower(exchange_and_add(8, 0), routes).value();
-    REQUIRE(program.instructions.size() == 3);
-    CHECK(program.instructions[0].kind == engine::InstructionKind::post);
-    CHECK(program.instructions[0].count == 2);
-    CHECK(program.instructions[1].kind == engine::InstructionKind::reduce);
-    CHECK(program.instructions[1].wait_count == 1);
-    CHECK(program.instructions[2].kind == engine::InstructionKind::finish);
+    const std::vector<graph::Step>& steps = program.lowered.steps;
+    REQUIRE(steps.size() == 3);
+    CHECK(steps[0].kind == graph::StepKind::post);
+    CHECK(steps[0].count == 2);
+    CHECK(steps[1].kind == graph::StepKind::reduce);
+    CHECK(steps[1].wait_count == 1);
+    CHECK(steps[2].kind == graph::StepKind::finish);
 }
 
 TEST_CASE("engine: senders help a rank that gathers, and none that reduces", "[engine][lower]") {

@@ -139,31 +139,4 @@ TEST_CASE("engine: a reduction of 40,000 operands posts all its messages", "[eng
     CHECK(messages_posted(schedule) == 2 * (kRanks - 1));
 }
 
-TEST_CASE("engine: what a program cannot number is refused", "[engine][limits]") {
-    Counting transport;
-    const std::array<transport::Transport*, 2> routes = {nullptr, &transport};
-    SECTION("operands") {
-        constexpr std::uint32_t kOperands = 0xffff;
-        Schedule schedule;
-        schedule.rank_count = 2;
-        schedule.operands.resize(kOperands);
-        graph::Op op;
-        op.kind = graph::OpKind::reduce;
-        op.operand_count = kOperands;
-        schedule.ops.assign(kOperands + 3, op);
-        const Status status = engine::lower(schedule, routes).status();
-        CHECK(status.code() == Code::unsupported);
-        CHECK(status.message() == "rank 0, op 65537 (reduce): 4295032830 operands of reductions, "
-                                  "at most 4294967295 can be run");
-    }
-    SECTION("rotation") {
-        Schedule schedule = permitted(0, 1, 1);
-        schedule.repeats[0].rotation = 16;
-        const Status status = engine::lower(schedule, routes).status();
-        CHECK(status.code() == Code::unsupported);
-        CHECK(status.message() ==
-              "rank 0, op 0 (await): 16 buffers of a rotation, at most 15 can be run");
-    }
-}
-
 } // namespace ucg

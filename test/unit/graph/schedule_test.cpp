@@ -1,6 +1,6 @@
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
-#include "ucg_coll/graph/in_flight.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 
 namespace ucg::graph {
 namespace {

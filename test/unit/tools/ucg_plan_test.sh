@@ -27,6 +27,9 @@ expect 0 '^schedule allreduce ring rank 3 of 4 ' \
 expect 0 '^schedule bcast .* rank 2 of 3 input 8 output 0 ' \
     show --collective bcast --ranks 3 --bytes 8 --root 2 --rank 2
 expect 0 'in_place' show --collective allreduce --ranks 2 --bytes 8 --in-place
+expect 0 '^1: reduce_parts .* after slot 1$' show --collective allreduce --ranks 2 --bytes 64k \
+    --algorithm recursive_doubling --rank 0 --lowered
+expect 1 'there is text alone, not dot' show --collective scan --ranks 3 --lowered --format dot
 expect 0 '^digraph' show --collective scan --ranks 3 --bytes 8 --format dot
 expect 0 ' rank 999999 of 1000000 ' \
     show --collective allreduce --hosts 1000 --ranks-per-host 1000 --bytes 8 --rank 999999

@@ -12,12 +12,17 @@
 #include <tuple>
 #include <utility>
 
+#include "ucg_coll/sim/steps.hpp"
+
 namespace ucg::sim {
 
 namespace {
 
 namespace s4u = simgrid::s4u;
-using graph::OpKind;
+using graph::LoweredSchedule;
+using graph::MessagePlan;
+using graph::Step;
+using graph::StepKind;
 
 Picoseconds now() {
     return std::llround(s4u::Engine::get_clock() * 1e12);
@@ -49,7 +54,7 @@ struct Board {
 struct World {
     const topo::Placement& placement;
     const Options& options;
-    const std::vector<Program>& programs;
+    const std::vector<LoweredSchedule>& programs;
     Outcome outcome;
     Trace* trace;
     std::vector<s4u::ActorPtr> actors;
@@ -59,8 +64,7 @@ struct World {
     std::vector<std::uint64_t> readings; ///< By rank: how many read its memory now.
 
     /// A mailbox with a receiver lets messages leave before they are asked for.
-    s4u::Mailbox* mailbox(Rank from, Rank to, OpKind kind) {
-        const bool is_signal = graph::is_order_only(kind);
+    s4u::Mailbox* mailbox(Rank from, Rank to, bool is_signal) {
         s4u::Mailbox*& box = mailboxes[{from, to, is_signal}];
         if (box == nullptr) {
             box = s4u::Mailbox::by_name(fmt::format("{} {} {}", from, to, is_signal));
@@ -80,24 +84,23 @@ class RankActor {
     void operator()() {
         sleep(world_.outcome.entered[static_cast<std::size_t>(rank_)]);
         record(Activity::Kind::late, 0);
-        const auto end = static_cast<std::uint32_t>(program_.steps.size() - 1);
         std::vector<std::uint32_t> awaited;
-        while (cursor_.step < end) {
+        do {
+            const Step& step = program_.steps[at_.step];
+            op_ = step.op;
             awaited.clear();
-            for_each_wait(cursor_, program_, [&](std::uint32_t slot) { awaited.push_back(slot); });
-            wait(awaited);
-            look();
-            if (world_.trace != nullptr) {
-                world_.trace->issues.push_back({rank_, cursor_.step, cursor_.iteration, now()});
+            for (const graph::Wait& one : program_.waits_of(step)) {
+                graph::for_each_slot(one, at_.iteration,
+                                     [&](std::uint32_t slot) { awaited.push_back(slot); });
             }
-            issue(program_.steps[cursor_.step]);
-            next_step(cursor_, program_);
-        }
-        awaited.resize(slots_.size());
-        for (std::uint32_t slot = 0; slot < awaited.size(); ++slot) {
-            awaited[slot] = slot;
-        }
-        wait(awaited);
+            wait(awaited);
+            look(step);
+            for (std::uint32_t i = 0; i < op_count(step); ++i) {
+                note_issue(step.op + i);
+            }
+            op_ = step.op;
+            issue(step);
+        } while (!has_finished_);
         world_.outcome.finish[static_cast<std::size_t>(rank_)] = now();
     }
 
@@ -110,8 +113,13 @@ class RankActor {
 
     void record(Activity::Kind kind, Picoseconds start) {
         if (world_.trace != nullptr && now() > start) {
-            world_.trace->activities.push_back(
-                {kind, rank_, cursor_.step, cursor_.iteration, start, now()});
+            world_.trace->activities.push_back({kind, rank_, op_, at_.iteration, start, now()});
+        }
+    }
+
+    void note_issue(std::uint32_t op) {
+        if (world_.trace != nullptr) {
+            world_.trace->issues.push_back({rank_, op, at_.iteration, now()});
         }
     }
 
@@ -148,23 +156,25 @@ class RankActor {
     }
 
     /// Waits for the boards of the step, and takes them in.
-    void look() {
+    void look(const Step& step) {
         struct Look {
             Rank owner;
+            std::uint32_t op;
             Picoseconds arrival;
         };
         std::vector<Look> looks;
-        for (const Read& read : program_.reads_of(cursor_.step)) {
-            if (read.board) {
-                await_share(read.owner);
-                const Picoseconds flight = to_picoseconds(board_terms_with(read.owner).flight_ns);
-                looks.push_back({read.owner, board_of(read.owner).shared + flight});
-            }
-        }
+        for_each_board(step, program_, [&](Rank owner, std::uint32_t op) {
+            op_ = op;
+            await_share(owner);
+            const Picoseconds flight = to_picoseconds(board_terms_with(owner).flight_ns);
+            looks.push_back({owner, op, board_of(owner).shared + flight});
+            return true;
+        });
         std::stable_sort(looks.begin(), looks.end(),
                          [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
         is_looking_ = is_looking_ && !looks.empty();
         for (const Look& look : looks) {
+            op_ = look.op;
             take_board_in(look.owner, look.arrival);
         }
     }
@@ -190,7 +200,7 @@ class RankActor {
         sleep(arrival - start);
         record(Activity::Kind::wait, start);
         start = now();
-        const std::uint64_t bytes = bytes_of(cursor_, program_);
+        const std::uint64_t bytes = bytes_of(at_, program_);
         const topo::Distance distance = world_.placement.distance(rank_, owner);
         Picoseconds taking =
             to_picoseconds(board_lines_ns(world_.options.memory, distance, board.readers, bytes));
@@ -217,7 +227,7 @@ class RankActor {
     void share(std::uint64_t bytes) {
         Board& board = board_of(rank_);
         board.begin = now();
-        board.op = cursor_.step;
+        board.op = op_;
         const BoardTerms terms =
             board_terms(world_.options.network, world_.placement.widest_on_host());
         compute(Activity::Kind::share,
@@ -231,29 +241,48 @@ class RankActor {
         board.waiters.clear();
     }
 
+    /// And goes on to the next step.
     void issue(const Step& step) {
-        const std::uint64_t bytes = bytes_of(cursor_, program_);
+        const std::uint64_t bytes = bytes_of(at_, program_);
         const Compute& prices = world_.options.compute;
         switch (step.kind) {
-        case OpKind::send:
-        case OpKind::signal: send(step); return;
-        case OpKind::recv:
-        case OpKind::await: receive(step); return;
-        case OpKind::copy: compute(Activity::Kind::copy, copy_ns(prices, bytes)); return;
-        case OpKind::reduce:
-            compute(Activity::Kind::reduce, reduce_ns(prices, step.operand_count, bytes));
-            return;
-        case OpKind::publish:
+        case StepKind::post: post(step); break;
+        case StepKind::copy: compute(Activity::Kind::copy, copy_ns(prices, bytes)); break;
+        case StepKind::reduce:
+        case StepKind::reduce_parts:
+            compute(Activity::Kind::reduce, reduce_ns(prices, step.count, bytes));
+            break;
+        case StepKind::publish:
             compute(Activity::Kind::publish, publish_ns(world_.options.memory, bytes));
-            return;
-        case OpKind::share: share(bytes); return;
+            break;
+        case StepKind::share: share(bytes); break;
+        case StepKind::wait: break;
+        case StepKind::end_iteration: at_.end_iteration(program_); return;
+        case StepKind::finish: has_finished_ = true; return;
+        }
+        ++at_.step;
+    }
+
+    void post(const Step& step) {
+        for (std::uint32_t i = 0; i < step.count; ++i) {
+            const MessagePlan& plan = program_.messages[step.first + i];
+            Slot& slot = slots_[plan.slot_at(at_.iteration)];
+            op_ = step.op + i;
+            note_issue(op_);
+            if (plan.outgoing) {
+                send(plan, slot);
+            } else {
+                slot.receives = true;
+                slot.comm =
+                    world_.mailbox(plan.peer, rank_, plan.signals)->get_async<Parcel>(&slot.parcel);
+            }
         }
     }
 
-    void send(const Step& step) {
-        const std::uint64_t bytes = bytes_of(cursor_, program_);
+    void send(const MessagePlan& plan, Slot& slot) {
+        const std::uint64_t bytes = graph::length_at(plan.address, at_, program_);
         const cost::MessageTerms terms = message_terms(
-            world_.options.network, world_.placement.distance(rank_, step.peer), bytes);
+            world_.options.network, world_.placement.distance(rank_, plan.peer), bytes);
         const Picoseconds start = now();
         sleep(to_picoseconds(terms.issue_ns));
         record(Activity::Kind::issue, start);
@@ -261,47 +290,35 @@ class RankActor {
         Parcel& parcel = world_.parcels.back();
         if (world_.trace != nullptr) {
             parcel.transfer = world_.trace->transfers.size();
-            world_.trace->transfers.push_back({.from = rank_,
-                                               .to = step.peer,
-                                               .send_op = cursor_.step,
-                                               .bytes = bytes,
-                                               .kind = step.kind == OpKind::signal
-                                                           ? Transfer::Kind::signal
-                                                           : Transfer::Kind::message,
-                                               .begin = now(),
-                                               .left = kTimeEnd});
+            world_.trace->transfers.push_back(
+                {.from = rank_,
+                 .to = plan.peer,
+                 .send_op = op_,
+                 .bytes = bytes,
+                 .kind = plan.signals ? Transfer::Kind::signal : Transfer::Kind::message,
+                 .begin = now(),
+                 .left = kTimeEnd});
         }
         ++world_.outcome.message_count;
         world_.outcome.message_bytes += bytes;
-        slots_[slot_of(cursor_, program_)] = {
-            world_.mailbox(rank_, step.peer, step.kind)->put_async(&parcel, bytes), &parcel, false};
-    }
-
-    void receive(const Step& step) {
-        Slot& slot = slots_[slot_of(cursor_, program_)];
-        slot.receives = true;
-        slot.comm = world_.mailbox(step.peer, rank_, step.kind)->get_async<Parcel>(&slot.parcel);
+        slot = {world_.mailbox(rank_, plan.peer, plan.signals)->put_async(&parcel, bytes), &parcel,
+                false};
     }
 
     /// Own work, or as long as it takes to read peers' memory.
     void compute(Activity::Kind kind, double own_ns) {
         const Picoseconds start = now();
-        const std::span reads = program_.reads_of(cursor_.step);
-        const std::uint64_t bytes = bytes_of(cursor_, program_);
+        const Step& step = program_.steps[at_.step];
+        const std::uint64_t bytes = bytes_of(at_, program_);
         double reading_ns = 0;
-        for (const Read& read : reads) {
-            if (!read.board) {
-                const topo::Distance distance = world_.placement.distance(rank_, read.owner);
-                reading_ns +=
-                    read_ns(world_.options.memory, distance, ++readings_of(read.owner), bytes);
-                world_.outcome.peer_bytes += bytes;
-            }
-        }
+        for_each_peer_read(step, program_, [&](Rank owner) {
+            const topo::Distance distance = world_.placement.distance(rank_, owner);
+            reading_ns += read_ns(world_.options.memory, distance, ++readings_of(owner), bytes);
+            world_.outcome.peer_bytes += bytes;
+        });
         sleep(to_picoseconds(std::max(own_ns, reading_ns)));
         record(kind, start);
-        for (const Read& read : reads) {
-            readings_of(read.owner) -= read.board ? 0 : 1;
-        }
+        for_each_peer_read(step, program_, [&](Rank owner) { --readings_of(owner); });
     }
 
     std::uint64_t& readings_of(Rank owner) const {
@@ -309,9 +326,11 @@ class RankActor {
     }
 
     World& world_;
-    const Program& program_;
+    const LoweredSchedule& program_;
     Rank rank_;
-    Cursor cursor_;
+    graph::Position at_;
+    std::uint32_t op_ = 0; ///< The schedule's op that it is at.
+    bool has_finished_ = false;
     std::vector<Slot> slots_;
     bool is_looking_ = false; ///< The step before shared, or took boards in.
 };
@@ -353,9 +372,9 @@ Status check_routes(const World& world, const std::vector<s4u::Host*>& hosts) {
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (std::size_t rank = 0; rank < world.programs.size(); ++rank) {
         const std::uint32_t from = world.placement.place(static_cast<Rank>(rank)).host;
-        for (const Step& step : world.programs[rank].steps) {
-            const bool sends = step.kind == OpKind::send || step.kind == OpKind::signal;
-            const std::uint32_t to = sends ? world.placement.place(step.peer).host : from;
+        for (const MessagePlan& message : world.programs[rank].messages) {
+            const std::uint32_t to =
+                message.outgoing ? world.placement.place(message.peer).host : from;
             if (from == to || !seen.emplace(from, to).second) {
                 continue;
             }

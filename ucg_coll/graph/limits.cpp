@@ -1,38 +1,41 @@
-#include "ucg_coll/engine/limits.hpp"
-
+// What a lowered schedule can number.
 #include <limits>
 
-#include "ucg_coll/graph/in_flight.hpp"
+#include "ucg_coll/graph/lowering.hpp"
 
-namespace ucg::engine {
+namespace ucg::graph {
 namespace {
 
-using graph::Op;
-using graph::Schedule;
-
-constexpr std::uint64_t kOpsMax = 1U << 28; // Dependency::op has 28 bits.
 constexpr std::uint64_t kNumbersMax = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint32_t kRotationMax = 15; // Dependency::distance has 4 bits.
 
 Status beyond(const Schedule& schedule, std::uint32_t op, std::string_view what, std::uint64_t is,
               std::uint64_t most) {
     return failure(Code::unsupported, "rank {}, op {} ({}): {} {}, at most {} can be run",
-                   schedule.rank, op, graph::name(schedule.ops[op].kind), is, what, most);
+                   schedule.rank, op, name(schedule.ops[op].kind), is, what, most);
+}
+
+/// How many addresses a step for `op` has.
+std::uint64_t addresses(const Op& op) {
+    if (has_peer(op.kind)) {
+        return 0; // A message has its own.
+    }
+    return (has_operands(op.kind) ? op.operand_count : 0) + (has_source(op.kind) ? 1 : 0) +
+           (has_target(op.kind) ? 1 : 0);
 }
 
 } // namespace
 
 Status check_limits(const Schedule& schedule) {
-    // An op has one instruction; a message also waits for its slot, and the end for the message.
+    // An op has one step; a message also waits for its slot, and the end for the message.
     if (schedule.ops.size() > kOpsMax ||
         schedule.dependencies.size() > kNumbersMax - 2 * schedule.ops.size()) {
         return failure(Code::unsupported,
                        "rank {}: {} ops with {} dependencies, at most {} and {} can be run",
                        schedule.rank, schedule.ops.size(), schedule.dependencies.size(), kOpsMax,
-                       kNumbersMax - 2 * kOpsMax);
+                       kNumbersMax - 2 * std::uint64_t{kOpsMax});
     }
     std::uint64_t slots = 0;
-    std::uint64_t operands = 0;
+    std::uint64_t slices = 0;
     auto repeat = schedule.repeats.begin();
     const auto last = schedule.repeats.end();
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
@@ -44,16 +47,16 @@ Status check_limits(const Schedule& schedule) {
             return beyond(schedule, i, "buffers of a rotation", repeat->rotation, kRotationMax);
         }
         const Op& op = schedule.ops[i];
-        slots += !graph::has_peer(op.kind) ? 0 : repeated ? iterations_in_flight(*repeat) : 1;
+        slots += !has_peer(op.kind) ? 0 : repeated ? iterations_in_flight(*repeat) : 1;
         if (slots > kNumbersMax) {
             return beyond(schedule, i, "messages in flight", slots, kNumbersMax);
         }
-        operands += op.kind == graph::OpKind::reduce ? op.operand_count : 0;
-        if (operands > kNumbersMax) {
-            return beyond(schedule, i, "operands of reductions", operands, kNumbersMax);
+        slices += addresses(op);
+        if (slices > kNumbersMax) {
+            return beyond(schedule, i, "slices to copy or combine", slices, kNumbersMax);
         }
     }
     return {};
 }
 
-} // namespace ucg::engine
+} // namespace ucg::graph

@@ -1,0 +1,76 @@
+// Internal to ucg_coll/sim: what all who price lowered schedules ask of a step.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ucg_coll/graph/lowering.hpp"
+
+namespace ucg::sim {
+
+/// How many of the schedule's ops begin together with it: those of a post follow one another.
+constexpr std::uint32_t op_count(const graph::Step& step) {
+    switch (step.kind) {
+    case graph::StepKind::copy:
+    case graph::StepKind::reduce:
+    case graph::StepKind::reduce_parts:
+    case graph::StepKind::publish:
+    case graph::StepKind::share: return 1;
+    case graph::StepKind::wait: return std::max(step.count, 1U);
+    case graph::StepKind::post:
+    case graph::StepKind::end_iteration:
+    case graph::StepKind::finish: return 0;
+    }
+    return 0;
+}
+
+/// Of all that the step at `at` reads and writes, which is equally long; of a post 0.
+inline std::uint64_t bytes_of(const graph::Position& at, const graph::LoweredSchedule& program) {
+    const std::span addresses = program.addresses_of(program.steps[at.step]);
+    return addresses.empty() ? 0 : graph::length_at(addresses.front(), at, program);
+}
+
+/// Calls visit(owner, op) for the boards that a step reads or waits for, and whichever of the
+/// schedule's ops does; false of it ends that.
+template <typename Visit>
+bool for_each_board(const graph::Step& step, const graph::LoweredSchedule& program, Visit visit) {
+    for (const graph::Address& address : program.addresses_of(step)) {
+        if (address.is_board() &&
+            !visit(program.boards[address.base - graph::kOwnBases].owner, step.op)) {
+            return false;
+        }
+    }
+    for (std::uint32_t i = 0; step.kind == graph::StepKind::wait && i < step.count; ++i) {
+        if (!visit(program.boards[step.first + i].owner, step.op + i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Calls visit(owner) for each slice of a peer's input, output or scratch that a step names.
+/// Writing there is as reading it: bytes cross between two ranks.
+template <typename Visit>
+void for_each_peer_read(const graph::Step& step, const graph::LoweredSchedule& program,
+                        Visit visit) {
+    for (const graph::Address& address : program.addresses_of(step)) {
+        if (address.of_peer) {
+            visit(static_cast<Rank>(address.base));
+        }
+    }
+}
+
+/// How many ranks look at each rank's board.
+inline std::vector<std::uint32_t> board_readers(std::span<const graph::LoweredSchedule> programs) {
+    std::vector<std::uint32_t> counts(programs.size(), 0);
+    for (const graph::LoweredSchedule& program : programs) {
+        for (const graph::BoardRead& board : program.boards) {
+            ++counts[static_cast<std::size_t>(board.owner)];
+        }
+    }
+    return counts;
+}
+
+} // namespace ucg::sim
