@@ -3,6 +3,7 @@
 // allocates.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -14,14 +15,18 @@ namespace ucg::plan {
 /// Lower bounds of each phase's price: lines in its base, in what joins it, in what a collapse
 /// folds.
 struct MultiplyingLines {
-    double phase_ns = 0; ///< A phase of base B: phase + B base.
+    double phase_ns = 0; ///< A phase of base B: no less than phase + B base, while links limit,
     double base_ns = 0;
+    double busy_phase_ns = 0; ///< nor than busy_phase + B busy_base, while processors do.
+    double busy_base_ns = 0;
     double join_ns = 0; ///< One member more of the remainder in each group of the merge,
     double part_ns = 0; ///< and of the inverse merge.
     double fold_ns = 0; ///< Collapse and expand in groups of 1 + d: fold + d folded.
     double folded_ns = 0;
 
-    double factor_ns(Rank base) const { return phase_ns + base * base_ns; }
+    double factor_ns(Rank base) const {
+        return std::max(phase_ns + base * base_ns, busy_phase_ns + base * busy_base_ns);
+    }
     double collapse_ns(Rank folded) const { return fold_ns + folded * folded_ns; }
 };
 

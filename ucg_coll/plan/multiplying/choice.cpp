@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ucg_coll/plan/multiplying/bound.hpp"
+#include "ucg_coll/plan/multiplying/ranks.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -16,35 +17,59 @@ Rank divide_up(Rank dividend, Rank divisor) {
     return (dividend - 1) / divisor + 1;
 }
 
+/// Ranks that join a group of the merge, or are told by one of the inverse merge, at most.
+Rank most_joining(const Phase& phase) {
+    return divide_up(phase.count, phase.groups);
+}
+
+/// What the rank that ends a phase last does in it. Members that join have a message for each
+/// worker of their group, and workers in the end one for each of these members, all in the same
+/// order: what they send last comes to one rank at a time.
+Link::PhaseMessages messages_of(const Phase& phase) {
+    const Rank peers = phase.base - 1;
+    switch (phase.kind) {
+    case PhaseKind::collapse: return {.sends = 0, .takes = peers, .last_takes = peers};
+    case PhaseKind::expand: return {.sends = 0, .takes = 1, .last_sent = peers};
+    case PhaseKind::factor: return {.sends = peers, .takes = peers, .last_sent = peers};
+    case PhaseKind::merge:
+        return {.sends = peers,
+                .takes = peers + most_joining(phase),
+                .last_sent = phase.base,
+                .last_takes = most_joining(phase)};
+    case PhaseKind::inverse_merge:
+        return {.sends = peers + most_joining(phase),
+                .takes = peers,
+                .last_sent = peers + most_joining(phase),
+                .last_takes = phase.base};
+    }
+    UCG_ASSERT(false);
+    return {};
+}
+
+/// How many vectors a rank combines at the end of a phase; 0: none.
+Rank operands_of(const Phase& phase) {
+    switch (phase.kind) {
+    case PhaseKind::expand: return 0;
+    case PhaseKind::collapse:
+    case PhaseKind::factor:
+    case PhaseKind::inverse_merge: return phase.base;
+    case PhaseKind::merge: return phase.base + most_joining(phase);
+    }
+    UCG_ASSERT(false);
+    return 0;
+}
+
 /// What phases cost for one length.
 class Prices {
   public:
-    Prices(const Link& link, std::uint64_t bytes)
-        : link_(link), bytes_(bytes), message_ns_(link.message_ns(bytes)),
-          passing_on_ns_(link.passing_on_ns(bytes)), busy_ns_(link.busy_ns(bytes)),
-          relay_ns_(link.relay_ns(bytes)) {}
+    Prices(const Link& link, std::uint64_t bytes) : link_(link), bytes_(bytes) {}
 
     double ns(const Phase& phase, bool first) const {
-        const double message_ns = first ? message_ns_ : passing_on_ns_;
-        const Rank more = phase.base - 2; // Messages beside the one that is waited for.
-        switch (phase.kind) {
-        case PhaseKind::collapse: return message_ns + more * busy_ns_ + reduce_ns(phase.base);
-        case PhaseKind::expand: return message_ns + more * busy_ns_;
-        case PhaseKind::factor:
-            // For each peer one message goes and one comes.
-            return message_ns + more * relay_ns_ + reduce_ns(phase.base);
-        case PhaseKind::merge: {
-            const Rank joining = divide_up(phase.count, phase.groups);
-            return message_ns + more * relay_ns_ + joining * busy_ns_ +
-                   reduce_ns(phase.base + joining);
-        }
-        case PhaseKind::inverse_merge: {
-            const Rank joining = divide_up(phase.count, phase.groups);
-            return message_ns + more * relay_ns_ + joining * busy_ns_ + reduce_ns(phase.base);
-        }
-        }
-        UCG_ASSERT(false);
-        return 0;
+        const Rank operands = operands_of(phase);
+        return messages_ns(messages_of(phase), first) + (operands > 0 ? reduce_ns(operands) : 0);
+    }
+    double reduce_ns(Rank operands) const {
+        return link_.reduce_ns(static_cast<unsigned>(operands), bytes_);
     }
 
     double later_ns(const Phase& phase) const { return ns(phase, false); }
@@ -54,41 +79,53 @@ class Prices {
         return later_ns(collapse_phase(folded + 1, folded + 1)) +
                later_ns(expand_phase(folded + 1, folded + 1));
     }
-    double relay_ns() const { return relay_ns_; }
-    double busy_ns() const { return busy_ns_; }
-
-  private:
-    double reduce_ns(Rank operands) const {
-        return link_.reduce_ns(static_cast<unsigned>(operands), bytes_);
+    double messages_ns(const Link::PhaseMessages& messages, bool first) const {
+        return link_.phase_ns(bytes_, first ? price::Source::settled : price::Source::fresh,
+                              messages);
     }
 
+  private:
     const Link& link_;
     std::uint64_t bytes_;
-    double message_ns_;
-    double passing_on_ns_;
-    double busy_ns_;
-    double relay_ns_;
 };
 
 /// Lines that no price lies below: what more operands cost depends on which cache they fit, but it
-/// is not less than that of fewer.
+/// is not less than that of fewer. What messages cost is convex in their number, so that the step
+/// from the first to the second is the least.
 MultiplyingLines lines_of(const Prices& prices) {
+    const auto step_ns = [&](Link::PhaseMessages one, Link::PhaseMessages two) {
+        return prices.messages_ns(two, false) - prices.messages_ns(one, false);
+    };
+    const double take_ns = step_ns({.takes = 1}, {.takes = 2, .last_takes = 2});
+    const double send_ns = step_ns({.last_sent = 1}, {.last_sent = 2});
     MultiplyingLines lines;
-    lines.base_ns = prices.relay_ns();
+    lines.base_ns = step_ns(messages_of(factor_phase(2)), messages_of(factor_phase(3)));
     lines.phase_ns = prices.factor_ns(2) - 2 * lines.base_ns;
-    lines.join_ns = prices.busy_ns();
-    lines.part_ns = prices.busy_ns();
-    lines.folded_ns = 2 * prices.busy_ns();
+    const Rank wide = kPhaseOperandsMax;
+    lines.busy_base_ns =
+        step_ns(messages_of(factor_phase(wide - 1)), messages_of(factor_phase(wide)));
+    lines.busy_phase_ns = prices.messages_ns(messages_of(factor_phase(wide)), false) +
+                          prices.reduce_ns(2) - wide * lines.busy_base_ns;
+    lines.join_ns = std::min(take_ns, send_ns);
+    lines.part_ns = lines.busy_base_ns > lines.base_ns ? lines.join_ns : send_ns;
+    lines.folded_ns = take_ns + send_ns;
     lines.fold_ns = prices.collapse_ns(1) - lines.folded_ns;
     return lines;
 }
+
+/// Which factors are the phases that merge and merge back, by their place in the choice.
+struct Ends {
+    std::size_t first = 0;
+    std::size_t last = 0;
+};
 
 /// A product of falling factors, and what becomes of the members who are too many for it.
 struct Choice {
     double ns = std::numeric_limits<double>::infinity();
     Rank product = 1;
     Rank folded = 0; ///< Of each group of the collapse, those who do not act; 0: no collapse.
-    Rank merged = 0; ///< The remainder; the smallest factors are the first phase and the last.
+    Rank merged = 0; ///< The remainder,
+    Ends ends;       ///< and who takes it in.
     std::size_t count = 0;
     std::array<Rank, kFactorsMax> factors{};
 };
@@ -96,8 +133,10 @@ struct Choice {
 /// Branch and bound over products of falling factors. Nothing here allocates.
 class Search {
   public:
-    Search(const Link& link, Rank count, std::uint64_t bytes)
-        : prices_(link, bytes), lines_(lines_of(prices_)), count_(count), bound_(lines_, count),
+    /// What costs no less than `worthwhile` times the best so far is not looked at.
+    Search(const Link& link, Rank count, std::uint64_t bytes, double worthwhile)
+        : worthwhile_(worthwhile), prices_(link, bytes), lines_(lines_of(prices_)), count_(count),
+          bound_(lines_, count),
           first_ns_(prices_.ns(factor_phase(2), true) - prices_.factor_ns(2)) {
         if (count == 1) {
             best_.ns = 0;
@@ -108,13 +147,18 @@ class Search {
     }
 
     const Choice& best() const { return best_; }
+    /// Of those that were looked at and are worthwhile, the `most` cheapest; none unless
+    /// `worthwhile` is above 1.
+    std::vector<Choice> close_to_best(std::size_t most) {
+        std::erase_if(looked_at_, [&](const Choice& choice) { return !worthwhile(choice.ns); });
+        std::sort(looked_at_.begin(), looked_at_.end(),
+                  [](const Choice& a, const Choice& b) { return a.ns < b.ns; });
+        looked_at_.resize(std::min(looked_at_.size(), most));
+        return std::move(looked_at_);
+    }
 
   private:
-    /// What cannot be cheaper than the best so far by more than this share of it is not looked at:
-    /// the choice costs at most 1 / (1 - 0.019) of the least.
-    static constexpr double kWorthwhile = 1 - 0.019;
-
-    bool worthwhile(double ns) const { return ns < best_.ns * kWorthwhile; }
+    bool worthwhile(double ns) const { return ns < best_.ns * worthwhile_; }
 
     /// Powers of one base, so that there is something good to compare with from the beginning.
     void try_powers() {
@@ -198,7 +242,7 @@ class Search {
 
     /// No larger base is worthwhile after phases that cost `ns`.
     Rank dearest_base(double ns) const {
-        const double left_ns = best_.ns * kWorthwhile - ns - lines_.phase_ns;
+        const double left_ns = best_.ns * worthwhile_ - ns - lines_.phase_ns;
         return lines_.base_ns * kPhaseOperandsMax <= left_ns
                    ? kPhaseOperandsMax
                    : static_cast<Rank>(std::max(1.0, left_ns / lines_.base_ns));
@@ -224,31 +268,60 @@ class Search {
         }
     }
 
+    /// Which of the two smallest factors merges and which merges back, and what both cost more than
+    /// the factors alone.
+    std::pair<double, Ends> cheapest_ends(Rank merged) {
+        std::pair<double, Ends> best{std::numeric_limits<double>::infinity(), {}};
+        for (const Ends ends :
+             {Ends{now_.count - 1, now_.count - 2}, Ends{now_.count - 2, now_.count - 1}}) {
+            const Rank first = now_.factors[ends.first];
+            const Rank last = now_.factors[ends.last];
+            const Rank most = std::max(divide_up(merged, now_.product / first) + first,
+                                       divide_up(merged, now_.product / last) + last);
+            if (most > kPhaseOperandsMax) {
+                continue; // More than one reduction takes.
+            }
+            const double ns =
+                prices_.later_ns(merge_phase(merged, now_.product / first, first)) -
+                factor_ns(first) +
+                prices_.later_ns(inverse_merge_phase(merged, now_.product / last, last)) -
+                factor_ns(last);
+            if (ns < best.first) {
+                best = {ns, ends};
+            }
+        }
+        return best;
+    }
+
     void keep(double ns, Rank folded, Rank merged) {
         if (merged > 0) {
             if (now_.count < 2) {
                 return;
             }
-            const Rank first = now_.factors[now_.count - 1];
-            const Rank last = now_.factors[now_.count - 2];
-            if (divide_up(merged, now_.product / last) > kPhaseOperandsMax - last) {
-                return; // More than one reduction takes; the first joins fewer.
-            }
-            if (ns + lines_.join_ns + lines_.part_ns >= best_.ns) {
+            if (ns + lines_.join_ns + lines_.part_ns >= best_.ns * std::max(1.0, worthwhile_)) {
                 return;
             }
-            ns += prices_.later_ns(merge_phase(merged, now_.product / first, first)) -
-                  factor_ns(first) +
-                  prices_.later_ns(inverse_merge_phase(merged, now_.product / last, last)) -
-                  factor_ns(last);
+            const auto [merged_ns, ends] = cheapest_ends(merged);
+            ns += merged_ns;
+            now_.ends = ends;
+        }
+        const bool is_close = worthwhile_ > 1 && worthwhile(ns);
+        if (ns >= best_.ns && !is_close) {
+            return;
+        }
+        Choice choice = now_;
+        choice.ns = ns;
+        choice.folded = folded;
+        choice.merged = merged;
+        if (is_close) {
+            looked_at_.push_back(choice);
         }
         if (ns < best_.ns) {
-            best_ = now_;
-            best_.ns = ns;
-            best_.folded = folded;
-            best_.merged = merged;
+            best_ = choice;
         }
     }
+
+    double worthwhile_;
 
     Prices prices_;
     MultiplyingLines lines_;
@@ -257,6 +330,7 @@ class Search {
     double first_ns_; ///< What the first phase costs more, whichever it is.
     Choice now_;
     Choice best_;
+    std::vector<Choice> looked_at_;
     std::array<double, 256> kept_ns_{}; ///< Prices of factors; 0: not known yet.
 };
 
@@ -264,14 +338,15 @@ MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {
     MultiplyingSchedule schedule;
     std::vector<Phase>& phases = schedule.phases;
     for (std::size_t i = 0; i < choice.count; ++i) {
-        phases.push_back(factor_phase(choice.factors[i]));
+        if (choice.merged == 0 || (i != choice.ends.first && i != choice.ends.last)) {
+            phases.push_back(factor_phase(choice.factors[i]));
+        }
     }
     if (choice.merged > 0) {
-        std::rotate(phases.begin(), phases.end() - 1, phases.end());
-        Phase& first = phases.front();
-        first = merge_phase(choice.merged, choice.product / first.base, first.base);
-        Phase& last = phases.back();
-        last = inverse_merge_phase(choice.merged, choice.product / last.base, last.base);
+        const Rank first = choice.factors[choice.ends.first];
+        const Rank last = choice.factors[choice.ends.last];
+        phases.insert(phases.begin(), merge_phase(choice.merged, choice.product / first, first));
+        phases.push_back(inverse_merge_phase(choice.merged, choice.product / last, last));
     }
     if (choice.folded > 0) {
         const Rank base = choice.folded + 1;
@@ -282,10 +357,57 @@ MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {
     return schedule;
 }
 
+struct PricedChoice {
+    MultiplyingSchedule schedule;
+    double ns = std::numeric_limits<double>::infinity();
+};
+
+/// Sums of phases are wrong by no more, and the cheapest is among so many.
+constexpr double kSumsAreWithin = 1.35;
+constexpr std::size_t kChoicesMax = 24;
+
+/// Among the schedules whose sums are close to the least, the one whose last rank is done first.
+PricedChoice cheapest_of_small(const Link& link, Rank count, std::uint64_t bytes) {
+    MultiplyingRanks ranks(link, bytes);
+    PricedChoice best;
+    const auto look_at = [&](const Choice& choice) {
+        MultiplyingSchedule schedule = schedule_of(choice, count);
+        if (const double ns = ranks.finish_ns(schedule, count); ns < best.ns) {
+            best = {std::move(schedule), ns};
+        }
+    };
+    for (Choice& choice : Search(link, count, bytes, kSumsAreWithin).close_to_best(kChoicesMax)) {
+        if (choice.merged == 0) {
+            look_at(choice);
+            continue;
+        }
+        Ends& ends = choice.ends;
+        for (ends.first = 0; ends.first < choice.count; ++ends.first) {
+            for (ends.last = 0; ends.last < choice.count; ++ends.last) {
+                if (ends.first != ends.last) {
+                    look_at(choice);
+                }
+            }
+        }
+    }
+    return best;
+}
+
+bool is_priced_by_rank(const Link& link, Rank count, std::uint64_t bytes) {
+    return count <= kPricedByRank && link.has_plain_messages(bytes);
+}
+
+/// By sums of phases. What cannot be cheaper by more than this share is not looked at: the choice
+/// costs at most 1 / (1 - 0.019) of the least. Allocates nothing.
+Choice cheapest_of_many(const Link& link, Rank count, std::uint64_t bytes) {
+    constexpr double kWorthwhile = 1 - 0.019;
+    return Search(link, count, bytes, kWorthwhile).best();
+}
+
 } // namespace
 
-double allreduce_recursive_multiplying_ns(const Link& link, const MultiplyingSchedule& schedule,
-                                          std::uint64_t bytes) {
+double sum_of_phases_ns(const Link& link, const MultiplyingSchedule& schedule,
+                        std::uint64_t bytes) {
     const Prices prices(link, bytes);
     double ns = 0;
     for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
@@ -294,13 +416,28 @@ double allreduce_recursive_multiplying_ns(const Link& link, const MultiplyingSch
     return ns;
 }
 
+double allreduce_recursive_multiplying_ns(const Link& link, const MultiplyingSchedule& schedule,
+                                          std::uint64_t bytes) {
+    const Result<Rank> count = rank_count_of(schedule);
+    UCG_ASSERT(count.ok());
+    return is_priced_by_rank(link, *count, bytes)
+               ? MultiplyingRanks(link, bytes).finish_ns(schedule, *count)
+               : sum_of_phases_ns(link, schedule, bytes);
+}
+
 double allreduce_recursive_multiplying_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    return Search(link, count, bytes).best().ns;
+    if (count > 1 && is_priced_by_rank(link, count, bytes)) {
+        return cheapest_of_small(link, count, bytes).ns;
+    }
+    return cheapest_of_many(link, count, bytes).ns;
 }
 
 MultiplyingSchedule allreduce_recursive_multiplying_schedule(const Link& link, Rank count,
                                                              std::uint64_t bytes) {
-    return schedule_of(Search(link, count, bytes).best(), count);
+    if (count > 1 && is_priced_by_rank(link, count, bytes)) {
+        return cheapest_of_small(link, count, bytes).schedule;
+    }
+    return schedule_of(cheapest_of_many(link, count, bytes), count);
 }
 
 } // namespace ucg::plan

@@ -101,6 +101,20 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
            std::max(each_ns, all_ns / count);
 }
 
+double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase) const {
+    const bool fresh = source == Source::fresh;
+    if (!has_plain_messages(bytes)) { // Copies follow one another.
+        return (fresh ? passing_on_ns(bytes) : message_ns(bytes)) +
+               (std::max(phase.sends, phase.takes) - 1) *
+                   (fresh ? relay_ns(bytes) : busy_ns(bytes));
+    }
+    const cost::MessageTerms terms = message_terms(bytes);
+    const double last_ns =
+        cost::last_arrival_ns(terms, static_cast<std::uint32_t>(phase.last_sent)) +
+        (phase.last_takes - 1) * terms.take_ns;
+    return std::max(last_ns, phase.sends * terms.issue_ns + phase.takes * terms.take_ns);
+}
+
 double Link::busy_ns(std::uint64_t bytes) const {
     if (crowded_ != nullptr) {
         return both_ends_ns(bytes, Source::settled);

@@ -77,6 +77,24 @@ class Link {
     double relays_before_ns(double messages, std::uint64_t bytes) const {
         return cost::kBeforeAtRoot * sends_before_ns(messages, bytes);
     }
+    /// A phase of an exchange, by what the rank that ends it last does.
+    struct PhaseMessages {
+        Rank sends = 0;
+        Rank takes = 1;
+        Rank last_sent = 1;  ///< Which of its sender's messages is taken last,
+        Rank last_takes = 1; ///< and how many come with it.
+    };
+    /// From the first send to the last take: by the way of the last message, or, if that is longer,
+    /// by what the processor does for all of them.
+    double phase_ns(std::uint64_t bytes, price::Source source, const PhaseMessages& phase) const;
+    /// Does each message take its own way, as LogGP has it? Else they are copied once, one after
+    /// the other, or processors are what they wait for.
+    bool has_plain_messages(std::uint64_t bytes) const {
+        return crowded_ == nullptr && !messages_.copied_once(bytes);
+    }
+    cost::MessageTerms message_terms(std::uint64_t bytes) const {
+        return cost::message_terms(messages_.model(), bytes);
+    }
     /// Between two messages that a rank receives and passes on.
     double relay_ns(std::uint64_t bytes) const;
     /// How wide trees may be. Where ranks take turns on processors a level costs a turn of each,
