@@ -29,5 +29,6 @@ std::unique_ptr<Command> make_show_command(CLI::App& parent);
 std::unique_ptr<Command> make_verify_command(CLI::App& parent);
 std::unique_ptr<Command> make_explain_command(CLI::App& parent);
 std::unique_ptr<Command> make_search_command(CLI::App& parent);
+std::unique_ptr<Command> make_guidelines_command(CLI::App& parent);
 
 } // namespace ucg::tools

@@ -19,6 +19,7 @@ int main(int argc, char* argv[]) {
     commands.push_back(make_verify_command(app));
     commands.push_back(make_explain_command(app));
     commands.push_back(make_search_command(app));
+    commands.push_back(make_guidelines_command(app));
     return run(app, argc, argv, [&]() -> ucg::Status {
         for (const auto& command : commands) {
             if (command->is_chosen()) {

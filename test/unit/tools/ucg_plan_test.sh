@@ -7,7 +7,7 @@ directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
 
 expect 0 '^ucg_plan \(UCG\) [0-9]+\.[0-9]+' --version
-for command in list show verify explain; do
+for command in list show verify explain guidelines; do
     expect 0 'Examples:' $command --help
 done
 
@@ -59,6 +59,10 @@ expect 0 '^network.median: alpha-p .*, not measured$' \
     search --collective allreduce --ranks 12 --bytes 8 --model network.median
 expect 0 '"prices": "network.minimum: alpha-p ' \
     search --collective allreduce --ranks 12 --bytes 8 --model network.minimum --format json
+# One length has nothing to be monotone with.
+expect 0 '^98 of 98 guidelines hold$' guidelines --bytes 1k --tolerance 1000
+expect 0 '"checked": 98' guidelines --bytes 1k --tolerance 1000 --format json
+expect 2 'tolerance' guidelines --tolerance -1
 expect 0 '"chosen": "' explain --collective barrier --ranks 6 --format json
 expect 0 '4 ranks on 2 hosts' explain --collective barrier --placement - <<END
 rank 0: host 0

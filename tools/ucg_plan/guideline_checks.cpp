@@ -1,0 +1,127 @@
+#include "tools/ucg_plan/guideline_checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "tools/ucg_plan/question.hpp"
+
+namespace ucg::tools {
+namespace {
+
+using graph::Collective;
+
+constexpr std::uint64_t kElementBytes = 8;
+
+/// Is `bytes` of a request what one rank's block has?
+bool has_blocks(Collective collective) {
+    switch (collective) {
+    case Collective::allgather:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::reduce_scatter_block: return true;
+    case Collective::barrier:
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::allgatherv:
+    case Collective::alltoallv:
+    case Collective::gatherv:
+    case Collective::scatterv:
+    case Collective::reduce_scatter:
+    case Collective::scan:
+    case Collective::exscan: return false;
+    }
+    return false;
+}
+
+/// Whoever does the work of the collective on the left does no less.
+struct Guideline {
+    Collective left;
+    std::array<Collective, 2> right;
+    std::size_t right_count = 1;
+};
+
+constexpr Guideline kGuidelines[] = {
+    {Collective::allreduce, {Collective::reduce, Collective::bcast}, 2},
+    {Collective::allreduce, {Collective::reduce_scatter_block, Collective::allgather}, 2},
+    {Collective::bcast, {Collective::scatter, Collective::allgather}, 2},
+    {Collective::bcast, {Collective::allreduce}},
+    {Collective::reduce, {Collective::allreduce}},
+    {Collective::reduce, {Collective::reduce_scatter_block, Collective::gather}, 2},
+    {Collective::reduce_scatter_block, {Collective::allreduce}},
+    {Collective::reduce_scatter_block, {Collective::reduce, Collective::scatter}, 2},
+    {Collective::allgather, {Collective::gather, Collective::bcast}, 2},
+    {Collective::allgather, {Collective::allreduce}},
+    {Collective::gather, {Collective::allgather}},
+    {Collective::gather, {Collective::reduce}},
+    {Collective::scatter, {Collective::bcast}},
+    {Collective::exscan, {Collective::scan}},
+};
+
+constexpr Collective kMonotone[] = {
+    Collective::bcast,   Collective::reduce,  Collective::allreduce,
+    Collective::gather,  Collective::scatter, Collective::allgather,
+    Collective::scan,    Collective::exscan,  Collective::reduce_scatter_block,
+    Collective::alltoall};
+
+/// What the planner predicts of one collective.
+plan::Candidate predicted(const plan::Facts& facts, Collective collective, std::uint64_t total) {
+    const auto ranks = static_cast<std::uint64_t>(facts.placement.rank_count());
+    Question question;
+    question.collective = collective;
+    question.rank_count = facts.placement.rank_count();
+    question.element_bytes = kElementBytes;
+    question.bytes = has_blocks(collective) ? total / ranks : total;
+    return plan::candidates(facts, request_of(question, 0)).front();
+}
+
+GuidelineCheck check(const plan::Facts& facts, const Guideline& guideline, std::uint64_t total) {
+    const plan::Candidate left = predicted(facts, guideline.left, total);
+    GuidelineCheck check{fmt::format("{} of {} bytes <=", graph::name(guideline.left), total),
+                         left.cost_ns, 0, fmt::format("{} <=", left.algorithm->name)};
+    for (const Collective collective : std::span(guideline.right).first(guideline.right_count)) {
+        const plan::Candidate right = predicted(facts, collective, total);
+        const std::string_view plus = check.right_ns > 0 ? " + " : " ";
+        check.right_ns += right.cost_ns;
+        check.what += fmt::format("{}{}", plus, graph::name(collective));
+        check.rows += fmt::format("{}{}", plus, right.algorithm->name);
+    }
+    return check;
+}
+
+} // namespace
+
+std::vector<GuidelineCheck> check_guidelines(const plan::Facts& facts,
+                                             const std::vector<std::uint64_t>& bytes) {
+    // Whole elements for each rank.
+    const std::uint64_t unit =
+        kElementBytes * static_cast<std::uint64_t>(facts.placement.rank_count());
+    std::vector<std::uint64_t> totals;
+    for (const std::uint64_t wanted : bytes) {
+        totals.push_back(round_up(std::max(wanted, unit), unit));
+    }
+    totals.erase(std::unique(totals.begin(), totals.end()), totals.end());
+    std::vector<GuidelineCheck> checks;
+    for (const std::uint64_t total : totals) {
+        for (const Guideline& guideline : kGuidelines) {
+            checks.push_back(check(facts, guideline, total));
+        }
+    }
+    for (const Collective collective : kMonotone) {
+        for (std::size_t i = 0; i + 1 < totals.size(); ++i) {
+            const plan::Candidate less = predicted(facts, collective, totals[i]);
+            const plan::Candidate more = predicted(facts, collective, totals[i + 1]);
+            checks.push_back({fmt::format("{} of {} bytes <= of {} bytes", graph::name(collective),
+                                          totals[i], totals[i + 1]),
+                              less.cost_ns, more.cost_ns,
+                              fmt::format("{} <= {}", less.algorithm->name, more.algorithm->name)});
+        }
+    }
+    return checks;
+}
+
+} // namespace ucg::tools
