@@ -38,6 +38,9 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
                    const Surroundings& around)
     : profile_(&profile), model_(shared(profile.level(distance), around.link_sharers)),
       copies_(single_copies(profile, distance, around)),
+      contended_per_byte_ns_(distance == topo::Distance::network
+                                 ? 0
+                                 : profile.memory.level(distance).contended_per_byte_ns),
       turn_ns_(turn_ns(profile, around.ranks_per_cpu)), senders_help_(around.ranks_per_cpu <= 1),
       across_hosts_(distance == topo::Distance::network) {
     model_.latency_ns += turn_ns_;

@@ -58,6 +58,12 @@ class Messages {
     double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;
     double single_copy_ns(std::uint64_t bytes, Source source) const;
 
+    /// So many ranks bring `bytes` each out of one rank's memory, or into it, at a time: what the
+    /// way there takes for all of them.
+    double contended_ns(std::uint64_t bytes, std::uint64_t ranks) const {
+        return static_cast<double>(bytes) * static_cast<double>(ranks) * contended_per_byte_ns_;
+    }
+
     MessagePrice price(std::uint64_t bytes, Source source) const;
 
     /// One more turn of a processor before it arrives.
@@ -67,6 +73,7 @@ class Messages {
     const cost::Profile* profile_;
     cost::LogGp model_;
     cost::CmaModel copies_; ///< No system call where buffers are mapped.
+    double contended_per_byte_ns_;
     double turn_ns_;
     bool senders_help_;
     bool across_hosts_;

@@ -45,6 +45,14 @@ TEST_CASE("price: buffers that peers have mapped need no system call", "[price]"
     CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
 }
 
+TEST_CASE("price: ranks that copy out of one memory share the way there", "[price]") {
+    const Messages messages(profile(), topo::Distance::package);
+    const double per_byte_ns =
+        profile().memory.level(topo::Distance::package).contended_per_byte_ns;
+    CHECK(messages.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
+    CHECK(Messages(profile(), topo::Distance::network).contended_ns(1000, 7) == 0);
+}
+
 TEST_CASE("price: ranks that share a link or a processor wait for one another", "[price]") {
     const Messages alone(profile(), topo::Distance::network);
     const Messages shared(profile(), topo::Distance::network, {.link_sharers = 4});

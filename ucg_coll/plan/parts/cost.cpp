@@ -79,7 +79,8 @@ double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
                         sender == Sender::waits && may_help);
 }
 
-/// By single copies every rank copies its own block while the root, with its own copied, helps.
+/// By single copies every rank copies its own block while the root, with its own copied, helps; all
+/// of them share the way to the root's memory.
 double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
     if (count == 1) {
         return copy_ns(block_bytes);
@@ -98,7 +99,8 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
     return 2 * cost::message_ns(model, 0) +
            (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
-           std::max(each_ns, all_ns / count);
+           std::max({each_ns, all_ns / count,
+                     messages_.contended_ns(block_bytes, static_cast<std::uint64_t>(count - 1))});
 }
 
 double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase) const {
