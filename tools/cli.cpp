@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 
+#include "tools/help_as.hpp"
 #include "ucg_coll/base/printable.hpp"
 
 namespace ucg::tools {
@@ -44,6 +45,21 @@ CLI::Validator validator(std::function<std::string(std::string&)> read) {
 bool parse_digits(std::string_view text, std::uint64_t& value) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size();
+}
+
+/// For those who package the tools; people have --help.
+int print_help_as(const CLI::App& app, std::string_view form) {
+    const std::string help = help_as(app, form);
+    if (help.empty()) {
+        print_failure(app,
+                      fmt::format("--help-as: expected one of {}; found {}", kHelpForms, form));
+        return kExitUsage;
+    }
+    const Status status = write_output("-", help);
+    if (!status.ok()) {
+        print_failure(app, status.message());
+    }
+    return status.ok() ? kExitOk : kExitFailed;
 }
 
 int parse_and_run(CLI::App& app, int argc, const char* const* argv,
@@ -157,6 +173,9 @@ int run(CLI::App& app, int argc, const char* const* argv, const std::function<St
     try {
         app.failure_message(usage_message);
         app.set_version_flag("--version", fmt::format("{} (UCG) {}", app.get_name(), UCG_VERSION));
+        if (argc == 3 && argv[1] == std::string_view("--help-as")) {
+            return print_help_as(app, argv[2]);
+        }
         return parse_and_run(app, argc, argv, body);
     } catch (const std::exception& error) { // Out of memory.
         print_failure(app, error.what());

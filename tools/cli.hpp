@@ -88,8 +88,9 @@ Status write_output(const std::string& path, std::string_view text);
 /// The same failure with the name of the file in which it was found before the message.
 Status in_file(const std::string& path, const Status& status);
 
-/// Adds --version, parses, runs `body`. A failure goes to standard error as "TOOL: message", and no
-/// exception leaves. Returns an ExitStatus; the result of main().
+/// Adds --version and, for packagers, --help-as (help_as.hpp), parses, runs `body`. A failure goes
+/// to standard error as "TOOL: message", and no exception leaves. Returns an ExitStatus; the result
+/// of main().
 int run(CLI::App& app, int argc, const char* const* argv, const std::function<Status()>& body);
 
 } // namespace ucg::tools

@@ -15,7 +15,8 @@ NOT_COMMANDS = [
 
 # What a reader puts in place of what the page cannot know.
 PLACEHOLDERS = [
-    ("<libdir>/ucg/openmpi4:<Open MPI's own path>", "$(tools/component_path)"),
+    # Of an installation, which the test `installed` tries.
+    ("$(pkg-config --variable=component_path ucg)", "$(tools/component_path)"),
 ]
 
 
@@ -62,6 +63,14 @@ RULES = [
     # ---- building and testing
     Rule(r"meson setup build", ((r"build$", "build-by-hand --native-file by-hand.ini"),),
          prints=r"Tests are left out: there is no Catch2"),
+    Rule(r"meson setup build-release --buildtype release",
+         ((r"setup build-release", "setup build-by-hand-too --native-file by-hand.ini"),)),
+    # The test `installed` does these in an image of the machine.
+    Rule(r"meson install", unless="names a command in passing"),
+    Rule(r"meson install -C build-release",
+         ((r"-C build-release", "-C build --no-rebuild --dry-run"),), prints="mca_coll_ucg.so"),
+    Rule(r"ninja -C build-release uninstall", ((r"build-release", "build -n"),)),
+    Rule(r"ompi_info --path pkglibdir", prints="openmpi"),
     Rule(r"ninja -C build", (end("-n"),)),
     Rule(r"(UCG_TEST_ACCEPT=1 )?meson test -C .*", (end("--list --no-rebuild"),), prints=r"ucg.*/"),
     Rule(r"build/test/unit/\S+ \"\[\w+\]\"", (end("--list-tests || [ $? -lt 128 ]"),),
@@ -69,11 +78,13 @@ RULES = [
     Rule(r"python3 test/tidy/tidy.py"),
     Rule(r"tools/packages --list build test", prints="libucx-dev"),
     Rule(r"pkg-config --cflags --libs ucg", prints="-lucg"),
+    Rule(r"pkg-config --variable=component_path ucg", prints="ompi"),
 
     # ---- the tools
     Rule(r"build/tools/ucg_plan verify .*", ((r"2\.\.64", "2..9"),), prints="proved"),
     Rule(r"build/tools/ucg_(plan|sim|topo|info).*"),
     Rule(r"ucg_info (-d|--config)", ((r"^", "build/tools/"),), prints="shm"),
+    Rule(r"ucg_info -v", ((r"^", "build/tools/"),)),
     Rule(r"ucg_(plan|topo) .*", unless="names an option in passing"),
     Rule(r"vcluster \w+", unless="names a command in passing"),
     Rule(r"tools/vcluster .*", hosts=True),

@@ -26,8 +26,9 @@ SOURCE = CXX | C
 TEXT = SOURCE | {".py", ".sh", ".build", ".txt", ".map", ""}
 
 TOP_LEVEL = {
-    "meson.build", "meson_options.txt", "README.md", "LICENSE", ".clang-format", ".clang-tidy",
-    ".editorconfig", ".gitignore", ".ci", "ucg_coll", "shm", "topo", "perf", "test", "tools",
+    "meson.build", "meson_options.txt", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md",
+    "SECURITY.md", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", ".ci", "ucg_coll",
+    "shm", "topo", "perf", "test", "tools",
 }
 
 
