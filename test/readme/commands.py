@@ -94,7 +94,7 @@ class Copy:
     def hide_tests(self):
         """For configuring by hand: only what is needed for that is there."""
         folder = self.file("pkgconfig")
-        os.mkdir(folder)
+        os.makedirs(folder, exist_ok=True)
         places = self.run_bare(["pkg-config", "--variable", "pc_path", "pkg-config"],
                                dict(os.environ)).stdout.strip()
         for place in places.split(":"):
