@@ -65,10 +65,7 @@ RULES = [
          prints=r"Tests are left out: there is no Catch2"),
     Rule(r"meson setup build-release --buildtype release",
          ((r"setup build-release", "setup build-by-hand-too --native-file by-hand.ini"),)),
-    # The test `installed` does these in an image of the machine.
-    Rule(r"meson install", unless="names a command in passing"),
-    Rule(r"meson install -C build-release",
-         ((r"-C build-release", "-C build --no-rebuild --dry-run"),), prints="mca_coll_ucg.so"),
+    Rule(r"meson install.*", unless="the test `installed` does it, in an image of the machine"),
     Rule(r"ninja -C build-release uninstall", ((r"build-release", "build -n"),)),
     Rule(r"ompi_info --path pkglibdir", prints="openmpi"),
     Rule(r"ninja -C build", (end("-n"),)),
