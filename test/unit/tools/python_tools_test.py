@@ -151,7 +151,9 @@ class Endings(Case):
                              f"mv {pid_file}.new {pid_file}\nexec sleep 1000\n", 0o755)
         process = subprocess.Popen(
             [path(COMPARE), "--config", f"a={launcher}", "--program-for", f"a={launcher}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            # What starts the tests may ignore a signal, as nohup does, and that is inherited.
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         for _ in range(SECONDS * 100):
             if os.path.exists(pid_file):
                 break
