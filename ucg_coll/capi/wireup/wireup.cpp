@@ -64,7 +64,7 @@ class Wireup {
         if (!profile.ok()) {
             return profile.status();
         }
-        group_.profile = std::move(*profile);
+        group_.profile = *profile;
         agree_on_copies(*all, group_.profile.memory);
         for (const Hello& hello : *all) {
             group_.group_id = std::max(group_.group_id, hello.next_group_id);
