@@ -101,6 +101,7 @@ std::vector<GuidelineCheck> check_guidelines(const plan::Facts& facts,
     const std::uint64_t unit =
         kElementBytes * static_cast<std::uint64_t>(facts.placement.rank_count());
     std::vector<std::uint64_t> totals;
+    totals.reserve(bytes.size());
     for (const std::uint64_t wanted : bytes) {
         totals.push_back(round_up(std::max(wanted, unit), unit));
     }

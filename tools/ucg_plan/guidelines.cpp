@@ -104,7 +104,7 @@ class GuidelinesCommand final : public Command {
                          [](const PlacedCheck& a, const PlacedCheck& b) {
                              return a.check.ratio() > b.check.ratio();
                          });
-        const Status written = write_output("-", format_ == Format::json ? json(violated, count)
+        Status written = write_output("-", format_ == Format::json ? json(violated, count)
                                                                          : text(violated, count));
         if (!written.ok() || violated.empty()) {
             return written;
