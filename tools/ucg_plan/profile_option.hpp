@@ -1,5 +1,5 @@
 // What the planner knows besides the question and the placement: --profile, the costs that it
-// compares algorithms with; --staging, --boards and --shared-heap, what ranks of one host read of
+// compares algorithms with; --staging, --boards and --shared-heap, what ranks of a host read of
 // one another.
 #pragma once
 
@@ -29,10 +29,10 @@ class ProfileOption {
             ->check(CLI::IsMember(names()))
             ->type_name("NAME");
         add_size_option(app, "--staging", staging_bytes_,
-                        "Memory of each rank that its peers on the one host read, as UCG_STAGING "
+                        "Memory of each rank that others of its host read, as UCG_STAGING "
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
         add_size_option(app, "--boards", board_bytes_,
-                        "The longest share on the boards of the ranks of the one host (default: "
+                        "The longest share on the boards of the ranks of a host (default: "
                         "8K); 0: algorithms by boards do not serve");
         app.add_flag("--shared-heap", in_place_,
                      "Price buffers as lying in the shared heap, as under libucg_heap.so");

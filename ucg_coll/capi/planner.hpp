@@ -30,8 +30,9 @@ struct PlanningFacts {
     topo::ClusterMap cluster;          ///< The switches between the hosts; empty: not known.
     std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.
     cost::Profile profile;
-    std::uint64_t board_bytes = 0;   ///< The longest share on a board; on one host.
-    std::uint64_t staging_bytes = 0; ///< That each rank has for its peers to read; on one host.
+    /// As in WiredGroup.
+    std::uint64_t board_bytes = 0;
+    std::uint64_t staging_bytes = 0;
     bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
     double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.
 

@@ -98,6 +98,11 @@ std::vector<transport::Message> message_slots(const Schedule& schedule,
     return slots;
 }
 
+bool shares(const Schedule& schedule) {
+    return std::any_of(schedule.ops.begin(), schedule.ops.end(),
+                       [](const graph::Op& op) { return op.kind == graph::OpKind::share; });
+}
+
 /// One transport at the most reaches the memory of peers.
 transport::PeerMemory* find_memory(transport::Routes routes) {
     for (Transport* route : routes) {
@@ -153,30 +158,32 @@ Status check_reach(const Schedule& schedule, const Program& program) {
     return status;
 }
 
-/// One transport has the boards of all peers.
+/// One transport at the most has boards, those of the ranks that it reaches. A rank that reaches
+/// nobody by it takes no turn: nobody counts its turns.
 Status find_board(const Schedule& schedule, transport::Routes routes, Program& program) {
-    if (!schedule.boards) {
-        return {};
+    const auto has_board = [](Transport* route) {
+        return route != nullptr && route->board() != nullptr;
+    };
+    const auto at = std::find_if(routes.begin(), routes.end(), has_board);
+    if (schedule.boards && at != routes.end()) {
+        program.board = (*at)->board();
     }
-    Transport* common = nullptr;
-    for (Rank peer = 0; peer < schedule.rank_count; ++peer) {
-        Transport* route = routes[static_cast<std::size_t>(peer)];
-        if (peer == schedule.rank) {
-            continue;
-        }
-        if (route == nullptr || (common != nullptr && route != common)) {
-            return failure(Code::unsupported,
-                           "rank {}: {} needs boards, and no one transport reaches all ranks",
-                           schedule.rank, schedule.algorithm);
-        }
-        common = route;
-    }
-    program.board = common == nullptr ? nullptr : common->board();
     const std::uint64_t there = program.board == nullptr ? 0 : program.board->bytes_max();
-    if (program.board == nullptr || schedule.board_bytes > there) {
+    if (schedule.board_bytes > there) {
         return failure(Code::unsupported,
                        "rank {}: {} shares {} bytes on a board, there is room for {}",
                        schedule.rank, schedule.algorithm, schedule.board_bytes, there);
+    }
+    for (const graph::BoardRead& read : program.lowered.boards) {
+        if (program.board == nullptr || routes[static_cast<std::size_t>(read.owner)] != *at) {
+            return failure(Code::unsupported,
+                           "rank {}: {} reads the board of rank {}, which no transport reaches",
+                           schedule.rank, schedule.algorithm, read.owner);
+        }
+    }
+    if (program.board == nullptr && shares(schedule)) {
+        return failure(Code::unsupported, "rank {}: {} shares on a board, and there is none",
+                       schedule.rank, schedule.algorithm);
     }
     return {};
 }

@@ -34,7 +34,7 @@ struct Program {
 
 /// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
 /// names a peer without a route, with unsupported if it needs more shared memory than there is,
-/// boards that do not reach all peers or are shorter, or more of anything than the program can
+/// boards that are shorter or not reached, or more of anything than the program can
 /// number; the message names the rank, and the op where there is one.
 /// REQUIRES: graph::verify accepts the schedules of all ranks, of which this is one.
 /// `plan` marks the messages: equal on all ranks, for different plans mostly different.

@@ -20,7 +20,7 @@ enum class BufferKind : std::uint8_t {
     input,
     output,
     scratch,
-    board, ///< What its rank shares with all others at once: see OpKind::share.
+    board, ///< What its rank shares with all others of its host at once: see OpKind::share.
 };
 inline constexpr std::array kBufferKinds = {BufferKind::input, BufferKind::output,
                                             BufferKind::scratch, BufferKind::board};

@@ -7,13 +7,24 @@
 
 namespace ucg::plan {
 
+/// The first of those that have most ranks.
+static std::uint32_t fullest_host(const topo::Placement& placement) {
+    const auto most = static_cast<std::size_t>(placement.ranks_per_host_max());
+    std::uint32_t host = 0;
+    while (placement.ranks_on(host).size() < most) {
+        ++host;
+    }
+    return host;
+}
+
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool in_place, std::uint64_t board_bytes) {
-    if (placement.host_count() != 1 || placement.rank_count() < 2) {
+    if (placement.ranks_per_host_max() < 2) {
         return {};
     }
     SharedMemory shared{staging_bytes, in_place, sockets_are_contiguous(placement),
-                        cost::node_model(profile.memory, placement, 0), board_bytes};
+                        cost::node_model(profile.memory, placement, fullest_host(placement)),
+                        board_bytes};
     const cost::CmaModel& kernel = profile.memory.cma;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.

@@ -14,22 +14,23 @@ namespace ucg::plan {
 class Network;         // network.hpp
 struct LoadedSchedule; // network.hpp
 
-/// What ranks that read one another's memory have agreed on: the same on all ranks of a group.
+/// What ranks of a host see of one another's memory, as all ranks of a group have agreed: no rank
+/// has less, on whichever host. Nothing is shared between hosts.
 struct SharedMemory {
     /// That each rank has for scratch and windows which its peers reach; 0: no rank is reached.
     std::uint64_t staging_bytes = 0;
     /// Do callers' buffers mostly lie where peers reach them? Only prices depend on it.
     bool in_place = false;
-    /// Do ranks that are closer to one another than to others follow one another?
+    /// Do ranks that are closer to one another than to others follow one another, on all hosts?
     bool sockets_are_contiguous = true;
-    cost::NodeModel node; ///< Of the one host.
+    cost::NodeModel node; ///< Of the fullest host, the first of several.
     /// The longest share on a board; 0: there are none.
     std::uint64_t board_bytes = 0;
 };
 
-/// For a group whose ranks share `staging_bytes` each, and have boards for `board_bytes`. Nothing
-/// is shared between hosts: then, as for a group of one rank, everything is as without. Takes time
-/// in the ranks times the sockets.
+/// For a group whose ranks share `staging_bytes` each with those of their host, and have boards for
+/// `board_bytes`. Where no host has two ranks everything is as without. Takes time in the ranks
+/// times the sockets of a host.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool in_place,
                            std::uint64_t board_bytes = 0);

@@ -145,9 +145,9 @@ struct BoardExchange {
 /// No number of peers: Board::exchange().
 inline constexpr std::size_t kNotShared = ~std::size_t{0};
 
-/// What ranks share with all their peers at once: each rank writes its own board once, and all
-/// peers read it there. A turn is one collective's use of the boards; turns overlap as collectives
-/// do. Threading: as for Transport.
+/// What ranks share with all others of their host at once: each rank writes its own board once, and
+/// its peers there read it. A turn is one collective's use of the boards; turns overlap as
+/// collectives do. Threading: as for Transport.
 class Board {
   public:
     virtual ~Board() = default;
@@ -237,8 +237,7 @@ class Transport {
     /// if the transport only carries messages.
     virtual PeerMemory* peer_memory() { return nullptr; }
 
-    /// The boards of this rank and its peers, all of whom this transport reaches; null if it has
-    /// none.
+    /// The boards of this rank and of all that this transport reaches; null if it has none.
     virtual Board* board() { return nullptr; }
 };
 

@@ -66,7 +66,7 @@ unsigned try_row(const Trials& trials, const Algorithm& row,
                                   nullptr,
                                   network.get(),
                                   loaded.get()};
-                if (staging == 0 || facts.shared.staging_bytes > 0) { // Hosts share nothing.
+                if (staging == 0 || facts.shared.staging_bytes > 0) { // No two ranks on a host.
                     served += try_requests(trials, row, facts, visit);
                 }
             }

@@ -78,7 +78,7 @@ unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank c
             1,           nullptr, network.get(),
             loaded.get()};
         if (staging > 0 && facts.shared.staging_bytes == 0) {
-            continue; // Several hosts share nothing.
+            continue; // No two ranks are on one host.
         }
         for (const Length length : lengths_for(row)) {
             proved += prove_size(facts, row, count, length);

@@ -82,7 +82,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
     options.ring_bytes = ring_bytes_;
     options.own_processors = group_.ranks_per_cpu <= 1;
-    options.staging_bytes = group_.several_hosts() ? 0 : staging_bytes_;
+    options.staging_bytes = staging_bytes_;
     options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
     return options;
 }
@@ -198,16 +198,24 @@ bool SharedMemoryWireup::step_down(const std::vector<ShmEnd>& ends, const Status
     return false;
 }
 
-/// What ranks of one host read of one another. Nothing is said of other hosts.
+/// What ranks read of others of their host: on each host what any of the group has. Who is alone
+/// there has nothing to offer.
 void SharedMemoryWireup::agree_on_staging(const std::vector<ShmOffer>& offers) {
-    if (group_.several_hosts() || group_.shm == nullptr) {
+    if (group_.placement.ranks_per_host_max() == 1) {
         return;
     }
-    group_.staging_bytes = group_.shm->staging().size();
-    group_.board_bytes = group_.shm->board()->bytes_max();
-    group_.buffers_in_heap = std::all_of(offers.begin(), offers.end(), [](const ShmOffer& offer) {
-        return offer.serves_malloc != 0;
-    });
+    group_.staging_bytes = ~std::uint64_t{0};
+    group_.board_bytes = ~std::uint64_t{0};
+    group_.buffers_in_heap = true;
+    for (Rank rank = 0; rank < group_.placement.rank_count(); ++rank) {
+        if (group_.local_ranks(rank).size() > 1) {
+            const ShmOffer& offer = offers[static_cast<std::size_t>(rank)];
+            group_.staging_bytes = std::min(group_.staging_bytes, offer.address.staging_bytes);
+            group_.board_bytes =
+                std::min<std::uint64_t>(group_.board_bytes, offer.address.board_shape.slot_bytes);
+            group_.buffers_in_heap = group_.buffers_in_heap && offer.serves_malloc != 0;
+        }
+    }
 }
 
 void SharedMemoryWireup::remember_options() {

@@ -26,9 +26,10 @@ struct WiredGroup {
     cost::Profile profile;             ///< That all ranks plan and copy by.
     cost::NetworkKind network = cost::NetworkKind::unknown; ///< Between the hosts.
     CpuLoad load;                                           ///< Of this host.
-    double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.
-    std::uint64_t board_bytes = 0;   ///< The longest share on a board; on one host.
-    std::uint64_t staging_bytes = 0; ///< That each rank has for its peers to read; on one host.
+    double ranks_per_cpu = 1; ///< Of the group, on the fullest machine.
+    /// Of each rank that has others on its host, for these: the longest share on a board,
+    std::uint64_t board_bytes = 0;
+    std::uint64_t staging_bytes = 0; ///< and what it has for them to read.
     bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
     std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
     std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.

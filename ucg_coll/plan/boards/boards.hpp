@@ -2,8 +2,9 @@
 // for each peer, a look, where messages cost a send and a receive for each. Li, Hoefler, Snir (HPDC
 // 2013), section 2.6, pad the flags of a barrier so; here a line carries data and flag.
 //
-// They serve groups of one host and what is short enough for a board, where all ranks know all
-// lengths: a reader does not see that the writer gave another one, as messages do.
+// Rows by boards serve groups of one host, the pieces (pieces.hpp) the ranks of each host, and what
+// is short enough for a board, where all ranks know all lengths: a reader does not see that the
+// writer gave another one, as messages do.
 #pragma once
 
 #include "ucg_coll/plan/boards/rows.hpp"
@@ -11,9 +12,13 @@
 
 namespace ucg::plan {
 
-/// Eligibility: ranks that have boards, which take so many bytes.
-inline bool has_boards(const Facts& facts, std::uint64_t bytes) {
+/// Have ranks boards for their host, which take so many bytes?
+inline bool boards_take(const Facts& facts, std::uint64_t bytes) {
     return facts.shared.board_bytes >= std::max<std::uint64_t>(bytes, 1);
+}
+/// Eligibility: the same, and all ranks are on one host.
+inline bool has_boards(const Facts& facts, std::uint64_t bytes) {
+    return facts.placement.host_count() == 1 && boards_take(facts, bytes);
 }
 /// What it asks for, in words.
 inline constexpr std::string_view kNeedsBoards =

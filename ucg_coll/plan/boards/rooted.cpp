@@ -2,7 +2,7 @@
 // for those that read.
 #include <algorithm>
 
-#include "ucg_coll/plan/boards/boards.hpp"
+#include "ucg_coll/plan/boards/pieces.hpp"
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 
@@ -14,28 +14,25 @@ using graph::Slice;
 
 /// The root shares, and each of the others reads a part of that.
 double from_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes) {
-    const BoardUse use = {1, request.rank_count - 1, shared_bytes, request.bytes};
     const double landing_ns = host_link(facts).copy_ns(request.bytes);
-    return crowded_ns(facts, host_link(facts), request.bytes, boards_ns(facts, use) + landing_ns,
-                      [&](const Work& work) {
-                          const BoardUse part = {1, 1, 0, request.bytes};
-                          return all_but_one(request.rank_count) *
-                                     (boards_work_ns(facts, work, part) + landing_ns) +
-                                 work.link().copy_ns(shared_bytes) / request.rank_count;
-                      });
+    const double span_ns =
+        from_root_by_boards_ns(facts, request.rank_count, shared_bytes, request.bytes) + landing_ns;
+    return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
+        const BoardUse part = {1, 1, 0, request.bytes};
+        return all_but_one(request.rank_count) * (boards_work_ns(facts, work, part) + landing_ns) +
+               work.link().copy_ns(shared_bytes) / request.rank_count;
+    });
 }
 
 /// All others share, and the root reads.
 double to_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t block_bytes,
                   double root_ns) {
-    const BoardUse use = {request.rank_count - 1, 1, block_bytes, block_bytes};
-    return crowded_ns(facts, host_link(facts), block_bytes, boards_ns(facts, use) + root_ns,
-                      [&](const Work& work) {
-                          const BoardUse one = {1, 1, block_bytes, block_bytes};
-                          return all_but_one(request.rank_count) *
-                                     boards_work_ns(facts, work, one) +
-                                 root_ns / request.rank_count;
-                      });
+    const double span_ns = to_root_by_boards_ns(facts, request.rank_count, block_bytes) + root_ns;
+    return crowded_ns(facts, host_link(facts), block_bytes, span_ns, [&](const Work& work) {
+        const BoardUse one = {1, 1, block_bytes, block_bytes};
+        return all_but_one(request.rank_count) * boards_work_ns(facts, work, one) +
+               root_ns / request.rank_count;
+    });
 }
 
 bool vector_eligible(const Facts& facts, const graph::Request& request) {
@@ -50,12 +47,8 @@ graph::Schedule build_bcast(const Facts& facts, const graph::Request& request, R
     static_cast<void>(facts);
     Builder builder(request, rank, kBcastBoards.name);
     builder.boards();
-    if (rank == request.root) {
-        builder.share(builder.input(0, request.bytes));
-    } else {
-        builder.copy(Builder::board(request.root, 0, request.bytes),
-                     builder.output(0, request.bytes));
-    }
+    bcast_by_boards(builder, Team::whole(request.rank_count, rank), request.root,
+                    bcast_data(builder, request));
     return builder.finish();
 }
 
@@ -69,13 +62,9 @@ graph::Schedule build_reduce(const Facts& facts, const graph::Request& request, 
     static_cast<void>(facts);
     Builder builder(request, rank, kReduceBoards.name);
     builder.boards();
-    const Slice own = contribution(builder, request);
-    if (rank != request.root) {
-        builder.share(own);
-        return builder.finish();
-    }
-    const std::vector<Slice> operands = in_rank_order(builder, 0, request.rank_count, 0, own);
-    reduce_to_result(builder, operands, builder.output(0, request.bytes));
+    const Slice target = rank == request.root ? builder.output(0, request.bytes) : Slice{};
+    reduce_by_boards(builder, Team::whole(request.rank_count, rank), request.root,
+                     contribution(builder, request), target);
     return builder.finish();
 }
 
@@ -89,17 +78,10 @@ graph::Schedule build_gather(const Facts& facts, const graph::Request& request, 
     static_cast<void>(facts);
     Builder builder(request, rank, kGatherBoards.name);
     builder.boards();
-    if (rank != request.root) {
-        builder.share(builder.input(0, request.bytes));
-        return builder.finish();
-    }
-    const BlockMap target = output_blocks(builder, request);
-    builder.copy(gather_contribution(builder, request, target), target.block(rank));
-    for (Rank peer = 0; peer < request.rank_count; ++peer) {
-        if (peer != rank) {
-            builder.copy(Builder::board(peer, 0, request.bytes), target.block(peer));
-        }
-    }
+    const BlockMap target =
+        rank == request.root ? output_blocks(builder, request) : BlockMap::of({});
+    gather_by_boards(builder, Team::whole(request.rank_count, rank), request.root,
+                     gather_contribution(builder, request, target), target);
     return builder.finish();
 }
 
@@ -120,18 +102,12 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
     static_cast<void>(facts);
     Builder builder(request, rank, kScatterBoards.name);
     builder.boards();
-    const Slice own = scatter_result(builder, request);
-    if (rank != request.root) {
-        const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(rank);
-        builder.copy(Builder::board(request.root, offset, request.bytes), own);
-        return builder.finish();
-    }
-    const Slice all = builder.input(0, all_of(request));
-    builder.share(all);
-    if (own.length > 0) {
-        const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(rank);
-        builder.copy(graph::part(all, offset, request.bytes), own);
-    }
+    const BlockMap source =
+        rank == request.root
+            ? input_blocks(builder, request)
+            : BlockMap::equal({0, all_of(request)}, request.rank_count, request.bytes);
+    scatter_by_boards(builder, Team::whole(request.rank_count, rank), request.root, source,
+                      scatter_result(builder, request));
     return builder.finish();
 }
 

@@ -1,9 +1,8 @@
 // Two-level allgather: on each host the leader gathers its ranks' blocks, the leaders exchange the
 // blocks of whole hosts, and each host's ranks get the result by a broadcast. It goes in the order
 // of hosts, which each rank puts into its own where the two differ.
-#include "ucg_coll/plan/levels/block_best.hpp"
+#include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
-#include "ucg_coll/plan/levels/two_level.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -17,14 +16,13 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link host = host_link(facts);
-    const Rank host_ranks = facts.placement.ranks_per_host_max();
     const std::uint64_t total = all_blocks(request);
-    const double order_ns = facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(total);
-    return gather_best_ns(host, host_ranks, longest_block(request)) +
+    const double order_ns =
+        facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(total);
+    return gather_on_host_ns(facts, longest_block(request)) +
            allgather_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                              total, bytes_by_host_max(facts, request)) +
-           order_ns + bcast_best_ns(host, host_ranks, total);
+           order_ns + bcast_on_host_ns(facts, total);
 }
 
 /// The places of all blocks in this rank's output, by host.
@@ -47,14 +45,13 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const BlockMap by_host = BlockMap::end_to_end(result, bytes_by_host(facts, request));
     const std::uint32_t host = facts.placement.place(rank).host;
     const Slice ours = by_host.block(static_cast<Rank>(host));
-    const Link link = host_link(facts);
-    gather_best(
-        builder, levels.host(), link, levels.host_leader(), own_contribution(builder, request),
-        BlockMap::end_to_end(ours, bytes_on_host(facts, host, request)), longest_block(request));
+    gather_on_host(builder, facts, levels, own_contribution(builder, request),
+                   BlockMap::end_to_end(ours, bytes_on_host(facts, host, request)),
+                   longest_block(request));
     if (levels.leads()) {
         allgather_best(builder, levels.leaders(), leader_link(facts), ours, by_host);
     }
-    bcast_best(builder, levels.host(), link, levels.host_leader(), result);
+    bcast_on_host(builder, facts, levels, result);
     unpack(builder, result, places);
     return builder.finish();
 }

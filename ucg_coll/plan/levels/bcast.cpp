@@ -1,6 +1,6 @@
 // Two-level broadcast: from the root to a leader on each host, then on each host.
+#include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
-#include "ucg_coll/plan/levels/two_level.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -16,7 +16,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return bcast_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                          request.bytes) +
-           bcast_best_ns(host_link(facts), facts.placement.ranks_per_host_max(), request.bytes);
+           bcast_on_host_ns(facts, request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -26,7 +26,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     if (levels.leads()) {
         bcast_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), data);
     }
-    bcast_best(builder, levels.host(), host_link(facts), levels.host_leader(), data);
+    bcast_on_host(builder, facts, levels, data);
     return builder.finish();
 }
 

@@ -1,8 +1,7 @@
 // Two-level gather: on each host a leader gathers its ranks' blocks, the root gathers those of
 // whole hosts. The root leads its own host, whose blocks go to their places directly.
-#include "ucg_coll/plan/levels/block_best.hpp"
+#include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
-#include "ucg_coll/plan/levels/two_level.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -16,11 +15,10 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link host = host_link(facts);
     const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
     const double order_ns =
-        facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(all_blocks(request));
-    return gather_best_ns(host, facts.placement.ranks_per_host_max(), request.bytes) + order_ns +
+        facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(all_blocks(request));
+    return gather_on_host_ns(facts, request.bytes) + order_ns +
            gather_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                           host_bytes);
 }
@@ -52,9 +50,8 @@ void build_root(Builder& builder, const Facts& facts, const graph::Request& requ
     const auto host = static_cast<std::uint32_t>(levels.root_host());
     const Landing landing = landing_of_hosts(builder, facts, levels.root_host(), by_rank);
     const BlockMap by_host = BlockMap::of(landing.by_host);
-    gather_best(builder, levels.host(), host_link(facts), levels.host_leader(),
-                gather_contribution(builder, request, by_rank),
-                blocks_on_host(facts, host, by_rank), request.bytes);
+    gather_on_host(builder, facts, levels, gather_contribution(builder, request, by_rank),
+                   blocks_on_host(facts, host, by_rank), request.bytes);
     gather_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
                 by_host.block(levels.root_host()), by_host, bytes_by_host_max(facts, request));
     for (std::size_t i = 0; i < landing.places.size(); ++i) {
@@ -72,9 +69,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const std::uint64_t host_bytes =
         checked_multiply(static_cast<std::uint64_t>(levels.host().size()), request.bytes);
     const Slice collected = levels.leads() ? builder.scratch(host_bytes) : Slice{0, host_bytes};
-    gather_best(builder, levels.host(), host_link(facts), levels.host_leader(),
-                builder.input(0, request.bytes),
-                BlockMap::equal(collected, levels.host().size(), request.bytes), request.bytes);
+    gather_on_host(builder, facts, levels, builder.input(0, request.bytes),
+                   BlockMap::equal(collected, levels.host().size(), request.bytes), request.bytes);
     if (levels.leads()) {
         gather_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), collected,
                     BlockMap::end_to_end({}, bytes_by_host(facts, request)),

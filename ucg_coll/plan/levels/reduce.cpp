@@ -1,6 +1,6 @@
 // Two-level reduction: on each host to its leader, then from the leaders to the root.
+#include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
-#include "ucg_coll/plan/levels/two_level.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -11,8 +11,7 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const topo::Placement& placement = facts.placement;
     const Operator op = operator_of(request);
-    return reduce_best_ns(host_link(facts), placement.ranks_per_host_max(),
-                          placement.index_on_host(request.root), request.bytes, op) +
+    return reduce_on_host_ns(facts, placement.index_on_host(request.root), request.bytes, op) +
            reduce_best_ns(leader_link(facts), static_cast<Rank>(placement.host_count()),
                           static_cast<Rank>(placement.place(request.root).host), request.bytes, op);
 }
@@ -21,13 +20,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     Builder builder(request, rank, kReduceTwoLevel.name);
     const TwoLevels levels(facts, rank, request.root);
     const Operator op = operator_of(request);
-    Slice partial = contribution(builder, request);
-    if (levels.host().size() > 1) {
-        const Slice source = partial;
-        partial = levels.leads() ? builder.scratch(request.bytes) : Slice{};
-        reduce_best(builder, levels.host(), host_link(facts), levels.host_leader(), source, partial,
-                    op);
-    }
+    const Slice partial =
+        reduce_on_host(builder, facts, levels, contribution(builder, request), op);
     if (levels.leads()) {
         reduce_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), partial,
                     builder.output(0, request.bytes), op);

@@ -1,8 +1,7 @@
 // Two-level reduce-scatter: on each host to its leader, among the leaders by the blocks of whole
 // hosts, then from each leader to its host's ranks.
-#include "ucg_coll/plan/levels/block_best.hpp"
+#include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
-#include "ucg_coll/plan/levels/two_level.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -11,16 +10,15 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link host = host_link(facts);
-    const Rank host_ranks = facts.placement.ranks_per_host_max();
     const std::uint64_t total = all_blocks(request);
     const Operator op = operator_of(request);
-    const double order_ns = facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(total);
-    return reduce_best_ns(host, host_ranks, 0, total, op) + order_ns +
+    const double order_ns =
+        facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(total);
+    return reduce_on_host_ns(facts, 0, total, op) + order_ns +
            reduce_scatter_best_ns(leader_link(facts),
                                   static_cast<Rank>(facts.placement.host_count()), total,
                                   bytes_by_host_max(facts, request), op) +
-           scatter_best_ns(host, host_ranks, longest_block(request));
+           scatter_on_host_ns(facts, longest_block(request));
 }
 
 /// The vector with its blocks in the order of hosts.
@@ -36,16 +34,12 @@ Slice ordered_by_host(Builder& builder, const Facts& facts, const BlockMap& by_r
 }
 
 /// What this rank's host has of all blocks, at its leader.
-BlockMap combined_on_host(Builder& builder, const TwoLevels& levels, const Link& link,
+BlockMap combined_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels,
                           const BlockMap& source, Operator op) {
     const std::uint64_t total = source.run_bytes(0, source.count());
     Slice vector = source.block(0);
     vector.length = total;
-    Slice combined = vector;
-    if (levels.host().size() > 1) {
-        combined = levels.leads() ? builder.scratch(total) : Slice{0, total};
-        reduce_best(builder, levels.host(), link, levels.host_leader(), vector, combined, op);
-    }
+    const Slice combined = reduce_on_host(builder, facts, levels, vector, op);
     std::vector<std::uint64_t> bytes;
     bytes.reserve(static_cast<std::size_t>(source.count()));
     for (Rank rank = 0; rank < source.count(); ++rank) {
@@ -57,10 +51,9 @@ BlockMap combined_on_host(Builder& builder, const TwoLevels& levels, const Link&
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kReduceScatterTwoLevel.name);
     const TwoLevels levels(facts, rank);
-    const Link link = host_link(facts);
     const Operator op = operator_of(request);
     const BlockMap combined =
-        combined_on_host(builder, levels, link, reduce_scatter_source(builder, request), op);
+        combined_on_host(builder, facts, levels, reduce_scatter_source(builder, request), op);
     const Slice target = reduce_scatter_target(builder, request);
     const std::uint32_t host = facts.placement.place(rank).host;
     const std::vector<std::uint64_t> bytes = bytes_by_host(facts, request);
@@ -71,11 +64,9 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
         reduce_scatter_best(builder, levels.leaders(), leader_link(facts),
                             BlockMap::end_to_end(vector, bytes), ours, op);
     }
-    if (levels.host().size() > 1) {
-        scatter_best(builder, levels.host(), link, levels.host_leader(),
-                     BlockMap::end_to_end(ours, bytes_on_host(facts, host, request)), target,
-                     longest_block(request));
-    }
+    scatter_on_host(builder, facts, levels,
+                    BlockMap::end_to_end(ours, bytes_on_host(facts, host, request)),
+                    levels.host().size() > 1 ? target : Slice{}, longest_block(request));
     return builder.finish();
 }
 

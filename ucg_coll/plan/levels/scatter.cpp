@@ -1,8 +1,7 @@
 // Two-level scatter: the root sends each host's leader the blocks of its host, which scatters them.
 // The root leads its own host.
-#include "ucg_coll/plan/levels/block_best.hpp"
+#include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
-#include "ucg_coll/plan/levels/two_level.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -16,14 +15,13 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link host = host_link(facts);
     const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
     const double order_ns =
-        facts.placement.hosts_are_contiguous() ? 0 : host.copy_ns(all_blocks(request));
+        facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(all_blocks(request));
     return order_ns +
            scatter_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                            host_bytes) +
-           scatter_best_ns(host, facts.placement.ranks_per_host_max(), request.bytes);
+           scatter_on_host_ns(facts, request.bytes);
 }
 
 /// The blocks of each other host in one slice; an empty one for the root's own.
@@ -48,9 +46,8 @@ void build_root(Builder& builder, const Facts& facts, const graph::Request& requ
     scatter_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
                  blocks_by_host(builder, facts, levels.root_host(), by_rank), Slice{},
                  bytes_by_host_max(facts, request));
-    scatter_best(builder, levels.host(), host_link(facts), levels.host_leader(),
-                 blocks_on_host(facts, host, by_rank), scatter_result(builder, request),
-                 request.bytes);
+    scatter_on_host(builder, facts, levels, blocks_on_host(facts, host, by_rank),
+                    scatter_result(builder, request), request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -68,9 +65,9 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
                      BlockMap::end_to_end({}, bytes_by_host(facts, request)), received,
                      bytes_by_host_max(facts, request));
     }
-    scatter_best(builder, levels.host(), host_link(facts), levels.host_leader(),
-                 BlockMap::equal(received, levels.host().size(), request.bytes),
-                 builder.output(0, request.bytes), request.bytes);
+    scatter_on_host(builder, facts, levels,
+                    BlockMap::equal(received, levels.host().size(), request.bytes),
+                    builder.output(0, request.bytes), request.bytes);
     return builder.finish();
 }
 

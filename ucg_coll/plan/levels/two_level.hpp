@@ -14,7 +14,7 @@ class TwoLevels {
 
     /// The ranks of this host.
     const Team& host() const { return host_; }
-    /// Who leads this host: its index in host().
+    /// Who leads this host: its index in host(). Without a root 0.
     Rank host_leader() const { return host_leader_; }
     bool leads() const { return host_.index() == host_leader_; }
 

@@ -8,7 +8,8 @@
 namespace ucg::plan {
 
 bool reads_peers(const Facts& facts, const graph::Request& request) {
-    return facts.shared.staging_bytes > 0 && request.rank_count > 1 && uniform_bytes(request) > 0;
+    return facts.shared.staging_bytes > 0 && facts.placement.host_count() == 1 &&
+           request.rank_count > 1 && uniform_bytes(request) > 0;
 }
 
 bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places) {

@@ -11,7 +11,8 @@
 
 namespace ucg::plan {
 
-/// Eligibility: several ranks that reach one another's memory, and something to read.
+/// Eligibility: several ranks, all on one host, that reach one another's memory, and something to
+/// read.
 bool reads_peers(const Facts& facts, const graph::Request& request);
 /// What it asks for, in words.
 inline constexpr std::string_view kNeedsSharedMemory =

@@ -1,22 +1,26 @@
 #include "ucg_coll/plan/peer_memory/sockets.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace ucg::plan {
 namespace {
 
-std::vector<std::vector<Rank>> group(const topo::Placement& placement) {
-    std::vector<Rank> ranks(static_cast<std::size_t>(placement.rank_count()));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    auto sockets = topo::groups_closer_than(placement, ranks, placement.widest_on_host());
+/// The widest distance between two of a host's ranks.
+topo::Distance widest(const topo::Placement& placement, std::span<const Rank> ranks) {
+    topo::Distance widest = topo::Distance::core;
+    for (const Rank rank : ranks) { // The farthest from one is as far as any two.
+        widest = std::max(widest, placement.distance(ranks.front(), rank));
+    }
+    return widest;
+}
+
+std::vector<std::vector<Rank>> sockets_of(const topo::Placement& placement, std::uint32_t host) {
+    const std::span<const Rank> ranks = placement.ranks_on(host);
+    auto sockets = topo::groups_closer_than(placement, ranks, widest(placement, ranks));
     const auto single = [](const auto& socket) { return socket.size() == 1; };
     if (std::all_of(sockets.begin(), sockets.end(), single)) {
-        std::vector<Rank> all(sockets.size());
-        std::transform(sockets.begin(), sockets.end(), all.begin(),
-                       [](const auto& socket) { return socket.front(); });
-        sockets.assign(1, all);
+        sockets.assign(1, {ranks.begin(), ranks.end()});
     }
     return sockets;
 }
@@ -36,7 +40,7 @@ void sort_by_place(const topo::Placement& placement, std::vector<Rank>& members)
 } // namespace
 
 Sockets::Sockets(const topo::Placement& placement, Rank rank, MemberOrder order, Rank root)
-    : members_(group(placement)) {
+    : members_(sockets_of(placement, placement.place(rank).host)) {
     for (std::size_t i = 0; root != kNoRank && i < members_.size(); ++i) {
         const auto at = std::find(members_[i].begin(), members_[i].end(), root);
         if (at != members_[i].end()) {
@@ -68,10 +72,18 @@ Rank Sockets::smallest() const {
 }
 
 bool sockets_are_contiguous(const topo::Placement& placement) {
-    const std::vector<std::vector<Rank>> sockets = group(placement);
-    return std::all_of(sockets.begin(), sockets.end(), [](const auto& socket) {
-        return static_cast<std::size_t>(socket.back() - socket.front()) + 1 == socket.size();
-    });
+    const auto follow_one_another = [&](const std::vector<Rank>& socket) {
+        const Rank between =
+            placement.index_on_host(socket.back()) - placement.index_on_host(socket.front());
+        return static_cast<std::size_t>(between) + 1 == socket.size();
+    };
+    for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
+        const std::vector<std::vector<Rank>> sockets = sockets_of(placement, host);
+        if (!std::all_of(sockets.begin(), sockets.end(), follow_one_another)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 } // namespace ucg::plan

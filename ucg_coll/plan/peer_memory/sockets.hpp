@@ -1,4 +1,4 @@
-// The sockets of one host as the papers on shared memory see them: groups of ranks that are closer
+// The sockets of a host as the papers on shared memory see them: groups of ranks that are closer
 // to one another than the widest distance between any two. Ranks that are all equally far apart are
 // one socket.
 #pragma once
@@ -22,7 +22,7 @@ enum class MemberOrder : std::uint8_t {
 /// times the sockets.
 class Sockets {
   public:
-    /// REQUIRES: all ranks of the placement are on one host, `rank` and `root` among them.
+    /// Those of the host of `rank`. REQUIRES: `root` is there as well, or kNoRank.
     Sockets(const topo::Placement& placement, Rank rank, MemberOrder order, Rank root = kNoRank);
     Sockets(const Sockets&) = delete; // Teams refer to the members here.
     Sockets& operator=(const Sockets&) = delete;
@@ -47,7 +47,7 @@ class Sockets {
     Rank index_ = 0;
 };
 
-/// Are the ranks of each socket consecutive?
+/// Are the ranks of each socket, of all hosts, consecutive among those of their host?
 bool sockets_are_contiguous(const topo::Placement& placement);
 
 } // namespace ucg::plan
