@@ -6,6 +6,8 @@
 #include <new>
 #include <sys/mman.h>
 
+#include "ucg_coll/base/assert.hpp"
+
 namespace ucg::perftest::breakdown {
 
 namespace {
@@ -110,6 +112,41 @@ double Lines::two_lines_ns(Rank rank, std::size_t samples, const std::function<v
     return undisturbed_mean_ns(std::move(times)) / (2 * kWindow);
 }
 
+double Lines::fifo_ns(Rank rank, std::size_t samples, const std::function<void()>& between) {
+    Fifo& mine = shared_->fifos[rank];
+    Fifo& peers = shared_->fifos[1 - rank];
+    const auto send = [&] {
+        claim(peers.head);
+        peers.elements[claimed_ % std::size(peers.elements)].number.store(
+            claimed_, std::memory_order_release);
+    };
+    const auto receive = [&] {
+        const auto& element = mine.elements[claimed_ % std::size(mine.elements)];
+        while (element.number.load(std::memory_order_acquire) != claimed_) {
+            between();
+        }
+        // As in UCX, the comparison is predicted: nothing waits for the line here.
+        UCG_ASSERT(mine.head.load(std::memory_order_relaxed) >= claimed_);
+    };
+    std::vector<Ticks> times(std::max<std::size_t>(samples / kWindow, 1));
+    meet(rank);
+    for (Ticks& time : times) {
+        const Ticks before = read_ordered();
+        for (unsigned i = 0; i < kWindow; ++i) {
+            ++claimed_;
+            if (rank != 0) {
+                receive();
+            }
+            send();
+            if (rank == 0) {
+                receive();
+            }
+        }
+        time = read_ordered() - before;
+    }
+    return undisturbed_mean_ns(std::move(times)) / (2 * kWindow);
+}
+
 double Lines::touched_ns(Rank rank, Touch touch, std::size_t samples, Stopwatch& stopwatch) {
     stopwatch.clear();
     std::atomic<std::uint64_t>& subject = shared_->subject;
@@ -145,6 +182,7 @@ void Lines::measure(Rank rank, std::size_t samples, Stopwatch& stopwatch, Rounds
                     const std::function<void()>& between) {
     rounds.add(kOneLine, one_line_ns(rank, samples), samples);
     rounds.add(kTwoLines, two_lines_ns(rank, samples, between), samples);
+    rounds.add(kFifo, fifo_ns(rank, samples, between), samples);
     rounds.add(kRead, touched_ns(rank, Touch::read, samples, stopwatch), samples);
     rounds.add(kClaim, touched_ns(rank, Touch::claim, samples, stopwatch), samples);
     if (rank == 0) {

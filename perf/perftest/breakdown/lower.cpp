@@ -39,6 +39,7 @@ constexpr Listed kListed[] = {
     {part::kUpdate, Category::misc, "64 in a row"},
     {Lines::kOneLine, Category::network, "one writes while the other looks"},
     {Lines::kTwoLines, Category::network, "between two looks what put_lat does"},
+    {Lines::kFifo, Category::network, "the lines that an active message needs, without UCX"},
     {Lines::kRead, Category::network, "at rest with the peer"},
     {Lines::kClaim, Category::network, "at rest with both"},
     {Sockets::kSend, Category::io, "of 13 bytes"},
