@@ -175,7 +175,12 @@ def with_component(build):
                            capture_output=True, text=True, check=False)
     if found.returncode != 0:
         raise Wrong(found.stderr.strip())
-    return ["--mca", "mca_base_component_path", found.stdout.strip()]
+    words = ["--mca", "mca_base_component_path", found.stdout.strip()]
+    # From 5.0 on PMIx gets the path as well, and says that it cannot use what is there.
+    version = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True,
+                             check=False).stdout
+    takes_words = not version.startswith("Open MPI v4.")
+    return words + (["--pmixmca", "mca_base_component_path", ""] if takes_words else [])
 
 
 def with_ucg(arguments):

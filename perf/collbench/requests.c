@@ -4,7 +4,7 @@
 #include "collbench.h"
 
 #ifdef COLLBENCH_PERSISTENT
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define INIT(name) MPI_##name##_init
 #else
 /* Needs mpi.h before it. */

@@ -23,10 +23,8 @@ def tiny_on_all_ranks(bench):
 
 
 def tiny_on_one_rank(bench):
-    command = ["mpirun", "--oversubscribe", "-n", "2", bench.program, "check",
-               ":", "-n", "1", "-x", "UCG_HEAP_SIZE=8k", bench.program, "check",
-               ":", "-n", "1", bench.program, "check"]
-    job = bench.launcher.execute(command)
+    program = sandbox.mpirun.on_ranks([2], {"UCG_HEAP_SIZE": "8k"}, [bench.program, "check"])
+    job = bench.launcher.run(4, program)
     bench.expect_right("a tiny heap on rank 2", job, "check")
     bench.expect_lines("a tiny heap on rank 2", job, "rank 2 of 4 " + WARNING, 1)
     bench.expect_lines("a tiny heap on rank 2", job, WARNING, 1)

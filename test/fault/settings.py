@@ -67,10 +67,8 @@ def no_algorithm_list(bench):
 
 def different_algorithms(bench):
     """Ranks that are told different algorithms would not understand one another."""
-    command = ["mpirun", "--oversubscribe",
-               "-n", "2", bench.program, "check",
-               ":", "-n", "2", "-x", "UCG_ALLREDUCE=ring", bench.program, "check"]
-    job = bench.launcher.execute(command)
+    program = sandbox.mpirun.on_ranks([2, 3], {"UCG_ALLREDUCE": "ring"}, [bench.program, "check"])
+    job = bench.launcher.run(RANKS, program)
     bench.expect_right("different UCG_ALLREDUCE", job, "check")
     bench.expect_lines("different UCG_ALLREDUCE", job, FALLBACK + ".*[Rr]anks disagree", 1)
     named = "rank 0 and rank 2 have different settings" in job.output
@@ -89,10 +87,8 @@ def no_ucx_transport(bench):
 
 
 def no_ucx_transport_on_one_rank(bench):
-    command = ["mpirun", "--oversubscribe", "--mca", "pml", "ob1", "-x", "UCG_TLS=ucx",
-               "-n", "3", bench.program, "check",
-               ":", "-n", "1", "-x", "UCX_TLS=bogus", bench.program, "check"]
-    job = bench.launcher.execute(command)
+    program = sandbox.mpirun.on_ranks([3], {"UCX_TLS": "bogus"}, [bench.program, "check"])
+    job = bench.launcher.run(RANKS, program, {"pml": "ob1"}, environment={"UCG_TLS": "ucx"})
     bench.expect_right("UCX_TLS=bogus on rank 3", job, "check")
     bench.expect_lines("UCX_TLS=bogus on rank 3", job, FALLBACK, 1)
 

@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include <mpi.h>
-/* Needs mpi.h before it. */
-#include <mpi-ext.h>
 
 #include "differential.h"
+#include "persistent.h"
 
 typedef enum { BLOCKING, NONBLOCKING, PERSISTENT } form_t;
 
@@ -95,7 +94,7 @@ int MPI_Barrier(MPI_Comm comm) {
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Barrier_init(comm, MPI_INFO_NULL, &request);
+        PMPI_Barrier_init(comm, MPI_INFO_NULL, &request);
         run_persistent(&request, 2);
         return MPI_SUCCESS;
     }
@@ -112,7 +111,7 @@ int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Bcast_init(buffer, count, type, root, comm, MPI_INFO_NULL, &request);
+        PMPI_Bcast_init(buffer, count, type, root, comm, MPI_INFO_NULL, &request);
         run_persistent(&request, 2);
         return MPI_SUCCESS;
     }
@@ -130,8 +129,8 @@ int MPI_Gather(const void* send, int sent, MPI_Datatype stype, void* receive, in
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Gather_init(send, sent, stype, receive, received, rtype, root, comm, MPI_INFO_NULL,
-                          &request);
+        PMPI_Gather_init(send, sent, stype, receive, received, rtype, root, comm, MPI_INFO_NULL,
+                         &request);
         run_persistent(&request, 2);
         return MPI_SUCCESS;
     }
@@ -149,8 +148,8 @@ int MPI_Scatter(const void* send, int sent, MPI_Datatype stype, void* receive, i
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Scatter_init(send, sent, stype, receive, received, rtype, root, comm, MPI_INFO_NULL,
-                           &request);
+        PMPI_Scatter_init(send, sent, stype, receive, received, rtype, root, comm, MPI_INFO_NULL,
+                          &request);
         run_persistent(&request, 2);
         return MPI_SUCCESS;
     }
@@ -168,8 +167,8 @@ int MPI_Allgather(const void* send, int sent, MPI_Datatype stype, void* receive,
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Allgather_init(send, sent, stype, receive, received, rtype, comm, MPI_INFO_NULL,
-                             &request);
+        PMPI_Allgather_init(send, sent, stype, receive, received, rtype, comm, MPI_INFO_NULL,
+                            &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -187,8 +186,8 @@ int MPI_Alltoall(const void* send, int sent, MPI_Datatype stype, void* receive, 
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Alltoall_init(send, sent, stype, receive, received, rtype, comm, MPI_INFO_NULL,
-                            &request);
+        PMPI_Alltoall_init(send, sent, stype, receive, received, rtype, comm, MPI_INFO_NULL,
+                           &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -206,8 +205,8 @@ int MPI_Gatherv(const void* send, int sent, MPI_Datatype stype, void* receive, c
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Gatherv_init(send, sent, stype, receive, counts, displs, rtype, root, comm,
-                           MPI_INFO_NULL, &request);
+        PMPI_Gatherv_init(send, sent, stype, receive, counts, displs, rtype, root, comm,
+                          MPI_INFO_NULL, &request);
         run_persistent(&request, 2);
         return MPI_SUCCESS;
     }
@@ -225,8 +224,8 @@ int MPI_Scatterv(const void* send, const int* counts, const int* displs, MPI_Dat
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Scatterv_init(send, counts, displs, stype, receive, received, rtype, root, comm,
-                            MPI_INFO_NULL, &request);
+        PMPI_Scatterv_init(send, counts, displs, stype, receive, received, rtype, root, comm,
+                           MPI_INFO_NULL, &request);
         run_persistent(&request, 2);
         return MPI_SUCCESS;
     }
@@ -244,8 +243,8 @@ int MPI_Allgatherv(const void* send, int sent, MPI_Datatype stype, void* receive
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Allgatherv_init(send, sent, stype, receive, counts, displs, rtype, comm,
-                              MPI_INFO_NULL, &request);
+        PMPI_Allgatherv_init(send, sent, stype, receive, counts, displs, rtype, comm, MPI_INFO_NULL,
+                             &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -265,8 +264,8 @@ int MPI_Alltoallv(const void* send, const int* scounts, const int* sdispls, MPI_
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Alltoallv_init(send, scounts, sdispls, stype, receive, rcounts, rdispls, rtype, comm,
-                             MPI_INFO_NULL, &request);
+        PMPI_Alltoallv_init(send, scounts, sdispls, stype, receive, rcounts, rdispls, rtype, comm,
+                            MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -286,8 +285,8 @@ int MPI_Alltoallw(const void* send, const int* scounts, const int* sdispls,
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Alltoallw_init(send, scounts, sdispls, stypes, receive, rcounts, rdispls, rtypes,
-                             comm, MPI_INFO_NULL, &request);
+        PMPI_Alltoallw_init(send, scounts, sdispls, stypes, receive, rcounts, rdispls, rtypes, comm,
+                            MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -305,7 +304,7 @@ int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MP
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Reduce_init(send, receive, count, type, op, root, comm, MPI_INFO_NULL, &request);
+        PMPI_Reduce_init(send, receive, count, type, op, root, comm, MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -323,7 +322,7 @@ int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Allreduce_init(send, receive, count, type, op, comm, MPI_INFO_NULL, &request);
+        PMPI_Allreduce_init(send, receive, count, type, op, comm, MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -341,7 +340,7 @@ int MPI_Scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Scan_init(send, receive, count, type, op, comm, MPI_INFO_NULL, &request);
+        PMPI_Scan_init(send, receive, count, type, op, comm, MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -359,7 +358,7 @@ int MPI_Exscan(const void* send, void* receive, int count, MPI_Datatype type, MP
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Exscan_init(send, receive, count, type, op, comm, MPI_INFO_NULL, &request);
+        PMPI_Exscan_init(send, receive, count, type, op, comm, MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -377,7 +376,7 @@ int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_D
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Reduce_scatter_init(send, receive, counts, type, op, comm, MPI_INFO_NULL, &request);
+        PMPI_Reduce_scatter_init(send, receive, counts, type, op, comm, MPI_INFO_NULL, &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }
@@ -395,8 +394,8 @@ int MPI_Reduce_scatter_block(const void* send, void* receive, int count, MPI_Dat
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
-        PMPIX_Reduce_scatter_block_init(send, receive, count, type, op, comm, MPI_INFO_NULL,
-                                        &request);
+        PMPI_Reduce_scatter_block_init(send, receive, count, type, op, comm, MPI_INFO_NULL,
+                                       &request);
         run_persistent(&request, starts(send, comm));
         return MPI_SUCCESS;
     }

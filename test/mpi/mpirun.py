@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ class Launcher:
             UCG_PROFILE="builtin",
         )
         self.environment["OMPI_MCA_mca_base_component_path"] = f"{folder}:{default_path()}"
+        # From 5.0 on Open MPI hands the above to PMIx unless PMIx has one: empty means its own.
+        self.environment["PMIX_MCA_mca_base_component_path"] = ""
 
     def run(self, ranks, program, mca=None, timeout=300, environment=None):
         """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters."""
@@ -65,6 +68,23 @@ class Launcher:
                 output, _ = process.communicate()
             return Job(-1, f"{output}\nno end within {timeout} s: {' '.join(command)}")
         return Job(process.returncode, output)
+
+
+def series():
+    """The series of Open MPI: (4, 1), say."""
+    output = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True,
+                            check=True).stdout
+    major, minor = re.search(r"Open MPI v(\d+)\.(\d+)", output).groups()
+    return int(major), int(minor)
+
+
+def on_ranks(ranks, variables, program):
+    """The command of a job whose ranks run `program`, some of them with other variables. One
+    program, since mpirun of Debian 13's Open MPI 5.0.7 crashes when it is given several."""
+    some = "|".join(map(str, ranks))
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    script = f'case $OMPI_COMM_WORLD_RANK in {some}) export {given};; esac; exec "$0" "$@"'
+    return ["sh", "-c", script, *program]
 
 
 def default_path():

@@ -6,7 +6,7 @@
 __attribute__((visibility("default"))) int MPI_Get_library_version(char* version, int* length);
 
 int MPI_Get_library_version(char* version, int* length) {
-    static const char text[] = "Open MPI v5.0.3, package: test, ident: 5.0.3";
+    static const char text[] = "Open MPI v99.3.1, package: test, ident: 99.3.1";
     memcpy(version, text, sizeof text);
     *length = (int)sizeof text - 1;
     return 0;

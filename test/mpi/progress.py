@@ -10,7 +10,8 @@ import mpirun
 
 # Messages are copied in and out of the host's own rings, so that the receiver has work to do; and
 # windows by messages, so that the target has.
-MCA = {"btl_vader_single_copy_mechanism": "none", "osc": "pt2pt"}
+MCA = ({"btl_vader_single_copy_mechanism": "none", "osc": "pt2pt"} if mpirun.series() < (5, 0)
+       else {"smsc": "^cma,knem,xpmem", "osc": "rdma"})
 
 
 def main():

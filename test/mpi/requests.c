@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include <mpi.h>
-/* Needs mpi.h before it. */
-#include <mpi-ext.h>
+
+#include "persistent.h"
 
 static int world_rank;
 static int world_size;
@@ -176,7 +176,7 @@ static void freed(void) {
         if (round % 2 == 0) {
             MPI_Iallreduce(send, receive, COUNT, gapped, op, comm, &request);
         } else {
-            MPIX_Allreduce_init(send, receive, COUNT, gapped, op, comm, MPI_INFO_NULL, &request);
+            MPI_Allreduce_init(send, receive, COUNT, gapped, op, comm, MPI_INFO_NULL, &request);
         }
         MPI_Comm_free(&comm);
         MPI_Type_free(&gapped);
@@ -210,11 +210,11 @@ static void persistent(void) {
     uint64_t random = (uint64_t)world_rank + 77;
     for (int i = 0; i < KEPT; i++) {
         if (i % 2 == 0) {
-            MPIX_Allreduce_init(&send[i], &receive[i], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD,
-                                MPI_INFO_NULL, &requests[i]);
+            MPI_Allreduce_init(&send[i], &receive[i], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD,
+                               MPI_INFO_NULL, &requests[i]);
         } else {
-            MPIX_Bcast_init(&receive[i], 1, MPI_INT64_T, i % world_size, MPI_COMM_WORLD,
-                            MPI_INFO_NULL, &requests[i]);
+            MPI_Bcast_init(&receive[i], 1, MPI_INT64_T, i % world_size, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &requests[i]);
         }
     }
     for (int round = 0; round < 30; round++) {
@@ -249,8 +249,8 @@ static void forgotten(void) {
     static int64_t send = 1;
     static int64_t receive;
     MPI_Request request;
-    MPIX_Allreduce_init(&send, &receive, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
-                        &request);
+    MPI_Allreduce_init(&send, &receive, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &request);
     MPI_Start(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     require(receive == world_size, "forgotten");

@@ -17,18 +17,11 @@
 #include <stdint.h>
 #include <ucg/ucg.h>
 
+#include "coll_ucg_compat.h"
 #include "mpi.h"
-#include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
-#include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
-#include "ompi_config.h"
 #include "opal/class/opal_list.h"
-#include "opal/threads/mutex.h"
-
-#if OMPI_MAJOR_VERSION != 4 || OMPI_MINOR_VERSION != 1
-#error "This folder is the component for Open MPI 4.1; other series have other module structures."
-#endif
 
 /** Every function that the component serves, by the name that Open MPI gives it. */
 #define COLL_UCG_FOR_EACH_BLOCKING(X)                                                              \
@@ -134,7 +127,7 @@ typedef struct {
                            without the lock. */
 } mca_coll_ucg_component_t;
 
-OMPI_MODULE_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;
+OMPI_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;
 
 /** Makes the process's context at the first call. Returns the same status ever after. Thread-safe.
  */

@@ -9,10 +9,7 @@
 
 #include "coll_ucg_request.h"
 #include "opal/mca/base/mca_base_pvar.h"
-#include "opal/runtime/opal_params.h"
-#include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
-#include "opal/util/proc.h"
 
 static int component_register(void);
 static int component_open(void);
@@ -24,7 +21,7 @@ mca_coll_ucg_component_t mca_coll_ucg_component = {
         {
             .collm_version =
                 {
-                    MCA_COLL_BASE_VERSION_2_0_0,
+                    COLL_UCG_FRAMEWORK_VERSION,
                     .mca_component_name = "ucg",
                     MCA_BASE_MAKE_VERSION(component, COLL_UCG_MAJOR, COLL_UCG_MINOR,
                                           COLL_UCG_RELEASE),

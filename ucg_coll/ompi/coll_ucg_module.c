@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "coll_ucg.h"
-#include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ previous modules */
@@ -65,7 +64,7 @@ static void retire(mca_coll_ucg_module_t* module) {
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
 }
 
-/** Open MPI 4.1 calls this once for each function that the module owns. */
+/** Open MPI calls this once for each function that the module owns. */
 static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     (void)comm;
@@ -105,8 +104,8 @@ OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_constru
 
 /** Decides by what all ranks know alike. */
 static bool takes(ompi_communicator_t* comm, bool* threads) {
-    return mca_coll_ucg_component.priority >= 0 && OMPI_COMM_IS_INTRA(comm) &&
-           comm->c_local_group->grp_proc_count > 1 && coll_ucg_all_alike(comm, threads);
+    return OMPI_COMM_IS_INTRA(comm) && comm->c_local_group->grp_proc_count > 1 &&
+           coll_ucg_all_alike(comm, threads);
 }
 
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority) {

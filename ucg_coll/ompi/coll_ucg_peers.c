@@ -15,10 +15,7 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/class/opal_hash_table.h"
 #include "opal/mca/btl/base/base.h"
-#include "opal/mca/pmix/pmix.h"
-#include "opal/runtime/opal_params.h"
 #include "opal/util/output.h"
-#include "opal/util/proc.h"
 
 /** What a process publishes. All but the last must be equal. */
 typedef struct {
@@ -77,19 +74,25 @@ static uint32_t other_components(void) {
     return sum;
 }
 
-static card_t make_card(void) {
+/** Why this process serves no communicator, NULL if it does. */
+static const char* reason_to_stay_out(void) {
+    if (coll_ucg_has_devices()) {
+        return "buffers may lie in the memory of a device";
+    }
+    if (coll_ucg_survives_peers()) {
+        return "fault tolerance is on (mpirun --with-ft), and its waits do not end when a peer "
+               "does or a communicator is revoked";
+    }
+    return NULL;
+}
+
+static card_t make_card(bool stays_out) {
     const mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     card_t card;
     memset(&card, 0, sizeof card);
     ucg_get_version(&card.version[0], &card.version[1], &card.version[2]);
-    card.priority = component->priority;
+    card.priority = stays_out ? -1 : component->priority;
     card.setup_after = component->setup_after;
-#if OPAL_CUDA_SUPPORT
-    /* Buffers may lie on a device, which no rank can know of the others. */
-    if (opal_cuda_support) {
-        card.priority = -1;
-    }
-#endif
     for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
         card.enabled |= component->enabled[i] ? UINT64_C(1) << i : 0;
     }
@@ -99,14 +102,17 @@ static card_t make_card(void) {
 }
 
 void coll_ucg_open_peers(void) {
-    int rc;
     OBJ_CONSTRUCT(&peers.known, opal_hash_table_t);
     opal_hash_table_init(&peers.known, 64);
     peers.job = PEER_UNKNOWN;
-    peers.mine = make_card();
-    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_ucg_component.super.collm_version, &peers.mine,
-                    sizeof peers.mine);
-    peers.published = OPAL_SUCCESS == rc;
+    const char* reason = reason_to_stay_out();
+    peers.mine = make_card(NULL != reason);
+    if (NULL != reason && 0 <= mca_coll_ucg_component.priority && 0 == OPAL_PROC_MY_NAME.vpid) {
+        opal_output(0, "coll/ucg: collectives run without it: %s", reason);
+    }
+    const int rc = coll_ucg_publish(&mca_coll_ucg_component.super.collm_version, &peers.mine,
+                                    sizeof peers.mine);
+    peers.published = 0 == rc;
     if (!peers.published) {
         opal_output(0,
                     "coll/ucg: PMIx does not publish that this process has the component (%d); "
@@ -121,27 +127,6 @@ void coll_ucg_close_peers(void) {
 
 /* ------------------------------------------------------------------ looking */
 
-/** What a process has published under that key; OPAL_ERR_NOT_FOUND if nothing, or nothing that
- *  `restriction` allows to look for. NULL restricts nothing: then it may take seconds. */
-static int look(const opal_process_name_t* name, const char* key, const char* restriction,
-                opal_value_t** found) {
-    opal_list_t restrictions;
-    opal_value_t item;
-    OBJ_CONSTRUCT(&restrictions, opal_list_t);
-    OBJ_CONSTRUCT(&item, opal_value_t);
-    item.key = (char*)restriction;
-    item.type = OPAL_BOOL;
-    item.data.flag = true;
-    opal_list_append(&restrictions, &item.super);
-    *found = NULL;
-    const int rc = opal_pmix.get(name, key, NULL != restriction ? &restrictions : NULL, found);
-    opal_list_remove_item(&restrictions, &item.super);
-    item.key = NULL;
-    OBJ_DESTRUCT(&item);
-    OBJ_DESTRUCT(&restrictions);
-    return OPAL_SUCCESS == rc && NULL == *found ? OPAL_ERR_NOT_FOUND : rc;
-}
-
 /** Has some component of the framework published something in that process, and is it here? */
 static bool has_come(const opal_process_name_t* name, mca_base_framework_t* framework) {
     mca_base_component_list_item_t* item;
@@ -151,11 +136,10 @@ static bool has_come(const opal_process_name_t* name, mca_base_framework_t* fram
     }
     OPAL_LIST_FOREACH(item, &framework->framework_components, mca_base_component_list_item_t) {
         char* key = mca_base_component_to_string(item->cli_component);
-        opal_value_t* value = NULL;
-        found = NULL != key && OPAL_SUCCESS == look(name, key, OPAL_PMIX_OPTIONAL, &value);
+        found = NULL != key && COLL_UCG_NOT_PUBLISHED !=
+                                   coll_ucg_find_published(name, key, COLL_UCG_LOOK_HERE, NULL, 0);
         free(key);
         if (found) {
-            OBJ_RELEASE(value);
             break;
         }
     }
@@ -168,20 +152,18 @@ static bool has_all_come(const opal_process_name_t* name) {
            has_come(name, &ompi_mtl_base_framework);
 }
 
-/** Looks where it costs least first: here, at the PMIx server of this host, and wherever the
- *  process is; that takes two seconds for what is not there. */
-static int find_card(const opal_process_name_t* name, opal_value_t** card) {
-    static const char* const restrictions[] = {OPAL_PMIX_OPTIONAL, OPAL_PMIX_IMMEDIATE, NULL};
+/** Looks where it costs least first. */
+static bool find_card(const opal_process_name_t* name, card_t* card) {
     char* key = mca_base_component_to_string(&mca_coll_ucg_component.super.collm_version);
-    int rc = NULL != key ? OPAL_ERR_NOT_FOUND : OPAL_ERR_OUT_OF_RESOURCE;
-    for (int i = 0; i < 3 && NULL != key; i++) {
-        rc = look(name, key, restrictions[i], card);
-        if (OPAL_SUCCESS == rc || has_all_come(name)) {
+    ptrdiff_t length = COLL_UCG_NOT_PUBLISHED;
+    for (int reach = COLL_UCG_LOOK_HERE; reach <= COLL_UCG_LOOK_ANYWHERE && NULL != key; reach++) {
+        length = coll_ucg_find_published(name, key, (coll_ucg_reach_t)reach, card, sizeof *card);
+        if (COLL_UCG_NOT_PUBLISHED != length || has_all_come(name)) {
             break;
         }
     }
     free(key);
-    return rc;
+    return (ptrdiff_t)sizeof *card == length;
 }
 
 static peer_t judge(const card_t* card) {
@@ -196,18 +178,8 @@ static peer_t judge(const card_t* card) {
 }
 
 static peer_t ask(const opal_process_name_t* name) {
-    opal_value_t* value = NULL;
     card_t card;
-    peer_t peer = PEER_ABSENT;
-    if (OPAL_SUCCESS != find_card(name, &value)) {
-        return PEER_ABSENT;
-    }
-    if (OPAL_BYTE_OBJECT == value->type && sizeof card == value->data.bo.size) {
-        memcpy(&card, value->data.bo.bytes, sizeof card);
-        peer = judge(&card);
-    }
-    OBJ_RELEASE(value);
-    return peer;
+    return find_card(name, &card) ? judge(&card) : PEER_ABSENT;
 }
 
 static peer_t recall(const opal_process_name_t* name) {
@@ -305,6 +277,9 @@ static void tell(ompi_group_t* group, int stranger) {
 
 bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads) {
     ompi_group_t* group = comm->c_local_group;
+    if (peers.mine.priority < 0) {
+        return false;
+    }
     opal_mutex_lock(&peers.lock);
     const int stranger = peers.published ? find_stranger(group) : group->grp_my_rank;
     if (stranger < 0) {

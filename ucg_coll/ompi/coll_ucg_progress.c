@@ -5,7 +5,6 @@
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/pml/pml.h"
 #include "opal/mca/btl/base/base.h"
-#include "opal/runtime/opal_progress.h"
 
 /** Is this thread inside libucg? A byte of the memory that every program keeps for libraries that
  *  are loaded later: reading it takes no call. */
@@ -17,10 +16,10 @@ static _Thread_local bool inside_library __attribute__((tls_model("initial-exec"
 enum { PROGRESS_FUNCTIONS_MAX = 8 };
 
 /*
- * In Open MPI 4.1 opal_progress() does not tell whether anything happened. The functions that it
- * calls for messages do: that of the pml, and those of the transports below pml/ob1. They are
- * called once more here, to learn whether the host is busy; what has no such function (btl/tcp
- * works by events) is driven, but not counted.
+ * Messages alone are driven by the functions that opal_progress() calls for them: that of the pml,
+ * and those of the transports below pml/ob1. They tell whether anything happened, which
+ * opal_progress() does not in Open MPI 4.1; what has no such function (btl/tcp works by events) is
+ * driven by opal_progress() alone.
  */
 static mca_btl_base_component_progress_fn_t progress_functions[PROGRESS_FUNCTIONS_MAX];
 static size_t progress_function_count;
@@ -58,27 +57,24 @@ static int count_messages(void) {
 
 /** Whoever waits in libucg gives the processor away by its own rules, and who is done does not at
  *  all: opal_progress() is not to. */
-static void progress_without_yield(void) {
+static int progress_without_yield(void) {
     const bool yields = opal_progress_yield_when_idle;
     if (OPAL_UNLIKELY(yields)) {
         opal_progress_yield_when_idle = false;
     }
-    opal_progress();
+    const int events = coll_ucg_progress_all();
     if (OPAL_UNLIKELY(yields)) {
         opal_progress_yield_when_idle = true;
     }
+    return events;
 }
 
 unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
     (void)unused;
     const bool inside = inside_library;
     inside_library = true;
-    int events = 0;
-    if (0 != (flags & UCG_PROGRESS_FLAG_MESSAGES)) {
-        events = count_messages();
-    } else {
-        progress_without_yield();
-    }
+    const int events =
+        0 != (flags & UCG_PROGRESS_FLAG_MESSAGES) ? count_messages() : progress_without_yield();
     inside_library = inside;
     return events > 0 ? (unsigned)events : 0;
 }
@@ -87,7 +83,7 @@ void coll_ucg_serve_host(void) {
     enum { CALLS_TO_SERVE = 16 };
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
     if (!inside_library && 0 == ++calls % CALLS_TO_SERVE) {
-        progress_without_yield();
+        (void)progress_without_yield();
     }
 }
 

@@ -5,8 +5,6 @@
 
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
-#include "opal/runtime/opal_progress.h"
-#include "opal/threads/thread_usage.h"
 
 /** All requests of this process. Open MPI's own free list wants instructions that the processors of
  *  a distribution need not have (a compare-and-swap of 16 bytes). */

@@ -60,10 +60,10 @@ static mca_coll_ucg_module_t* module_waiting(opal_list_item_t* item) {
     return (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, waiting));
 }
 
-static bool is_lowest(uint32_t id) {
+static bool is_lowest(const ompi_communicator_t* comm) {
     opal_list_item_t* item;
     OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.waiting, opal_list_item_t) {
-        if (ompi_comm_get_cid(module_waiting(item)->comm) < id) {
+        if (coll_ucg_comes_before(module_waiting(item)->comm, comm)) {
             return false;
         }
     }
@@ -73,7 +73,7 @@ static bool is_lowest(uint32_t id) {
 static bool try_turn(mca_coll_ucg_module_t* module) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     opal_mutex_lock(&component->lock);
-    const bool granted = !component->turn_taken && is_lowest(ompi_comm_get_cid(module->comm));
+    const bool granted = !component->turn_taken && is_lowest(module->comm);
     component->turn_taken = component->turn_taken || granted;
     opal_mutex_unlock(&component->lock);
     return granted;

@@ -1,5 +1,8 @@
 #include "perf/perftest/breakdown/profile.hpp"
 
+#include <tuple>
+#include <type_traits>
+
 #include <ucs/profile/profile_on.h>
 
 #include "perf/perftest/launch/agree.hpp"
@@ -8,6 +11,16 @@
 namespace ucg::perftest::breakdown {
 
 namespace {
+
+/// The type of the number that UCX has for a place: int in 1.13, short in 1.18.
+template <typename Record>
+struct PlaceOf;
+template <typename Result, typename... Others>
+struct PlaceOf<Result(Others...)> {
+    using Last = std::tuple_element_t<sizeof...(Others) - 1, std::tuple<Others...>>;
+    using Type = std::remove_volatile_t<std::remove_pointer_t<Last>>;
+};
+using Place = PlaceOf<decltype(ucs_profile_record)>::Type;
 
 /// What UCX keeps of a trace at most.
 constexpr std::size_t kProfileBytes = 16 << 20;
@@ -33,7 +46,7 @@ class Profile {
 
     /// A scope around `call`; UCX numbers the two places at their first use.
     template <typename Call>
-    Status scope(const char* name, Call call, int (&places)[2]) {
+    Status scope(const char* name, Call call, Place (&places)[2]) {
         if (context_ == nullptr) {
             return call();
         }
@@ -59,8 +72,8 @@ Status write_profile(Runtime& runtime, LowLevel& level, const std::string& file,
         status = profile.open(file);
     }
     status = agree(runtime, status);
-    int posts[2] = {-1, -1};
-    int waits[2] = {-1, -1};
+    Place posts[2] = {-1, -1};
+    Place waits[2] = {-1, -1};
     const auto post = [&] { return level.post_message(); };
     const auto await = [&] { return level.await_message(); };
     for (std::size_t i = 0; i < round_trips && status.ok(); ++i) {

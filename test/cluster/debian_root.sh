@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# A Debian in a directory: what fresh_machine.sh and other_debian.sh share. To be sourced.
+
+# One line for each Debian archive that apt knows: URI SUITE COMPONENT.
+archives() {
+    apt-get indextargets --format '$(REPO_URI) $(SUITE) $(RELEASE) $(COMPONENT) $(LABEL)' \
+        'Created-By: Packages' | awk '$5 ~ /^Debian/ { print $1, $3, $4 }' | sort -u
+}
+
+# The smallest Debian of a release, from the mirror that this machine's apt uses:
+# make_root SUITE DIRECTORY
+make_root() {
+    local suite=$1 directory=$2 mirror
+    mirror=$(archives | awk -v suite="$suite" '$2 == suite { print $1; exit }')
+    [ -n "$mirror" ] || mirror=$(archives | awk '$2 !~ /-/ { print $1; exit }')
+    if [ -z "$mirror" ]; then
+        echo "apt knows no Debian archive; run apt-get update" >&2
+        return 1
+    fi
+    echo "== debootstrap $suite into $directory"
+    debootstrap --variant=minbase --include=ca-certificates,git "$suite" "$directory" "$mirror" \
+        >"$directory.log" 2>&1 || {
+        tail -n 20 "$directory.log" >&2
+        return 1
+    }
+    rm -f "$directory.log"
+    archives | awk -v suite="$suite" \
+        '$2 == suite || $2 ~ "^" suite "-" { print "deb", $1, $2, $3 }' \
+        >"$directory/etc/apt/sources.list"
+    [ -s "$directory/etc/apt/sources.list" ] ||
+        echo "deb $mirror $suite main" >"$directory/etc/apt/sources.list"
+    # The way to the mirror is this machine's: proxy, certificates, name servers.
+    apt-config dump | grep -E '^Acquire::(http|https)::' >"$directory/etc/apt/apt.conf.d/90way" ||
+        true
+    cp -rL /etc/ssl/certs "$directory/etc/ssl/" 2>/dev/null || true
+    cp -L /etc/resolv.conf "$directory/etc/resolv.conf"
+    # What an installer leaves and debootstrap does not.
+    chmod 0755 "$directory"
+    echo "127.0.0.1 localhost fresh" >"$directory/etc/hosts"
+    mkdir -p "$directory/opt/ucg"
+    write_enter >"$directory/opt/enter"
+}
+
+# Mounts are made in a namespace of their own, so the directory holds plain files only. The
+# machine's own root must be a mount, as on a real one: pivot_root makes it so.
+write_enter() {
+    cat <<'INSIDE'
+set -eu
+cd "$1"
+tree=$2
+shift 2
+mount --bind . .
+cd "$PWD"
+[ -z "$tree" ] || mount --bind "$tree" opt/ucg
+for path in dev sys; do
+    mount --rbind "/$path" "$path"
+done
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mount -t proc proc proc
+mount -t tmpfs -o mode=0755 tmpfs run
+pivot_root . mnt
+umount -l /mnt
+hostname fresh
+cd /opt/ucg
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" "$@"
+INSIDE
+}
+
+# Sets `enter` to the words that run a command as root in the directory, in mount, process, host
+# name and IPC namespaces of its own, with a source tree at /opt/ucg if one is given:
+# set_enter DIRECTORY [TREE]
+set_enter() {
+    # For the script that has sourced this one.
+    # shellcheck disable=SC2034
+    enter=(unshare --mount --pid --fork --uts --ipc --kill-child sh "$1/opt/enter" "$1" "${2:-}")
+}

@@ -1,0 +1,36 @@
+/*
+ * Persistent collectives by the names of MPI 4.0. Open MPI has these from 5.0 on, although it still
+ * says that it is MPI 3.1; 4.1 has them as extensions.
+ */
+#ifndef UCG_TEST_MPI_PERSISTENT_H
+#define UCG_TEST_MPI_PERSISTENT_H
+
+#include <mpi.h>
+
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+/* Needs mpi.h before it. */
+#include <mpi-ext.h>
+
+#define MPI_Allreduce_init MPIX_Allreduce_init
+#define MPI_Bcast_init MPIX_Bcast_init
+/* All of them, as the profiling interface has them. */
+#define PMPI_Allgather_init PMPIX_Allgather_init
+#define PMPI_Allgatherv_init PMPIX_Allgatherv_init
+#define PMPI_Allreduce_init PMPIX_Allreduce_init
+#define PMPI_Alltoall_init PMPIX_Alltoall_init
+#define PMPI_Alltoallv_init PMPIX_Alltoallv_init
+#define PMPI_Alltoallw_init PMPIX_Alltoallw_init
+#define PMPI_Barrier_init PMPIX_Barrier_init
+#define PMPI_Bcast_init PMPIX_Bcast_init
+#define PMPI_Exscan_init PMPIX_Exscan_init
+#define PMPI_Gather_init PMPIX_Gather_init
+#define PMPI_Gatherv_init PMPIX_Gatherv_init
+#define PMPI_Reduce_init PMPIX_Reduce_init
+#define PMPI_Reduce_scatter_init PMPIX_Reduce_scatter_init
+#define PMPI_Reduce_scatter_block_init PMPIX_Reduce_scatter_block_init
+#define PMPI_Scan_init PMPIX_Scan_init
+#define PMPI_Scatter_init PMPIX_Scatter_init
+#define PMPI_Scatterv_init PMPIX_Scatterv_init
+#endif
+
+#endif
