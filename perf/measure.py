@@ -416,6 +416,15 @@ def spread(values):
     return middle, (high - low) / 2 / middle
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """How a configuration compares with the reference of its cell."""
+
+    medians: float  # The ratio of the two medians over all turns ...
+    pairs: float  # ... and the median of the ratios of turns that are nearest in time, ...
+    spread: float | None  # ... with half the distance of their quartiles, relative to it.
+
+
 @dataclass
 class Row:
     """A cell in one state, compared."""
@@ -425,7 +434,7 @@ class Row:
     turns: int  # Of the configuration that has the fewest.
     medians: dict  # {name: us}
     best: str = ""  # The stock configuration with the least median.
-    ratios: dict = field(default_factory=dict)  # {name: (median, spread)} of the others to it.
+    ratios: dict = field(default_factory=dict)  # {name: Ratio} of the others to it.
     bare_us: float | None = None  # The bare barrier, over all turns ...
     alone_to_bare: dict = field(default_factory=dict)  # ... {name: operations alone in those}.
 
@@ -440,7 +449,7 @@ def compare_cell(cell, state, series, configurations):
         for name in (c.name for c in configurations if not c.stock and c.name in series):
             ratios = neighbours(series[name], series[row.best])
             if ratios:
-                row.ratios[name] = spread(ratios)
+                row.ratios[name] = Ratio(medians[name] / medians[row.best], *spread(ratios))
     return row
 
 
@@ -467,6 +476,13 @@ def compare_cells(samples, configurations, far_ns=None, turns_min=1):
 
 # ---- output
 
+def ratio_columns(ratio):
+    if ratio is None:
+        return f" {'-':>10} {'-':>9}      "
+    around = 6 * " " if ratio.spread is None else f" +-{ratio.spread * 100:>2.0f}%"
+    return f" {ratio.medians:>10.3f} {ratio.pairs:>9.3f}{around}"
+
+
 def print_rows(rows, configurations, kind, width=22):
     """The table; columns for state and best configuration where there is a choice, and for the
     bare barrier where it was measured."""
@@ -477,11 +493,11 @@ def print_rows(rows, configurations, kind, width=22):
     line = f"{kind:<{width}} {'bytes':>9}" + (f" {'state':>8}" if gated else "")
     line += "".join(f" {c.name + ' us':>12}" for c in configurations)
     line += f" {'best':>10}" if len(stock) > 1 else ""
-    line += "".join(f" {name + '/' + against:>16}" for name in others)
+    line += "".join(f" {name + '/' + against:>10} {'pairs':>9}      " for name in others)
     cycles = any(row.bare_us for row in rows)
     if cycles:
         line += f" {'bare us':>10}" + "".join(f" {c.name + '/bare':>12}" for c in configurations)
-    print(line)
+    print(line.rstrip())
     for row in rows:
         line = f"{printable(row.cell[0]):<{width}} {row.cell[1]:>9}"
         line += f" {row.state + ' ' + str(row.turns) if row.state else '-':>8}" if gated else ""
@@ -490,14 +506,33 @@ def print_rows(rows, configurations, kind, width=22):
             line += f" {'-':>12}" if us is None else f" {us:>12.3f}"
         line += f" {row.best or '-':>10}" if len(stock) > 1 else ""
         for name in others:
-            middle, around = row.ratios.get(name, (None, None))
-            line += f" {'-':>9}" if middle is None else f" {middle:>9.3f}"
-            line += 7 * " " if around is None else f" +-{around * 100:>3.0f}%"
+            line += ratio_columns(row.ratios.get(name))
         if cycles:
             line += f" {row.bare_us or math.nan:>10.3f}"
             line += "".join(f" {row.alone_to_bare.get(c.name, math.nan):>12.2f}"
                             for c in configurations)
         print(line.rstrip())
+
+
+def processor_name():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        first = file.read().split("\n\n", maxsplit=1)[0]
+    fields = {key.strip(): value.strip()
+              for key, _, value in (line.partition(":") for line in first.splitlines())}
+    name = fields.get("model name", os.uname().machine)
+    if "cpu family" in fields:
+        name += f" (family {fields['cpu family']}, model {fields['model']})"
+    return name
+
+
+def commit():
+    """That of this source tree, with "-dirty" where files differ; empty outside of git."""
+    try:
+        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE,
+                              capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def write_json(path, samples, configurations, loads):
@@ -508,7 +543,8 @@ def write_json(path, samples, configurations, loads):
              for name, of_name in samples.by_name.items()}
     commands = {c.name: shlex.join(c.launch + [c.program]) for c in configurations}
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"commands": commands, "load": loads, "samples": cells}, file, indent=1)
+        json.dump({"commands": commands, "processor": processor_name(), "commit": commit(),
+                   "load": loads, "samples": cells}, file, indent=1)
 
 
 def print_problems(samples):

@@ -30,34 +30,49 @@ def draw(path, title, script):
         raise Wrong(f"gnuplot: {done.stderr.strip()}")
 
 
-def ratio_lines(path, rows, others, title, against):
-    """Ratio by size, one line per kind and configuration; kinds without sizes are points at the
-    left. Only the first row of a cell is drawn: its most frequent state."""
-    sizes = [row.cell[1] for row in rows if row.cell[1] > 0]
-    edge = min(sizes, default=2) / 2  # Where those without a size are drawn.
-    lines, seen = {}, set()
+# From half the reference's time (blue) over as long (white) to twice as long (red).
+RATIO_COLOURS = """set palette defined (-1 '#2166ac', -0.5 '#92c5de', 0 '#ffffff', \
+                    0.5 '#f4a582', 1 '#b2182b')
+set cbrange [-1:1]
+set cbtics ('0.5 or less' -1, '0.7' log(0.7)/log(2), '1' 0, '1.4' log(1.4)/log(2), '2 or more' 1)
+"""
+
+
+def ratio_map(path, rows, name, title):
+    """The ratios of one configuration as a map: collectives by sizes, with colour and number. Of a
+    cell only the first row is drawn: its most frequent state."""
+    cells = {}
     for row in rows:
-        for name in others:
-            if (row.cell, name) in seen or name not in row.ratios:
-                continue
-            seen.add((row.cell, name))
-            middle, width = row.ratios[name][0], row.ratios[name][1] or 0
-            line = row.cell[0] if len(others) == 1 else f"{row.cell[0]} {name}"
-            lines.setdefault(line, []).append(
-                f"{row.cell[1] or edge:g} {middle:g} {middle * (1 - width):g} "
-                f"{middle * (1 + width):g}")
-    if not lines:
+        if name in row.ratios:
+            cells.setdefault(row.cell, row.ratios[name].medians)
+    if not cells:
         raise Wrong("nothing to draw: no cell has a ratio")
-    plots = ", ".join(f"$d{i} using 1:2:3:4 with yerrorlines pt 7 ps 0.5 title {quoted(name)}"
-                      for i, name in enumerate(lines))
-    draw(path, title, blocks(lines) + f"""set logscale x 2
-set logscale y
-set xrange [{edge / 1.4:g}:*]
-set format x '%.0b%B'
-set xlabel 'bytes (leftmost: operations without a size)'
-set ylabel {quoted('time over ' + against)} noenhanced
-plot 1 with lines lc rgb 'black' dt 2 notitle, {plots}
+    kinds = list(dict.fromkeys(kind for kind, _ in cells))
+    sizes = sorted({size for _, size in cells})
+    data = [f"{sizes.index(size)} {kinds.index(kind)} {ratio:g}"
+            for (kind, size), ratio in cells.items()]
+    columns = ", ".join(f"{quoted(size_name(size))} {i}" for i, size in enumerate(sizes))
+    lines = ", ".join(f"{quoted(kind)} {i}" for i, kind in enumerate(kinds))
+    draw(path, title, blocks({"cells": data}) + RATIO_COLOURS + f"""unset key
+unset grid
+set xtics ({columns})
+set ytics ({lines}) noenhanced
+set yrange [{len(kinds) - 0.5}:-0.5]
+set xrange [-0.5:{len(sizes) - 0.5}]
+set xlabel 'bytes'
+bounded(x) = x < -1 ? -1 : x > 1 ? 1 : x
+plot $d0 using 1:2:(0.5):(0.5):(bounded(log($3)/log(2))) with boxxyerror \
+         fillcolor palette fillstyle solid border lc rgb '#dddddd', \
+     $d0 using 1:2:(sprintf('%.2f', $3)) with labels font ',11'
 """)
+
+
+def size_name(size):
+    """As the options write it; an operation without a size has a dash."""
+    for unit, name in ((1 << 20, "M"), (1 << 10, "k")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size) if size else "-"
 
 
 def time_lines(path, rows, names, title):

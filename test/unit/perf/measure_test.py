@@ -5,11 +5,13 @@ import argparse
 import os
 import sys
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 * [".."], "perf"))
 
 import measure
+import plot
 from measure import Configuration, Sample, Samples
 
 FAR = 90
@@ -80,7 +82,7 @@ class Gate(unittest.TestCase):
         ours = [(1, NEAR_PINGS)] * 4 + [(30, FAR_PINGS)] * 3
         rows = measure.compare_cells(samples_of({"tuned": near + far, "ucg": ours}), [TUNED, UCG],
                                      FAR, turns_min=3)
-        self.assertEqual([(r.state, r.turns, r.ratios["ucg"][0]) for r in rows],
+        self.assertEqual([(r.state, r.turns, r.ratios["ucg"].pairs) for r in rows],
                          [("near", 4, 0.5), ("far", 3, 1.5)])
         rows = measure.compare_cells(samples_of({"tuned": near + far, "ucg": ours}), [TUNED, UCG],
                                      FAR, turns_min=4)
@@ -96,19 +98,46 @@ class Best(unittest.TestCase):
         row, = measure.compare_cells(
             samples_of({"tuned": [(4,), (1,), (4,)], "ucx": [(3,), (3,), (3,)],
                         "ucg": [(6,), (6,), (6,)]}), [TUNED, UCX, UCG])
-        self.assertEqual((row.best, row.ratios["ucg"][0]), ("ucx", 2))
+        self.assertEqual((row.best, row.ratios["ucg"].pairs), ("ucx", 2))
 
     def test_a_configuration_without_the_cell_is_no_reference(self):
         row, = measure.compare_cells(samples_of({"tuned": [], "ucx": [(3,)], "ucg": [(6,)]}),
                                      [TUNED, UCX, UCG])
-        self.assertEqual((row.best, row.ratios["ucg"][0]), ("ucx", 2))
+        self.assertEqual((row.best, row.ratios["ucg"].pairs), ("ucx", 2))
 
     def test_neighbours_in_time_are_compared(self):
         # The machine became twice as slow after two turns; a failed turn changes nothing.
         row, = measure.compare_cells(
             samples_of({"tuned": [(2,), (2,), None, (4,), (4,)], "ucg": [(1,), (1,), (2,), (2,)]}),
             [TUNED, UCG])
-        self.assertEqual(row.ratios["ucg"][0], 0.5)
+        self.assertEqual(row.ratios["ucg"].pairs, 0.5)
+
+    def test_medians_may_tell_another_ratio_than_pairs(self):
+        row, = measure.compare_cells(
+            samples_of({"tuned": [(1,), (2,), (3,)], "ucg": [(2,), (2,), (2,)]}), [TUNED, UCG])
+        self.assertEqual(row.ratios["ucg"].medians, 1)
+        row, = measure.compare_cells(
+            samples_of({"tuned": [(1,), (5,), (6,)], "ucg": [(2,), (5,), (12,)]}), [TUNED, UCG])
+        self.assertEqual((row.ratios["ucg"].medians, row.ratios["ucg"].pairs), (1, 2))
+
+
+class Pictures(unittest.TestCase):
+    def test_a_map_has_each_cell_once_with_its_ratio(self):
+        rows = [measure.Row(("bcast", size), "near", 3, {}, ratios={"ucg": measure.Ratio(*ratio)})
+                for size, *ratio in ((8, 0.25, 1, None), (1 << 20, 3.5, 1, None))]
+        rows.append(measure.Row(("bcast", 8), "far", 3, {},
+                                ratios={"ucg": measure.Ratio(9, 9, None)}))
+        with unittest.mock.patch.object(plot, "draw") as drawn:
+            plot.ratio_map("x.svg", rows, "ucg", "title")
+        script = drawn.call_args.args[2]
+        self.assertIn("0 0 0.25\n1 0 3.5\n", script)
+        self.assertIn("'8' 0, '1M' 1", script)
+        with self.assertRaises(measure.Wrong):
+            plot.ratio_map("x.svg", [], "ucg", "title")
+
+    def test_sizes_are_written_as_options_have_them(self):
+        self.assertEqual([plot.size_name(size) for size in (0, 8, 1000, 1024, 65536, 3 << 20)],
+                         ["-", "8", "1000", "1k", "64k", "3M"])
 
 
 class Spread(unittest.TestCase):

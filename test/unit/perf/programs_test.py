@@ -155,14 +155,15 @@ class Tables(unittest.TestCase):
                             programs.parse_arguments([]))
         return out.getvalue()
 
-    def test_the_worst_is_first_and_ratios_are_those_of_turns(self):
+    def test_the_worst_is_first_and_both_ratios_are_told(self):
         self.add(Case("melt", 2, 1), [1, 2, 4], [1, 2, 4])
         self.add(Case("qe", 2, 2), [1, 2, 4], [2, 4, 8])
         lines = self.text().splitlines()
         self.assertEqual(lines[1].split(), ["qe", "2", "2", "2.000", "4.000", "1.000", "2.000",
-                                            "+-0.0%"])
+                                            "2.000", "+-0.0%"])
         self.assertEqual(lines[2].split()[0], "melt")
-        self.assertIn("over 2 cases: 1.414, worst 2.000 (qe, 2 ranks, 2 threads)", lines[3])
+        self.assertIn("over 2 cases: 1.414 by ratios of medians, 1.414 by pairs; worst 2.000 (qe, "
+                      "2 ranks, 2 threads)", lines[3])
 
     def test_start_up_is_a_difference(self):
         self.add(Case("start_up", 4, 1), [0.1, 0.2, 0.3], [0.105, 0.205, 0.315])
