@@ -105,7 +105,7 @@ class GuidelinesCommand final : public Command {
                              return a.check.ratio() > b.check.ratio();
                          });
         Status written = write_output("-", format_ == Format::json ? json(violated, count)
-                                                                         : text(violated, count));
+                                                                   : text(violated, count));
         if (!written.ok() || violated.empty()) {
             return written;
         }

@@ -33,8 +33,8 @@ struct PlanningFacts {
     /// As in WiredGroup.
     std::uint64_t board_bytes = 0;
     std::uint64_t staging_bytes = 0;
-    bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
-    double ranks_per_cpu = 1;        ///< Of the group, on the fullest machine.
+    bool buffers_in_heap = false; ///< All ranks' malloc is served from the shared heap.
+    double ranks_per_cpu = 1;     ///< Of the group, on the fullest machine.
 
     bool operator==(const PlanningFacts&) const = default;
 };
