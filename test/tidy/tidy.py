@@ -50,8 +50,9 @@ COST, GRAPH, PLAN = "ucg_coll/cost", "ucg_coll/graph", "ucg_coll/plan"
 PRICE = "ucg_coll/price"
 AAPC = "ucg_coll/aapc"
 PLAN_SEES = (BASE, TOPO, COST, PRICE, GRAPH, PLAN + "/algorithm.hpp")
-PARTS, MESSAGES, MULTIPLYING, SWITCHES, BOARDS = (
-    PLAN + "/" + name for name in ("parts", "messages", "multiplying", "network", "boards"))
+PARTS, MESSAGES, MULTIPLYING, SWITCHES, BOARDS, PEERS = (
+    PLAN + "/" + name for name in ("parts", "messages", "multiplying", "network", "boards",
+                              "peer_memory"))
 TRANSPORT = "ucg_coll/transport/transport.hpp"
 COMPONENT = "ucg_coll/ompi"
 
@@ -69,8 +70,8 @@ AREAS = {
     MULTIPLYING: Area((*PLAN_SEES, PARTS)),
     SWITCHES: Area((*PLAN_SEES, AAPC, PARTS, MESSAGES)),
     MESSAGES: Area((*PLAN_SEES, PARTS, MULTIPLYING, SWITCHES)),
-    PLAN + "/levels": Area((*PLAN_SEES, PARTS, MULTIPLYING, MESSAGES, BOARDS)),
-    PLAN + "/peer_memory": Area((*PLAN_SEES, PARTS, MESSAGES)),
+    PLAN + "/levels": Area((*PLAN_SEES, PARTS, MULTIPLYING, MESSAGES, BOARDS, PEERS)),
+    PEERS: Area((*PLAN_SEES, PARTS, MESSAGES)),
     BOARDS: Area((*PLAN_SEES, PARTS, MESSAGES)),
     "ucg_coll/sim": Area((BASE, TOPO, COST, PRICE, GRAPH)),
     "ucg_coll/engine": Area((BASE, GRAPH, TRANSPORT)),

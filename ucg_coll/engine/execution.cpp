@@ -32,17 +32,26 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
     exchange_.bytes = program.exchange ? program.lowered.addresses.front().length : 0;
     exchange_.reads = program.lowered.boards;
     exchange_.places = places();
-    if (program.memory != nullptr) {
-        base(graph::BufferKind::scratch) = program.memory->staging().data();
-    } else if (program.scratch_bytes > 0) {
+    lay_out_scratch();
+}
+
+/// What peers name lies in staging memory, the rest in the execution's own.
+void Execution::lay_out_scratch() {
+    const std::uint64_t shared_bytes = program_.scratch_bytes - program_.own_scratch_bytes;
+    const std::uint64_t here_bytes =
+        program_.memory != nullptr ? 0 : round_up(shared_bytes, kCacheLine);
+    std::byte* here = nullptr;
+    if (const std::uint64_t bytes = here_bytes + program_.own_scratch_bytes; bytes > 0) {
         // Aligned here: what glibc's aligned allocation leaves around such blocks is not used again
         // where their lengths differ, and a program may have thousands of communicators.
-        std::size_t room = program.scratch_bytes + kCacheLine - 1;
+        std::size_t room = bytes + kCacheLine - 1;
         scratch_.reset(static_cast<std::byte*>(::operator new(room)));
         void* start = scratch_.get();
-        base(graph::BufferKind::scratch) =
-            static_cast<std::byte*>(std::align(kCacheLine, program.scratch_bytes, start, room));
+        here = static_cast<std::byte*>(std::align(kCacheLine, bytes, start, room));
     }
+    base(graph::BufferKind::scratch) =
+        program_.memory != nullptr ? program_.memory->staging().data() : here;
+    bases_[graph::kOwnScratchBase] = here + here_bytes;
 }
 
 /// Tells peers where this collective's buffers are: in place, or in windows behind the scratch.

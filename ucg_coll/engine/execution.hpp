@@ -80,6 +80,7 @@ class Execution {
         void operator()(std::byte* memory) const;
     };
 
+    void lay_out_scratch();
     /// Issues instructions until one must wait, or the end.
     void advance();
     /// The same from the start of a program that is an exchange, whose turn is set.

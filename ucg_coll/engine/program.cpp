@@ -240,6 +240,7 @@ Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::u
     program.input_bytes = schedule.input_bytes;
     program.output_bytes = schedule.output_bytes;
     program.scratch_bytes = schedule.scratch_bytes;
+    program.own_scratch_bytes = schedule.own_scratch_bytes;
     program.window_bytes = schedule.window_bytes;
     program.plan = plan;
     program.memory = schedule.exposed ? find_memory(routes) : nullptr;

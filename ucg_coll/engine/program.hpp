@@ -22,6 +22,7 @@ struct Program {
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
+    std::uint64_t own_scratch_bytes = 0;     ///< As in the schedule: of these, the last.
     std::uint64_t window_bytes = 0;          ///< As in the schedule.
     transport::PeerMemory* memory = nullptr; ///< Of an exposed schedule; not owned.
     graph::StagingLayout staging;            ///< In that memory.

@@ -74,6 +74,9 @@ class Rewriter {
     Slice new_scratch(std::uint64_t bytes) {
         const std::uint64_t offset = result_.scratch_bytes;
         result_.scratch_bytes = round_up(checked_add(offset, bytes), kCacheLine);
+        if (result_.own_scratch_bytes > 0) {
+            result_.own_scratch_bytes += result_.scratch_bytes - offset;
+        }
         return {offset, bytes, original_.rank, BufferKind::scratch, Stride::fixed};
     }
 

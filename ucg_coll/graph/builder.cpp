@@ -42,6 +42,12 @@ Slice Builder::scratch(std::uint64_t length) {
     return slice;
 }
 
+Slice Builder::shared_scratch(std::uint64_t length) {
+    const Slice slice = scratch(length);
+    shared_scratch_end_ = schedule_.scratch_bytes;
+    return slice;
+}
+
 Slice Builder::rotating_scratch(std::uint64_t segment_bytes, std::uint32_t rotation) {
     Slice slice = scratch(checked_multiply(segment_bytes, rotation));
     slice.length = segment_bytes;
@@ -114,6 +120,13 @@ OpId Builder::await(Rank peer, After after) {
     op.kind = OpKind::await;
     op.peer = peer;
     return add(op, {}, nullptr, after);
+}
+
+OpId Builder::await_read(Rank peer, Slice published, After after) {
+    Op op;
+    op.kind = OpKind::await;
+    op.peer = peer;
+    return add(op, {&published, 1}, nullptr, after);
 }
 
 OpId Builder::publish(Slice source, After after) {
@@ -201,6 +214,10 @@ Schedule Builder::finish() {
     UCG_ASSERT(!in_repeat_);
     histories_.clear();
     noted_.clear();
+    if (schedule_.exposed) {
+        schedule_.own_scratch_bytes = schedule_.scratch_bytes - shared_scratch_end_;
+    }
+    shared_scratch_end_ = 0;
     return std::exchange(schedule_, Schedule{});
 }
 

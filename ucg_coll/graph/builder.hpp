@@ -37,6 +37,9 @@ class Builder {
     Slice output(std::uint64_t offset, std::uint64_t length) const;
     /// A new piece of scratch, aligned to a cache line.
     Slice scratch(std::uint64_t length);
+    /// The same for one that peers name. These are to be taken first: others before the last one
+    /// take room where peers reach as well.
+    Slice shared_scratch(std::uint64_t length);
     /// `rotation` pieces of scratch, one after the other, to be used with Stride::rotate in a
     /// repeat of segments of `segment_bytes`.
     Slice rotating_scratch(std::uint64_t segment_bytes, std::uint32_t rotation);
@@ -56,6 +59,9 @@ class Builder {
     OpId reduce(std::span<const Slice> operands, Slice target, After after = {});
     OpId signal(Rank peer, After after = {});
     OpId await(Rank peer, After after = {});
+    /// The same, where the signal tells that peers have read `published`, own input or output: what
+    /// writes it later comes after this.
+    OpId await_read(Rank peer, Slice published, After after = {});
     /// Lets peers read `source`, own input or output, once they know of it by a signal after this.
     /// REQUIRES: window() was called.
     OpId publish(Slice source, After after = {});
@@ -134,6 +140,7 @@ class Builder {
     Slice checked(Slice slice) const;
 
     Schedule schedule_;
+    std::uint64_t shared_scratch_end_ = 0;
     std::map<std::pair<Rank, BufferKind>, History> histories_;
     std::vector<OpId> noted_; // By op: the last one whose dependencies have it.
     std::uint64_t look_count_ = 0;

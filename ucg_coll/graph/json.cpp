@@ -239,7 +239,7 @@ Repeat read_repeat(const Node& node) {
 Schedule read_schedule(const Node& node) {
     node.object({"collective", "algorithm", "rank", "rank_count", "in_place", "exposed",
                  "input_bytes", "output_bytes", "scratch_bytes", "element_bytes", "window_bytes",
-                 "boards", "board_bytes", "ops", "repeats"});
+                 "own_scratch_bytes", "boards", "board_bytes", "ops", "repeats"});
     Schedule schedule;
     schedule.collective = node["collective"].choice(kCollectives);
     schedule.algorithm = node["algorithm"].string();
@@ -252,6 +252,8 @@ Schedule read_schedule(const Node& node) {
     schedule.scratch_bytes = node["scratch_bytes"].number();
     schedule.element_bytes = node["element_bytes"].number();
     schedule.window_bytes = node["window_bytes"].exists() ? node["window_bytes"].number() : 0;
+    schedule.own_scratch_bytes =
+        node["own_scratch_bytes"].exists() ? node["own_scratch_bytes"].number() : 0;
     schedule.boards = node["boards"].exists() && node["boards"].boolean();
     schedule.board_bytes = node["board_bytes"].exists() ? node["board_bytes"].number() : 0;
     const Node ops = node["ops"].array();
@@ -284,6 +286,9 @@ std::string to_json(const Schedule& schedule, int indent) {
                  {"ops", Json::array()}};
     if (schedule.window_bytes > 0) {
         json["window_bytes"] = schedule.window_bytes;
+    }
+    if (schedule.own_scratch_bytes > 0) {
+        json["own_scratch_bytes"] = schedule.own_scratch_bytes;
     }
     if (schedule.boards) {
         json["boards"] = true;

@@ -133,6 +133,10 @@ class Lowering {
         } else if (slice.owner != schedule_.rank) {
             result.base = static_cast<std::uint32_t>(slice.owner);
             result.of_peer = true;
+        } else if (schedule_.own_scratch_bytes > 0 && slice.buffer == BufferKind::scratch &&
+                   slice.offset >= schedule_.own_scratch()) {
+            result.base = kOwnScratchBase;
+            result.offset -= schedule_.own_scratch();
         }
         result.moves = result.of_peer || result.stride != Stride::fixed;
         return result;

@@ -26,10 +26,12 @@ constexpr std::uint32_t iterations_in_flight(const Repeat& repeat) {
     return std::bit_ceil(std::max(4U, repeat.rotation + 1));
 }
 
-/// What an Address is relative to, by number: the own input, output and scratch, then the peers'
-/// boards, in the order of LoweredSchedule::boards.
-inline constexpr std::uint32_t kOwnBases = 3;
-static_assert(static_cast<std::uint32_t>(BufferKind::board) == kOwnBases);
+/// What an Address is relative to, by number: the own input, output and scratch, the part of that
+/// which no peer names (Schedule::own_scratch_bytes), then the peers' boards, in the order of
+/// LoweredSchedule::boards.
+inline constexpr std::uint32_t kOwnScratchBase = 3;
+inline constexpr std::uint32_t kOwnBases = 4;
+static_assert(static_cast<std::uint32_t>(BufferKind::scratch) < kOwnScratchBase);
 
 /// Where bytes are, relative to buffers that are known when the collective starts.
 struct Address {
@@ -41,6 +43,7 @@ struct Address {
     bool of_peer = false; ///< It is a peer's input, output or scratch.
     bool moves = false;   ///< With the iterations, or it is a peer's: more than base and offset.
 
+    bool is_own_scratch() const { return !of_peer && base == kOwnScratchBase; }
     bool is_board() const { return !of_peer && base >= kOwnBases; }
     bool operator==(const Address&) const = default;
 };

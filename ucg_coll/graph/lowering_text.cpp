@@ -89,8 +89,8 @@ class Printer {
         const std::string slots =
             message.mask == 0 ? std::to_string(message.slot)
                               : fmt::format("{}-{}", message.slot, message.slot + message.mask);
-        return fmt::format("{} {}{}, step {}, slot {}\n", verb, message.peer,
-                           message.signals ? "" : " " + slice(message.address), steps, slots);
+        const std::string bytes = message.signals ? "" : fmt::format(" {}", slice(message.address));
+        return fmt::format("{} {}{}, step {}, slot {}\n", verb, message.peer, bytes, steps, slots);
     }
 
     /// As slice_text() has them, whose rank is not known here.
@@ -104,7 +104,8 @@ class Printer {
         slice.owner = address.of_peer      ? static_cast<Rank>(address.base)
                       : address.is_board() ? lowered_.boards[address.base - kOwnBases].owner
                                            : kSelf;
-        return slice_text(slice, kSelf);
+        return fmt::format("{}{}", address.is_own_scratch() ? "own_" : "",
+                           slice_text(slice, kSelf));
     }
 
     const LoweredSchedule& lowered_;

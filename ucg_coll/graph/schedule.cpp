@@ -124,6 +124,7 @@ Schedule Unroller::run() {
     result_.input_bytes = original_.input_bytes;
     result_.output_bytes = original_.output_bytes;
     result_.scratch_bytes = original_.scratch_bytes;
+    result_.own_scratch_bytes = original_.own_scratch_bytes;
     result_.board_bytes = original_.board_bytes;
     result_.element_bytes = original_.element_bytes;
     result_.window_bytes = original_.window_bytes;

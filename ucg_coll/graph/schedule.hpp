@@ -233,6 +233,9 @@ struct Schedule {
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
+    /// Of these, the last that no peer of an exposed rank names: only the others have to lie where
+    /// peers reach. Each slice is of one part or the other, in all iterations.
+    std::uint64_t own_scratch_bytes = 0;
     std::uint64_t board_bytes = 0; ///< What this rank shares, in bytes.
     std::uint64_t element_bytes = 1;
     /// Where a buffer is not reached in place, peers find byte x of what was published of it at
@@ -245,6 +248,9 @@ struct Schedule {
     std::vector<Repeat> repeats;
 
     bool operator==(const Schedule&) const = default;
+
+    /// Where the own part of scratch begins. REQUIRES: own_scratch_bytes <= scratch_bytes.
+    std::uint64_t own_scratch() const { return scratch_bytes - own_scratch_bytes; }
 };
 
 /// The dependencies of op `index`: [first, last) into Schedule::dependencies.

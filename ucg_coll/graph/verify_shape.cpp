@@ -48,6 +48,13 @@ Status check_header(const Schedule& schedule, const Request& request, Rank rank)
     if (schedule.output_bytes != sizes.output) {
         return differs("output_bytes", schedule.output_bytes, sizes.output);
     }
+    if (schedule.own_scratch_bytes > schedule.scratch_bytes ||
+        (schedule.own_scratch_bytes > 0 && !schedule.exposed)) {
+        return failure(Code::invalid_argument,
+                       "rank {}: own_scratch_bytes is {}, must be a part of the {} bytes of "
+                       "scratch, and 0 where peers name nothing",
+                       rank, schedule.own_scratch_bytes, schedule.scratch_bytes);
+    }
     return Status();
 }
 
@@ -115,6 +122,28 @@ Status check_dependencies(const Schedule& schedule, std::uint32_t index,
     return Status();
 }
 
+/// Of scratch, a slice is in the part that peers may name or in the own one, in all iterations.
+Status check_part_of_scratch(const Schedule& schedule, std::uint32_t index, const Slice& slice,
+                             std::uint32_t repeat) {
+    if (slice.owner != schedule.rank || slice.buffer != BufferKind::scratch ||
+        slice.offset >= schedule.own_scratch()) {
+        return Status();
+    }
+    std::uint64_t end = slice.end();
+    if (repeat != kNoRepeat) {
+        const Repeat& around = schedule.repeats[repeat];
+        const std::uint64_t last = around.iterations - 1;
+        const std::uint64_t farthest = slice.stride == Stride::rotate
+                                           ? std::min<std::uint64_t>(last, around.rotation - 1)
+                                           : last;
+        end = around.offset_at(slice.offset, slice.stride, farthest) + slice.length;
+    }
+    return schedule.own_scratch_bytes == 0 || end <= schedule.own_scratch()
+               ? Status()
+               : reject_op(schedule, index, "{} goes on from what peers may name to own scratch",
+                           slice_text(slice, schedule.rank));
+}
+
 /// Slices of a body are a segment long, or parts of one that is never cut; slices outside have no
 /// stride. Offsets stay in 64 bits.
 Status check_slice_form(const Schedule& schedule, std::uint32_t index, const Slice& slice,
@@ -123,6 +152,9 @@ Status check_slice_form(const Schedule& schedule, std::uint32_t index, const Sli
     if (__builtin_add_overflow(slice.offset, slice.length, &end) ||
         end > std::numeric_limits<std::uint64_t>::max() / 2) {
         return reject_op(schedule, index, "a slice ends beyond all buffers");
+    }
+    if (Status status = check_part_of_scratch(schedule, index, slice, repeat); !status.ok()) {
+        return status;
     }
     if (repeat == kNoRepeat) {
         return slice.stride == Stride::fixed
@@ -191,6 +223,14 @@ Status check_reach(const World& world, OpRef ref, const Slice& slice) {
             world, ref,
             fmt::format("{} is out of reach: rank {} has no window, and publishes nothing",
                         slice_text(slice, self), slice.owner));
+    }
+    if (slice.owner != self && slice.buffer == BufferKind::scratch &&
+        slice.end() > world.program(slice.owner).own_scratch()) {
+        return reject(world, ref,
+                      fmt::format("{} is out of reach: from byte {} on rank {} keeps its scratch "
+                                  "to itself",
+                                  slice_text(slice, self), world.program(slice.owner).own_scratch(),
+                                  slice.owner));
     }
     const std::uint64_t bytes = buffer_bytes(world.program(slice.owner), slice.buffer);
     if (slice.end() > bytes) {

@@ -11,17 +11,36 @@ bool publishes(const Schedule& schedule, BufferKind buffer) {
     });
 }
 
+/// Windows behind so many bytes of scratch.
+StagingLayout layout_behind(const Schedule& schedule, std::uint64_t scratch_bytes) {
+    StagingLayout layout;
+    layout.total_bytes = scratch_bytes;
+    const auto append = [&](BufferKind buffer, std::uint64_t buffer_bytes, std::uint64_t& offset,
+                            std::uint64_t& bytes) {
+        if (publishes(schedule, buffer)) {
+            offset = round_up(layout.total_bytes, kCacheLine);
+            bytes = std::min(buffer_bytes, schedule.window_bytes);
+            layout.total_bytes = offset + bytes;
+        }
+    };
+    append(BufferKind::input, schedule.input_bytes, layout.input_window, layout.input_window_bytes);
+    append(BufferKind::output, schedule.output_bytes, layout.output_window,
+           layout.output_window_bytes);
+    return layout;
+}
+
 class Rewriter {
   public:
     explicit Rewriter(std::span<const Schedule> originals) : originals_(originals) {
         for (const Schedule& schedule : originals) {
-            layouts_.push_back(staging_layout(schedule));
+            layouts_.push_back(layout_behind(schedule, schedule.scratch_bytes));
         }
     }
 
     Schedule rewrite(const Schedule& original) const {
         Schedule schedule = unroll(original);
         schedule.scratch_bytes = layouts_[static_cast<std::size_t>(schedule.rank)].total_bytes;
+        schedule.own_scratch_bytes = 0; // Windows lie behind it, and are named by peers.
         schedule.window_bytes = 0;
         for (Op& op : schedule.ops) {
             if (op.kind == OpKind::publish) {
@@ -69,20 +88,7 @@ class Rewriter {
 } // namespace
 
 StagingLayout staging_layout(const Schedule& schedule) {
-    StagingLayout layout;
-    layout.total_bytes = schedule.scratch_bytes;
-    const auto append = [&](BufferKind buffer, std::uint64_t buffer_bytes, std::uint64_t& offset,
-                            std::uint64_t& bytes) {
-        if (publishes(schedule, buffer)) {
-            offset = round_up(layout.total_bytes, kCacheLine);
-            bytes = std::min(buffer_bytes, schedule.window_bytes);
-            layout.total_bytes = offset + bytes;
-        }
-    };
-    append(BufferKind::input, schedule.input_bytes, layout.input_window, layout.input_window_bytes);
-    append(BufferKind::output, schedule.output_bytes, layout.output_window,
-           layout.output_window_bytes);
-    return layout;
+    return layout_behind(schedule, schedule.own_scratch());
 }
 
 std::vector<Schedule> with_windows(std::span<const Schedule> schedules) {

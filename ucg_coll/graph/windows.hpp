@@ -10,9 +10,9 @@
 
 namespace ucg::graph {
 
-/// The memory of an exposed rank that its peers reach: scratch, then a window for the input and one
-/// for the output, each only if something of the buffer is published. Offsets and lengths in bytes;
-/// windows begin at cache lines.
+/// The memory of an exposed rank that its peers reach: scratch but its own part, then a window for
+/// the input and one for the output, each only if something of the buffer is published. Offsets and
+/// lengths in bytes; windows begin at cache lines.
 struct StagingLayout {
     std::uint64_t input_window = 0;
     std::uint64_t input_window_bytes = 0;

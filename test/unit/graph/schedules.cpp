@@ -56,13 +56,14 @@ std::vector<Schedule> programs(const std::vector<Request>& requests, std::string
             const Request& request =
                 requests[requests.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
             const BufferSizes sizes = buffer_sizes(request, rank);
-            const std::size_t board = std::min(line.find(" board"), line.size());
-            const std::string scratch = board > 4 ? line.substr(5, board - 5) : "scratch 0";
+            const std::size_t rest =
+                std::min({line.find(" own_scratch"), line.find(" board"), line.size()});
+            const std::string scratch = rest > 4 ? line.substr(5, rest - 5) : "scratch 0";
             text = fmt::format(
                 "schedule {} by_hand rank {} of {} input {} output {} {} element {}{}{}\n",
                 name(request.collective), rank, request.rank_count, sizes.input, sizes.output,
                 scratch, request.element_bytes, request.in_place ? " in_place" : "",
-                line.substr(board));
+                line.substr(rest));
             op = 0;
         } else if (line.rfind("repeat", 0) == 0) {
             text += line + '\n';
@@ -104,6 +105,7 @@ Schedule random_schedule(std::uint32_t seed) {
     schedule.input_bytes = below(1000);
     schedule.output_bytes = std::uint64_t{random()} << 20;
     schedule.scratch_bytes = below(1000);
+    schedule.own_scratch_bytes = below(2) * below(1000);
     schedule.element_bytes = 1 + below(16);
     const auto slice = [&] {
         Slice s;

@@ -357,6 +357,31 @@ TEST_CASE("graph: verify rejects ranges and peers that do not exist", "[graph][v
               "rank 1, op 1 (copy scratch@0[0:8] -> output[0:8]): scratch@0[0:8] is out of reach: "
               "rank 1 does not expose its own buffers");
     }
+    SECTION("scratch that a peer keeps to itself") {
+        CHECK(bcast("rank scratch 64 own_scratch 8\n copy input[0:8] -> scratch[56:64]\n"
+                    " signal 1 after 0\n await 1\n"
+                    "rank\n await 0\n copy scratch@0[56:64] -> output[0:8] after 0\n"
+                    " signal 0 after 1\n",
+                    true) ==
+              "rank 1, op 1 (copy scratch@0[56:64] -> output[0:8]): scratch@0[56:64] "
+              "is out of reach: from byte 56 on rank 0 keeps its scratch to itself");
+    }
+    SECTION("a slice of scratch that peers reach in part, or in some iterations") {
+        CHECK(
+            bcast("rank scratch 64 own_scratch 8\n copy input[0:8] -> scratch[52:60]\nrank\n",
+                  true) ==
+            "rank 0, op 0 (copy): scratch[52:60] goes on from what peers may name to own scratch");
+        CHECK(bcast("rank scratch 16 own_scratch 8\n"
+                    "repeat 0..0 times 2 segment 8 last 8 rotation 2\n"
+                    " copy input[0:8] -> scratch[0:8]%\nrank\n",
+                    true) ==
+              "rank 0, op 0 (copy): scratch[0:8]% goes on from what peers may name to own scratch");
+    }
+    SECTION("own scratch where peers name nothing") {
+        CHECK(bcast("rank scratch 64 own_scratch 8\nrank\n") ==
+              "rank 0: own_scratch_bytes is 8, must be a part of the 64 bytes of scratch, and 0 "
+              "where peers name nothing");
+    }
     SECTION("a peer's buffer that is not published") {
         CHECK(bcast("rank\n signal 1\n await 1\nrank\n await 0\n"
                     " copy input@0[0:8] -> output[0:8] after 0\n signal 0 after 1\n",

@@ -12,10 +12,10 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Operator op = operator_of(request);
-    return reduce_on_host_ns(facts, 0, request.bytes, op) +
+    return reduce_on_host_ns(facts, 0, request.bytes, op, request.element_bytes) +
            allreduce_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                              request.bytes, op) +
-           bcast_on_host_ns(facts, request.bytes);
+           bcast_on_host_ns(facts, request.bytes, request.element_bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -23,12 +23,13 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const TwoLevels levels(facts, rank);
     const Operator op = operator_of(request);
     const Slice result = builder.output(0, request.bytes);
+    const Slice source = contribution(builder, request);
     const Slice partial =
-        reduce_on_host(builder, facts, levels, contribution(builder, request), op);
+        reduce_on_host(builder, facts, levels, source, op, {source, request.element_bytes});
     if (levels.leads()) {
         allreduce_best(builder, levels.leaders(), leader_link(facts), partial, result, op);
     }
-    bcast_on_host(builder, facts, levels, result);
+    bcast_on_host(builder, facts, levels, result, {result, request.element_bytes});
     return builder.finish();
 }
 

@@ -16,7 +16,7 @@ bool eligible(const Facts& facts, const graph::Request& request) {
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return bcast_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                          request.bytes) +
-           bcast_on_host_ns(facts, request.bytes);
+           bcast_on_host_ns(facts, request.bytes, request.element_bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -26,7 +26,10 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     if (levels.leads()) {
         bcast_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), data);
     }
-    bcast_on_host(builder, facts, levels, data);
+    const bool with_root = facts.placement.same_host(rank, request.root);
+    bcast_on_host(builder, facts, levels, data,
+                  {with_root ? builder.input(0, request.bytes) : builder.output(0, request.bytes),
+                   request.element_bytes});
     return builder.finish();
 }
 

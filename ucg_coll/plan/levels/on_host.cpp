@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ucg_coll/plan/boards/pieces.hpp"
+#include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -11,21 +12,49 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// A phase by either way.
+enum class Way : std::uint8_t { messages, boards, memory };
+
+/// A phase by each way, with a processor for each rank.
 struct Prices {
     double messages_ns = 0;
     double boards_ns = std::numeric_limits<double>::infinity(); ///< They do not take it.
+    double memory_ns = std::numeric_limits<double>::infinity(); ///< Peers do not reach it.
 
-    bool by_boards() const { return boards_ns < messages_ns; }
-    double least_ns() const { return std::min(messages_ns, boards_ns); }
+    double least_ns() const { return std::min({messages_ns, boards_ns, memory_ns}); }
+    Way way() const {
+        if (messages_ns <= least_ns()) {
+            return Way::messages;
+        }
+        return boards_ns <= memory_ns ? Way::boards : Way::memory;
+    }
 };
 
-/// All ranks take a turn of the boards, and who has peers uses it.
-bool takes_boards(Builder& builder, const TwoLevels& levels, const Prices& prices) {
-    if (prices.by_boards()) {
-        builder.boards();
+// While one strip is read the next is made.
+constexpr std::uint32_t kRotation = 2;
+// Windows of input and output, and partial results: phases of one collective have one length of
+// strips, whichever of them read peers' memory.
+constexpr std::uint32_t kPlaces = 3 * kRotation;
+
+/// Of a vector that is published; none, if it is not.
+Strips strips_of(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes) {
+    return element_bytes > 0 ? strips_for(facts.shared, bytes, element_bytes, kRotation, kPlaces)
+                             : Strips{};
+}
+
+bool memory_takes(const Strips& strips) {
+    return strips.strip_bytes > 0 && strips.total_bytes > 0;
+}
+
+/// Turns of boards are taken, and windows had, by all ranks; who has peers uses them.
+Way prepare(Builder& builder, const TwoLevels& levels, const Prices& prices,
+            const Strips& strips = {}) {
+    const Way way = prices.way();
+    switch (way) {
+    case Way::messages: break;
+    case Way::boards: builder.boards(); break;
+    case Way::memory: builder.window(strips.window_bytes()); break;
     }
-    return prices.by_boards() && levels.host().size() > 1;
+    return levels.host().size() > 1 ? way : Way::messages;
 }
 
 Prices barrier_prices(const Facts& facts) {
@@ -39,23 +68,31 @@ Prices barrier_prices(const Facts& facts) {
     return prices;
 }
 
-Prices bcast_prices(const Facts& facts, std::uint64_t bytes) {
+Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Strips& strips) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{bcast_best_ns(link, count, bytes)};
     if (boards_take(facts, bytes)) {
         prices.boards_ns = from_root_by_boards_ns(facts, count, bytes, bytes) + link.copy_ns(bytes);
     }
+    if (memory_takes(strips)) {
+        prices.memory_ns = read_by_strips_ns(facts, strips);
+    }
     return prices;
 }
 
-Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op) {
+/// Trees in memory combine by place, not by rank.
+Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op,
+                     const Strips& strips) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{reduce_best_ns(link, count, leader, bytes, op)};
     if (boards_take(facts, bytes)) {
         prices.boards_ns = to_root_by_boards_ns(facts, count, bytes) +
                            link.reduce_ns(static_cast<unsigned>(count), bytes);
+    }
+    if (op.commutative && memory_takes(strips)) {
+        prices.memory_ns = climb_by_strips_ns(facts, strips);
     }
     return prices;
 }
@@ -89,6 +126,41 @@ Prices scatter_prices(const Facts& facts, std::uint64_t block_bytes) {
     return prices;
 }
 
+Rank leader_of(const TwoLevels& levels) {
+    return levels.host().rank(levels.host_leader());
+}
+
+/// Up a tree by place, to scratch that peers do not name.
+Slice climb(Builder& builder, const Facts& facts, const TwoLevels& levels, const Strips& strips,
+            Slice source, Slice others) {
+    const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place,
+                          leader_of(levels));
+    const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
+    const Slice target = levels.leads() ? builder.scratch(source.length) : Slice{};
+    climb_by_strips(builder, climb, strips, source, others, target);
+    return target;
+}
+
+/// Out of the leader's memory, in one stage or two.
+void read_leader(Builder& builder, const Facts& facts, const TwoLevels& levels,
+                 const Strips& strips, Slice leaders, Slice data) {
+    const Rank leader = leader_of(levels);
+    const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place, leader);
+    const Team& host = levels.host();
+    std::vector<Rank> members;
+    for (Rank step = 0; step < host.size(); ++step) {
+        members.push_back(host.rank((levels.host_leader() + step) % host.size()));
+    }
+    Stages stages(builder, facts);
+    if (read_in_two_stages(facts, strips.total_bytes)) {
+        stages.add_two_stages(sockets);
+    } else {
+        stages.add(
+            Team::of(members, (host.index() - levels.host_leader() + host.size()) % host.size()));
+    }
+    read_by_strips(builder, stages, strips, at_rank(leader, leaders), data);
+}
+
 unsigned tree_radix(const Facts& facts, const TwoLevels& levels) {
     return barrier_tree_radix(host_link(facts), levels.host().size());
 }
@@ -97,7 +169,7 @@ unsigned tree_radix(const Facts& facts, const TwoLevels& levels) {
 
 void arrive_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, OpIds& last) {
     UCG_ASSERT(levels.host_leader() == 0);
-    if (takes_boards(builder, levels, barrier_prices(facts))) {
+    if (prepare(builder, levels, barrier_prices(facts)) == Way::boards) {
         arrive_by_boards(builder, levels.host(), last);
     } else {
         barrier_arrive(builder, levels.host(), tree_radix(facts, levels), last);
@@ -105,7 +177,7 @@ void arrive_on_host(Builder& builder, const Facts& facts, const TwoLevels& level
 }
 
 void release_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, OpIds& last) {
-    if (takes_boards(builder, levels, barrier_prices(facts))) {
+    if (prepare(builder, levels, barrier_prices(facts)) == Way::boards) {
         release_by_boards(builder, levels.host(), last);
     } else {
         barrier_release(builder, levels.host(), tree_radix(facts, levels), last);
@@ -116,27 +188,36 @@ double barrier_on_host_ns(const Facts& facts) {
     return barrier_prices(facts).least_ns();
 }
 
-void bcast_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice data) {
-    if (takes_boards(builder, levels, bcast_prices(facts, data.length))) {
-        bcast_by_boards(builder, levels.host(), levels.host_leader(), data);
-    } else {
+void bcast_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice data,
+                   const Published& published) {
+    const Strips strips = strips_of(facts, data.length, published.element_bytes);
+    switch (prepare(builder, levels, bcast_prices(facts, data.length, strips), strips)) {
+    case Way::messages:
         bcast_best(builder, levels.host(), host_link(facts), levels.host_leader(), data);
+        break;
+    case Way::boards: bcast_by_boards(builder, levels.host(), levels.host_leader(), data); break;
+    case Way::memory: read_leader(builder, facts, levels, strips, published.vector, data); break;
     }
 }
 
-double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes) {
-    return bcast_prices(facts, bytes).least_ns();
+double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes) {
+    return bcast_prices(facts, bytes, strips_of(facts, bytes, element_bytes)).least_ns();
 }
 
 /// Who leads differs between hosts; by which way it goes does not.
 Slice reduce_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice source,
-                     Operator op) {
-    const bool boards = takes_boards(builder, levels, reduce_prices(facts, 0, source.length, op));
+                     Operator op, const Published& published) {
+    const Strips strips = strips_of(facts, source.length, published.element_bytes);
+    const Way way =
+        prepare(builder, levels, reduce_prices(facts, 0, source.length, op, strips), strips);
     if (levels.host().size() == 1) {
         return source;
     }
+    if (way == Way::memory) {
+        return climb(builder, facts, levels, strips, source, published.vector);
+    }
     const Slice target = levels.leads() ? builder.scratch(source.length) : Slice{};
-    if (boards) {
+    if (way == Way::boards) {
         reduce_by_boards(builder, levels.host(), levels.host_leader(), source, target);
     } else {
         reduce_best(builder, levels.host(), host_link(facts), levels.host_leader(), source, target,
@@ -145,15 +226,18 @@ Slice reduce_on_host(Builder& builder, const Facts& facts, const TwoLevels& leve
     return target;
 }
 
-double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op) {
-    const Prices prices = reduce_prices(facts, 0, bytes, op);
-    return prices.by_boards() ? prices.boards_ns
-                              : reduce_prices(facts, leader, bytes, op).messages_ns;
+double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op,
+                         std::uint64_t element_bytes) {
+    const Strips strips = strips_of(facts, bytes, element_bytes);
+    const Prices prices = reduce_prices(facts, 0, bytes, op, strips);
+    return prices.way() == Way::messages
+               ? reduce_prices(facts, leader, bytes, op, strips).messages_ns
+               : prices.least_ns();
 }
 
 void gather_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice own,
                     const BlockMap& target, std::uint64_t block_bytes) {
-    if (takes_boards(builder, levels, gather_prices(facts, block_bytes))) {
+    if (prepare(builder, levels, gather_prices(facts, block_bytes)) == Way::boards) {
         gather_by_boards(builder, levels.host(), levels.host_leader(), own, target);
     } else {
         gather_best(builder, levels.host(), host_link(facts), levels.host_leader(), own, target,
@@ -167,7 +251,7 @@ double gather_on_host_ns(const Facts& facts, std::uint64_t block_bytes) {
 
 void scatter_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels,
                      const BlockMap& source, Slice own, std::uint64_t block_bytes) {
-    if (takes_boards(builder, levels, scatter_prices(facts, block_bytes))) {
+    if (prepare(builder, levels, scatter_prices(facts, block_bytes)) == Way::boards) {
         scatter_by_boards(builder, levels.host(), levels.host_leader(), source, own);
     } else {
         scatter_best(builder, levels.host(), host_link(facts), levels.host_leader(), source, own,

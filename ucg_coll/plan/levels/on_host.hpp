@@ -1,7 +1,8 @@
-// What the ranks of each host do among themselves in a two-level algorithm: by messages, or by
-// boards where these take it and cost less, on the fullest host and so on all of them. To be called
-// on all ranks alike, those that are alone on their host among them: a collective takes a turn of
-// the boards on all ranks or on none. Prices are those of the fullest host.
+// What the ranks of each host do among themselves in a two-level algorithm: by messages, by boards,
+// or out of one another's memory, whichever of those that take it costs least on the fullest host,
+// and so on all of them. To be called on all ranks alike, those that are alone on their host among
+// them: a collective takes a turn of the boards, and has windows, on all ranks or on none. Prices
+// are those of the fullest host.
 #pragma once
 
 #include "ucg_coll/plan/levels/block_best.hpp"
@@ -18,17 +19,26 @@ void release_on_host(graph::Builder& builder, const Facts& facts, const TwoLevel
 /// Both.
 double barrier_on_host_ns(const Facts& facts);
 
-/// From the leader.
+/// Vectors that ranks may publish, from the start of their inputs or outputs, where all ranks know
+/// which.
+struct Published {
+    graph::Slice vector;             ///< As if it were the own one.
+    std::uint64_t element_bytes = 0; ///< Of the request; 0: there are no such vectors.
+};
+/// From the leader. `published` holds at the leader what `data` is there; its other ranks read into
+/// their outputs.
 void bcast_on_host(graph::Builder& builder, const Facts& facts, const TwoLevels& levels,
-                   graph::Slice data);
-double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes);
+                   graph::Slice data, const Published& published = {});
+double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes = 0);
 
 /// To the leader: what the host's vectors are together, in its scratch, or `source` where there is
-/// but one. Of no use elsewhere.
+/// but one. Of no use elsewhere. `published`: what `source` is at ranks that do not lead. To be
+/// called before scratch is taken.
 graph::Slice reduce_on_host(graph::Builder& builder, const Facts& facts, const TwoLevels& levels,
-                            graph::Slice source, Operator op);
+                            graph::Slice source, Operator op, const Published& published = {});
 /// `leader`: its index, where that is not the first.
-double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op);
+double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op,
+                         std::uint64_t element_bytes = 0);
 
 /// As gather_best() and scatter_best(), to and from the leader.
 void gather_on_host(graph::Builder& builder, const Facts& facts, const TwoLevels& levels,

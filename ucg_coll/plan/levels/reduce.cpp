@@ -11,7 +11,8 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const topo::Placement& placement = facts.placement;
     const Operator op = operator_of(request);
-    return reduce_on_host_ns(facts, placement.index_on_host(request.root), request.bytes, op) +
+    return reduce_on_host_ns(facts, placement.index_on_host(request.root), request.bytes, op,
+                             request.element_bytes) +
            reduce_best_ns(leader_link(facts), static_cast<Rank>(placement.host_count()),
                           static_cast<Rank>(placement.place(request.root).host), request.bytes, op);
 }
@@ -20,8 +21,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     Builder builder(request, rank, kReduceTwoLevel.name);
     const TwoLevels levels(facts, rank, request.root);
     const Operator op = operator_of(request);
-    const Slice partial =
-        reduce_on_host(builder, facts, levels, contribution(builder, request), op);
+    const Slice partial = reduce_on_host(builder, facts, levels, contribution(builder, request), op,
+                                         {builder.input(0, request.bytes), request.element_bytes});
     if (levels.leads()) {
         reduce_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), partial,
                     builder.output(0, request.bytes), op);

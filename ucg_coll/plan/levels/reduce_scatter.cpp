@@ -9,12 +9,18 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+/// Of a reduce_scatter some ranks may be in place and others not: nobody knows whose vectors are
+/// where.
+std::uint64_t published_elements(const graph::Request& request) {
+    return graph::has_block_vectors(request.collective) ? 0 : request.element_bytes;
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t total = all_blocks(request);
     const Operator op = operator_of(request);
     const double order_ns =
         facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(total);
-    return reduce_on_host_ns(facts, 0, total, op) + order_ns +
+    return reduce_on_host_ns(facts, 0, total, op, published_elements(request)) + order_ns +
            reduce_scatter_best_ns(leader_link(facts),
                                   static_cast<Rank>(facts.placement.host_count()), total,
                                   bytes_by_host_max(facts, request), op) +
@@ -35,11 +41,13 @@ Slice ordered_by_host(Builder& builder, const Facts& facts, const BlockMap& by_r
 
 /// What this rank's host has of all blocks, at its leader.
 BlockMap combined_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels,
-                          const BlockMap& source, Operator op) {
+                          const graph::Request& request, Operator op) {
+    const BlockMap source = reduce_scatter_source(builder, request);
     const std::uint64_t total = source.run_bytes(0, source.count());
     Slice vector = source.block(0);
     vector.length = total;
-    const Slice combined = reduce_on_host(builder, facts, levels, vector, op);
+    const Slice combined =
+        reduce_on_host(builder, facts, levels, vector, op, {vector, published_elements(request)});
     std::vector<std::uint64_t> bytes;
     bytes.reserve(static_cast<std::size_t>(source.count()));
     for (Rank rank = 0; rank < source.count(); ++rank) {
@@ -52,8 +60,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     Builder builder(request, rank, kReduceScatterTwoLevel.name);
     const TwoLevels levels(facts, rank);
     const Operator op = operator_of(request);
-    const BlockMap combined =
-        combined_on_host(builder, facts, levels, reduce_scatter_source(builder, request), op);
+    const BlockMap combined = combined_on_host(builder, facts, levels, request, op);
     const Slice target = reduce_scatter_target(builder, request);
     const std::uint32_t host = facts.placement.place(rank).host;
     const std::vector<std::uint64_t> bytes = bytes_by_host(facts, request);

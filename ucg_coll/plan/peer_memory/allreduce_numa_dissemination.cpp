@@ -91,7 +91,7 @@ class Dissemination {
           fold_slot_(steps_of(positions_) + 1),
           steps_(steps_of(positions_) + steps_of(over_.blocks) + (sockets_fold() ? 1 : 0)) {
         for (unsigned slot = 0; slot < steps_; ++slot) {
-            slots_.push_back(builder.scratch(strips_.window_bytes()));
+            slots_.push_back(builder.shared_scratch(strips_.window_bytes()));
         }
     }
 

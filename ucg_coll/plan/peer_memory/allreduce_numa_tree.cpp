@@ -24,12 +24,6 @@ bool eligible(const Facts& facts, const graph::Request& request) {
            (request.commutative || facts.shared.sockets_are_contiguous);
 }
 
-bool in_two_stages(const Facts& facts, std::uint64_t bytes) {
-    const cost::NodeModel& node = facts.shared.node;
-    return node.sockets > 1 &&
-           cost::two_stage_broadcast_ns(node, bytes) < cost::one_stage_broadcast_ns(node, bytes);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request);
@@ -58,7 +52,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
     builder.window(strips.window_bytes());
     Stages stages(builder, facts);
-    if (in_two_stages(facts, strips.strip_bytes)) {
+    if (read_in_two_stages(facts, strips.strip_bytes)) {
         stages.add_two_stages(sockets);
     } else {
         stages.add_one_stage(request.rank_count, 0);

@@ -164,7 +164,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const Strips strips = strips_of<variant>(facts, request);
     builder.window(strips.window_bytes());
     const Slice tile_scratch =
-        request.in_place ? builder.scratch(strips.strip_bytes) : builder.scratch(0);
+        request.in_place ? builder.shared_scratch(strips.strip_bytes) : builder.scratch(0);
     OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
         return TiledStrip(builder, facts, request, team, strip, tile_scratch).run(variant);
     });

@@ -58,7 +58,8 @@ class Hierarchy {
           sockets_(facts.placement, builder.rank(), member_order(request)),
           tiles_(sockets_.smallest()),
           node_(static_cast<Rank>(sockets_.count()), 0, static_cast<Rank>(sockets_.own()), kRadix),
-          strips_(strips_of(facts, request)), partial_(builder.scratch(strips_.strip_bytes)) {}
+          strips_(strips_of(facts, request)),
+          partial_(builder.shared_scratch(strips_.strip_bytes)) {}
 
     void run() {
         builder_.window(strips_.window_bytes());

@@ -1,8 +1,6 @@
 // Broadcasts that the others read out of the root's memory. Li, Hoefler and Snir (HPDC 2013),
 // section 2.2: in one stage all read the root's vector; in two stages one rank of each socket does,
 // and the others of its socket read the copy that it made.
-#include <algorithm>
-
 #include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
@@ -28,18 +26,6 @@ bool two_stage_eligible(const Facts& facts, const graph::Request& request) {
     return one_stage_eligible(facts, request) && facts.shared.node.sockets > 1;
 }
 
-/// Signals down the stage and up again go on while data moves.
-double cost_ns(const Facts& facts, const graph::Request& request, double read_ns) {
-    const Link link = host_link(facts);
-    const unsigned radix = barrier_tree_radix(link, request.rank_count);
-    const double tree_ns = barrier_tree_ns(link, request.rank_count, radix);
-    const Strips strips = strips_of(facts, request);
-    // One strip has to be there before the first can be read.
-    return publish_ns(facts, std::min(strips.strip_bytes, request.bytes)) + 2 * tree_ns +
-           std::max({read_ns, link.copy_ns(request.bytes), publish_ns(facts, request.bytes)}) +
-           static_cast<double>(strips.count()) * link.busy_ns(0);
-}
-
 /// `publishers` ranks are read by the others.
 double crowded_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
                          unsigned publishers) {
@@ -54,13 +40,15 @@ double crowded_stages_ns(const Facts& facts, const graph::Request& request, doub
 
 double one_stage_ns(const Facts& facts, const graph::Request& request) {
     const double read_ns = cost::one_stage_broadcast_ns(facts.shared.node, request.bytes);
-    return crowded_stages_ns(facts, request, cost_ns(facts, request, read_ns), 1);
+    return crowded_stages_ns(facts, request,
+                             read_by_strips_ns(facts, strips_of(facts, request), read_ns), 1);
 }
 
 double two_stage_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const double read_ns = cost::two_stage_broadcast_ns(node, request.bytes);
-    const double span_ns = cost_ns(facts, request, read_ns) + publish_ns(facts, request.bytes);
+    const double span_ns = read_by_strips_ns(facts, strips_of(facts, request), read_ns) +
+                           publish_ns(facts, request.bytes);
     return crowded_stages_ns(facts, request, span_ns, node.sockets);
 }
 
@@ -70,11 +58,7 @@ graph::Schedule run(Builder& builder, const Facts& facts, const graph::Request& 
     builder.window(strips.window_bytes());
     const Slice roots = at_rank(request.root, builder.input(0, request.bytes));
     const Slice own = bcast_data(builder, request);
-    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
-        StripOps ops = stages.read(strip, roots, own, strip.after);
-        stages.confirm(ops.last);
-        return ops;
-    });
+    read_by_strips(builder, stages, strips, roots, own);
     return builder.finish();
 }
 

@@ -67,7 +67,7 @@ graph::Schedule build_allgather(const Facts& facts, const graph::Request& reques
     const Slice own = own_contribution(builder, request);
     Slice scratch;
     if (request.in_place) {
-        scratch = builder.scratch(strips.window_bytes());
+        scratch = builder.shared_scratch(strips.window_bytes());
         builder.expose();
     } else {
         builder.window(strips.window_bytes());

@@ -35,8 +35,7 @@ double tree_ns(const Facts& facts, const graph::Request& request) {
         return cost::tree_reduce_ns(node, radix, bytes);
     };
     const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
-    const double span_ns =
-        publish_ns(facts, request.bytes) + ends_ns + for_strips_ns(strips, strip_ns);
+    const double span_ns = climb_by_strips_ns(facts, strips);
     const double fill_ns = ends_ns + strip_ns(strips.strip_bytes);
     return crowded_tree_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
@@ -50,12 +49,8 @@ graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Ra
     const Sockets sockets(facts.placement, rank, member_order(request), request.root);
     const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
     builder.window(strips.window_bytes());
-    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
-        StripOps ops = climb.run(strip, contribution(builder, request),
-                                 builder.input(0, request.bytes), builder.output(0, request.bytes));
-        ops.last = climb.confirm(ops);
-        return ops;
-    });
+    climb_by_strips(builder, climb, strips, contribution(builder, request),
+                    builder.input(0, request.bytes), builder.output(0, request.bytes));
     return builder.finish();
 }
 
@@ -88,8 +83,8 @@ class TiledReduce {
         : builder_(builder), facts_(facts), request_(request),
           team_(Team::whole(request.rank_count, builder.rank())),
           strips_(strips_of(facts, request, kTiledPlaces)),
-          tiles_(builder.scratch(strips_.window_bytes())),
-          roots_(builder.scratch(strips_.window_bytes())) {}
+          tiles_(builder.shared_scratch(strips_.window_bytes())),
+          roots_(builder.shared_scratch(strips_.window_bytes())) {}
 
     void run() {
         builder_.window(strips_.window_bytes());

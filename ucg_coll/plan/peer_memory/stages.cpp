@@ -1,5 +1,7 @@
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
+#include <algorithm>
+
 #include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
 
@@ -45,7 +47,7 @@ void Stages::confirm(OpIds& last) const {
 
 Climb::Climb(graph::Builder& builder, const Sockets& sockets, const Strips& strips, unsigned radix)
     : builder_(builder), sockets_(sockets), strips_(strips), radix_(radix),
-      partials_(builder.scratch(strips.window_bytes())) {
+      partials_(builder.shared_scratch(strips.window_bytes())) {
     const auto climb = [&](const Team& team, auto child_of) {
         const KnomialNode node(team.size(), 0, team.index(), radix_);
         for (unsigned level = 0; level < node.levels(); ++level) {
@@ -105,13 +107,68 @@ StripOps Climb::run(const Strip& strip, Slice source, Slice leaves, Slice target
     return ops;
 }
 
-OpIds Climb::confirm(const StripOps& ops) const {
+OpIds Climb::confirm(const Strip& strip, Slice source, const StripOps& ops) const {
     for (const std::vector<Child>& group : groups_) {
         for (const Child& child : group) {
             builder_.signal(child.rank, ops.last);
         }
     }
-    return parent_ == kNoRank ? OpIds{} : OpIds{builder_.await(parent_)};
+    return parent_ == kNoRank ? OpIds{} : OpIds{builder_.await_read(parent_, strip.of(source))};
+}
+
+void climb_by_strips(graph::Builder& builder, const Climb& climb, const Strips& strips,
+                     Slice source, Slice leaves, Slice target) {
+    for_each_strip(builder, strips, strips.rotation, [&](const Strip& strip) {
+        StripOps ops = climb.run(strip, source, leaves, target);
+        ops.last = climb.confirm(strip, source, ops);
+        return ops;
+    });
+}
+
+void read_by_strips(graph::Builder& builder, const Stages& stages, const Strips& strips,
+                    Slice roots, Slice own) {
+    for_each_strip(builder, strips, strips.rotation, [&](const Strip& strip) {
+        StripOps ops = stages.read(strip, roots, own, strip.after);
+        stages.confirm(ops.last);
+        return ops;
+    });
+}
+
+double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
+    const cost::NodeModel& node = facts.shared.node;
+    const unsigned radix = climb_radix(node, strips.strip_bytes);
+    const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
+    return publish_ns(facts, strips.total_bytes) + ends_ns +
+           for_strips_ns(strips, [&](std::uint64_t bytes) {
+               return cost::tree_reduce_ns(node, radix, bytes);
+           });
+}
+
+/// Signals down the stage and up again go on while data moves.
+double read_by_strips_ns(const Facts& facts, const Strips& strips, double read_ns) {
+    const Link link = host_link(facts);
+    const Rank count = facts.placement.ranks_per_host_max();
+    const double tree_ns = barrier_tree_ns(link, count, barrier_tree_radix(link, count));
+    const std::uint64_t bytes = strips.total_bytes;
+    // One strip has to be there before the first can be read.
+    return publish_ns(facts, std::min(strips.strip_bytes, bytes)) + 2 * tree_ns +
+           std::max({read_ns, link.copy_ns(bytes), publish_ns(facts, bytes)}) +
+           static_cast<double>(strips.count()) * link.busy_ns(0);
+}
+
+bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
+    const cost::NodeModel& node = facts.shared.node;
+    return node.sockets > 1 &&
+           cost::two_stage_broadcast_ns(node, bytes) < cost::one_stage_broadcast_ns(node, bytes);
+}
+
+double read_by_strips_ns(const Facts& facts, const Strips& strips) {
+    const std::uint64_t bytes = strips.total_bytes;
+    const cost::NodeModel& node = facts.shared.node;
+    return read_in_two_stages(facts, bytes)
+               ? publish_ns(facts, bytes) +
+                     read_by_strips_ns(facts, strips, cost::two_stage_broadcast_ns(node, bytes))
+               : read_by_strips_ns(facts, strips, cost::one_stage_broadcast_ns(node, bytes));
 }
 
 double climb_turns_ns(const Facts& facts, unsigned radix) {

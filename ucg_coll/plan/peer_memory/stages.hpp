@@ -52,9 +52,10 @@ class Climb {
     StripOps run(const Strip& strip, graph::Slice source, graph::Slice leaves,
                  graph::Slice target) const;
 
-    /// Parents tell their children that they have read what run() left, which comes after `ops`.
-    /// Returns the last ops of those that were read; nothing at the first leader.
-    OpIds confirm(const StripOps& ops) const;
+    /// Parents tell their children that they have read what run() left, which comes after `ops`:
+    /// the strip of `source`, as there, may be written afterwards. Returns the last ops of those
+    /// that were read; nothing at the first leader.
+    OpIds confirm(const Strip& strip, graph::Slice source, const StripOps& ops) const;
 
   private:
     bool combines(std::size_t socket, Rank index) const;
@@ -72,6 +73,26 @@ class Climb {
     std::vector<std::vector<Child>> groups_; ///< Each combined in one pass, in this order.
     Rank parent_ = kNoRank;
 };
+
+// Whole vectors, strip by strip. REQUIRES, of both: builder.window(strips.window_bytes()) was
+// called, on all ranks of the group.
+
+/// Climb::run() of `source`, whose readers know afterwards that they are done.
+void climb_by_strips(graph::Builder& builder, const Climb& climb, const Strips& strips,
+                     graph::Slice source, graph::Slice leaves, graph::Slice target);
+/// Stages::read() of `roots` to `own`; those who were read know it.
+void read_by_strips(graph::Builder& builder, const Stages& stages, const Strips& strips,
+                    graph::Slice roots, graph::Slice own);
+
+// What these take, with a processor for each rank: of all ranks of the fullest host.
+
+double climb_by_strips_ns(const Facts& facts, const Strips& strips);
+/// In one stage or two, whichever takes less.
+double read_by_strips_ns(const Facts& facts, const Strips& strips);
+/// In one stage; each rank reads for `read_ns`.
+double read_by_strips_ns(const Facts& facts, const Strips& strips, double read_ns);
+/// Do two stages take less?
+bool read_in_two_stages(const Facts& facts, std::uint64_t bytes);
 
 /// Where ranks take turns, each level of a tree waits for one; and who was read waits for another.
 double climb_turns_ns(const Facts& facts, unsigned radix);
