@@ -49,6 +49,7 @@ void reduce_by_boards(Builder& builder, const Team& team, Rank root, Slice sourc
         return;
     }
     std::vector<Slice> operands;
+    operands.reserve(static_cast<std::size_t>(team.size()));
     for (Rank index = 0; index < team.size(); ++index) {
         operands.push_back(index == root ? source
                                          : Builder::board(team.rank(index), 0, source.length));

@@ -148,6 +148,7 @@ void read_leader(Builder& builder, const Facts& facts, const TwoLevels& levels,
     const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place, leader);
     const Team& host = levels.host();
     std::vector<Rank> members;
+    members.reserve(static_cast<std::size_t>(host.size()));
     for (Rank step = 0; step < host.size(); ++step) {
         members.push_back(host.rank((levels.host_leader() + step) % host.size()));
     }

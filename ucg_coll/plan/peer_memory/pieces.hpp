@@ -1,7 +1,7 @@
 // What the algorithms share in which ranks of one host read one another's memory: Li, Hoefler and
-// Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013). They serve groups
-// of one host. Vectors are published strip by strip; whoever does not reach a buffer in place reads
-// a copy in a window.
+// Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013). Rows serve groups
+// of one host, pieces the ranks of each. Vectors are published strip by strip; whoever does not
+// reach a buffer in place reads a copy in a window.
 #pragma once
 
 #include "ucg_coll/plan/messages/pieces.hpp"
