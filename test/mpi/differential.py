@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares every collective under UCG with the same call under Open MPI's own components.
 
-usage: differential.py [--form nonblocking|persistent] COMPONENT-FOLDER PROGRAM RANKS...
+usage: differential.py [--form nonblocking|persistent] [--heap LIBRARY] COMPONENT-FOLDER PROGRAM
+                       RANKS...
 
 The program writes a digest of all memory that a call may have written, call by call and rank by
 rank. With a form it calls them so under UCG, and blocking under Open MPI. Digests must be equal,
 except for sums that round: those must be equal on all ranks and in two runs, and close to the other
-implementation's.
+implementation's. With a heap, which is preloaded under UCG, ranks reach one another's buffers.
 """
 
 import argparse
@@ -66,12 +67,14 @@ def compare_rounded(checks, ranks, first, second):
         checks.expect(len(digests) == 1, f"{name} differs between ranks")
 
 
-def run(checks, launcher, program, ranks, prefix, ucg, form=None):
+def run(checks, launcher, program, ranks, prefix, ucg, form=None, heap=None):
     """One run of all cases. Returns the cases of each rank, or None."""
     mca = {"coll_ucg_verbose": "1"} if ucg else {"coll": "^ucg"}
     environment = {"DIFFERENTIAL_MIXED": "1"} if ucg else {}
     if ucg and form is not None:
         environment["DIFFERENTIAL_FORM"] = form
+    if ucg and heap is not None:
+        environment["LD_PRELOAD"] = heap
     job = launcher.run(ranks, [program, prefix], mca, timeout=900, environment=environment)
     return outcome(checks, job, ranks, prefix, ucg, form)
 
@@ -103,15 +106,15 @@ def outcome(checks, job, ranks, prefix, ucg, form=None):
     return [read(prefix, rank) for rank in range(ranks)]
 
 
-def compare(checks, launcher, program, ranks, folder, form):
+def compare(checks, launcher, program, ranks, folder, form, heap):
     theirs = run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
-    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True, form)
+    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True, form, heap)
     if theirs is None or ours is None:
         return
     for rank in range(ranks):
         compare_rank(checks, rank, ours[rank], theirs[rank])
     if 1 < ranks <= 5 and form is None:
-        again = run(checks, launcher, program, ranks, f"{folder}/again{ranks}", True)
+        again = run(checks, launcher, program, ranks, f"{folder}/again{ranks}", True, heap=heap)
         if again is not None:
             compare_rounded(checks, ranks, ours, again)
     print(f"{ranks} ranks: {len(ours[0])} cases on rank 0", flush=True)
@@ -120,6 +123,7 @@ def compare(checks, launcher, program, ranks, folder, form):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--form", choices=["nonblocking", "persistent"])
+    parser.add_argument("--heap", type=os.path.abspath)
     parser.add_argument("component")
     parser.add_argument("program")
     parser.add_argument("ranks", nargs="+", type=int)
@@ -128,7 +132,7 @@ def main():
     launcher = mpirun.Launcher(given.component)
     with tempfile.TemporaryDirectory() as folder:
         for count in given.ranks:
-            compare(checks, launcher, given.program, count, folder, given.form)
+            compare(checks, launcher, given.program, count, folder, given.form, given.heap)
     checks.end()
 
 
