@@ -76,7 +76,9 @@ Profile zen4_profile() {
 /// copy a third: stores to lines that the other core holds are hardly slower than others. Where
 /// messages are single, as the tool times them, short rings do as well; collectives one after the
 /// other take 3-4 % less by those of Zen 4 (bcast, gather, allgather, alltoall of 16 KiB to 1 MiB,
-/// 256 KiB against 2 MiB; bcast of 64 KiB 11 %). The kernel copies as slowly, and a ring is
+/// 256 KiB against 2 MiB; bcast of 64 KiB 11 %). G is that of messages
+/// that are copied in and out at the same time; those of up to 4 KiB take twice as long per byte.
+/// The kernel copies as slowly, and a ring is
 /// faster at every length up to 4 MiB, also where two ranks share a processor. What one may have of
 /// the L3 is as on Zen 4.
 Profile zen5_profile() {
@@ -121,12 +123,12 @@ Profile zen5_profile() {
     memory.copies.crowded_cma_bytes_min = 4 << 20;
     memory.wake = {.yield_switch_ns = 1160, .futex_core_ns = 4800, .futex_across_ns = 18000};
     profile.levels[cache_level] = {
-        .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.0215};
+        .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.018};
     for (const topo::Distance distance :
          {topo::Distance::numa, topo::Distance::package, topo::Distance::host}) {
         const auto level = static_cast<std::size_t>(distance);
         profile.levels[level] = {
-            .latency_ns = 205, .overhead_ns = 36, .gap_ns = 150, .gap_per_byte_ns = 0.049};
+            .latency_ns = 205, .overhead_ns = 36, .gap_ns = 150, .gap_per_byte_ns = 0.042};
         if (distance != topo::Distance::host) {
             memory.levels[level] = {
                 .latency_ns = 173, .per_byte_ns = 0.034, .contended_per_byte_ns = 0.017};

@@ -38,11 +38,13 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
                    const Surroundings& around)
     : profile_(&profile), model_(shared(profile.level(distance), around.link_sharers)),
       copies_(single_copies(profile, distance, around)),
+      read_per_byte_ns_(
+          distance == topo::Distance::network ? 0 : profile.memory.level(distance).per_byte_ns),
       contended_per_byte_ns_(distance == topo::Distance::network
                                  ? 0
                                  : profile.memory.level(distance).contended_per_byte_ns),
-      turn_ns_(turn_ns(profile, around.ranks_per_cpu)), senders_help_(around.ranks_per_cpu <= 1),
-      across_hosts_(distance == topo::Distance::network) {
+      turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.in_place),
+      senders_help_(around.ranks_per_cpu <= 1), across_hosts_(distance == topo::Distance::network) {
     model_.latency_ns += turn_ns_;
 }
 
@@ -58,6 +60,21 @@ double Messages::single_copy_ns(std::uint64_t bytes, Source source) const {
     return single_copy_ns(bytes, source, profile_->memory.cache_for(touched_by_copy(bytes)));
 }
 
+double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const {
+    const bool once = copied_once(bytes);
+    const double charged_per_byte_ns =
+        once ? (single_copy_ns(bytes, Source::settled) - copies_.fixed_ns) /
+                   static_cast<double>(bytes)
+             : model_.gap_per_byte_ns;
+    // Whatever else the level says: to come they were read, too.
+    const double read_per_byte_ns = std::min(read_per_byte_ns_, charged_per_byte_ns);
+    return combine_arriving_ns(
+        *profile_,
+        {.read_per_byte_ns = read_per_byte_ns + (once ? 0 : sends_per_byte_ns_),
+         .charged_per_byte_ns = charged_per_byte_ns},
+        bytes, there);
+}
+
 MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
     if (!copied_once(bytes)) {
         return {cost::message_terms(model_, bytes)};
@@ -65,10 +82,19 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
     return {cost::message_terms(model_, 0), single_copy_ns(bytes, source), copied_by_both(bytes)};
 }
 
-Messages Messages::after_a_turn() const {
-    Messages later = *this;
-    later.model_.latency_ns += turn_ns_;
-    return later;
+/// A ring's buffers, which its reader has had last, are filled by whichever stores are faster.
+Messages Messages::in_exchanges() const {
+    Messages both = *this;
+    both.model_.latency_ns += turn_ns_;
+    if (senders_help_ && !across_hosts_) {
+        const cost::CacheRates& buffers = profile_->memory.cache(cost::Cache::l2);
+        both.sends_per_byte_ns_ =
+            std::min(buffers.overwrite_per_byte_ns, buffers.streaming_per_byte_ns);
+        both.model_.gap_per_byte_ns =
+            std::max(model_.gap_per_byte_ns,
+                     std::min(read_per_byte_ns_, model_.gap_per_byte_ns) + both.sends_per_byte_ns_);
+    }
+    return both;
 }
 
 } // namespace ucg::price

@@ -58,6 +58,16 @@ class Messages {
     double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;
     double single_copy_ns(std::uint64_t bytes, Source source) const;
 
+    /// A message of that length which only a reduction reads is combined where it arrives: in a
+    /// ring's buffer, or in its sender's memory. What the kernel copies is not, nor what comes with
+    /// its line.
+    bool combined_in_place(std::uint64_t bytes) const {
+        return !across_hosts_ && bytes > kCacheLine && (mapped_ || !copied_once(bytes));
+    }
+    /// What the reduction with an operand of the rank's own then adds to the message; the operand
+    /// and the target are `there`. REQUIRES: combined_in_place(bytes).
+    double combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const;
+
     /// So many ranks bring `bytes` each out of one rank's memory, or into it, at a time: what the
     /// way there takes for all of them.
     double contended_ns(std::uint64_t bytes, std::uint64_t ranks) const {
@@ -66,15 +76,19 @@ class Messages {
 
     MessagePrice price(std::uint64_t bytes, Source source) const;
 
-    /// One more turn of a processor before it arrives.
-    Messages after_a_turn() const;
+    /// Where partners send to one another and wait: for one more turn of a processor before a
+    /// message arrives, and for the copy of the own message, which the same processor makes.
+    Messages in_exchanges() const;
 
   private:
     const cost::Profile* profile_;
     cost::LogGp model_;
     cost::CmaModel copies_; ///< No system call where buffers are mapped.
+    double read_per_byte_ns_;
+    double sends_per_byte_ns_ = 0; ///< What the receiver copies into a ring meanwhile.
     double contended_per_byte_ns_;
     double turn_ns_;
+    bool mapped_; ///< What is copied once is copied, or read, without the kernel.
     bool senders_help_;
     bool across_hosts_;
 };

@@ -35,6 +35,23 @@ double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t 
                      profile.memory.cache_for(touched_by_reduction(operands, bytes)));
 }
 
+double combine_arriving_ns(const cost::Profile& profile, const Arriving& arriving,
+                           std::uint64_t bytes, const cost::CacheRates& there) {
+    const double moved_per_byte_ns = arriving.read_per_byte_ns + there.reduce_operand_per_byte_ns +
+                                     there.reduce_target_per_byte_ns;
+    const double all_ns = combining_ns(profile, arriving.count + 1, bytes, moved_per_byte_ns);
+    const double charged_ns = static_cast<double>(bytes) * arriving.charged_per_byte_ns;
+    return std::max(profile.reduce_fixed_ns, all_ns - charged_ns);
+}
+
+double combine_boards_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
+                         unsigned operands, std::uint64_t bytes) {
+    const unsigned boards = operands - 1;
+    const double read_per_byte_ns = boards * level.per_byte_ns;
+    return combine_arriving_ns(profile, {boards, read_per_byte_ns, read_per_byte_ns}, bytes,
+                               profile.memory.cache_for(2 * bytes));
+}
+
 double reduce_strip_ns(const cost::Profile& profile, std::uint64_t bytes,
                        const cost::CacheRates& near, const cost::CacheRates& there) {
     return combining_ns(profile, 2, bytes,

@@ -26,7 +26,24 @@ double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t 
                  const cost::CacheRates& there);
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes);
 
-/// The same of two, of which one has just come to a place in `near` that all strips of a vector
+/// Operands that come from other cores, each to be read once: what that takes per byte of all of
+/// them, and how much of it whoever brings them has been charged for.
+struct Arriving {
+    unsigned count = 1;
+    double read_per_byte_ns = 0;
+    double charged_per_byte_ns = 0;
+};
+
+/// What a reduction adds to the coming of such operands, if it combines them where they lie with
+/// one of its own: reading them is a part of both. Its own operand and the target are `there`.
+double combine_arriving_ns(const cost::Profile& profile, const Arriving& arriving,
+                           std::uint64_t bytes, const cost::CacheRates& there);
+
+/// The same of boards of other cores, all operands but one, whose lines have been charged for.
+double combine_boards_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
+                         unsigned operands, std::uint64_t bytes);
+
+/// A reduction of two, of which one has just come to a place in `near` that all strips of a vector
 /// take in turn; the other and the target lie `there`.
 double reduce_strip_ns(const cost::Profile& profile, std::uint64_t bytes,
                        const cost::CacheRates& near, const cost::CacheRates& there);

@@ -119,11 +119,19 @@ double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t read
 
 BoardTerms board_terms(const Network& network, topo::Distance distance) {
     const cost::MessageTerms empty = message_terms(network, distance, 0);
-    return {empty.issue_ns, empty.inject_ns + empty.flight_ns, empty.take_ns};
+    return {empty.issue_ns, empty.inject_ns + empty.flight_ns};
 }
 
 double board_copy_ns(const Memory& memory, std::uint64_t bytes) {
     return cost::copy_ns(memory.model, bytes);
+}
+
+double combine_boards_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
+                         unsigned operands, std::uint64_t bytes) {
+    return compute.profile == nullptr
+               ? reduce_ns(compute, operands, bytes)
+               : price::combine_boards_ns(*compute.profile, memory.model.level(distance), operands,
+                                          bytes);
 }
 
 double board_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,

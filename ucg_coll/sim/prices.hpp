@@ -73,17 +73,18 @@ double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t read
 
 /// What boards cost, as the planner has it (plan/boards.cpp): a share is issued once, as an empty
 /// message is, whoever reads it, and is there for each reader as late as that message; who has
-/// waited takes it in as an empty message, once for boards that follow one another, since their
-/// lines come at the same time, or for none that follow its own share, which looks in the same
-/// step, and then each board's lines by the memory model.
+/// waited knows where to look and takes in each board's lines by the memory model.
 struct BoardTerms {
     double issue_ns = 0;  ///< Of who shares; its copy of the bytes comes on top.
     double flight_ns = 0; ///< From then on, until a reader may have it.
-    double take_ns = 0;   ///< Of the reader, before the lines of one or several boards.
 };
 BoardTerms board_terms(const Network& network, topo::Distance distance);
 /// The copy to the own board.
 double board_copy_ns(const Memory& memory, std::uint64_t bytes);
+/// A reduction of `operands`, all but one of them boards, at that distance at most, that have been
+/// taken in.
+double combine_boards_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
+                         unsigned operands, std::uint64_t bytes);
 /// The lines of one board of which `bytes` are read; `readers` ranks look at it.
 double board_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
                       std::uint64_t bytes);

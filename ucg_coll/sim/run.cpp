@@ -201,7 +201,10 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
     case StepKind::reduce:
     case StepKind::reduce_parts:
         compute(rank, state, Activity::Kind::reduce,
-                reduce_ns(options_.compute, step.count, bytes));
+                has_boards(step, program(rank))
+                    ? combine_boards_ns(options_.compute, options_.memory,
+                                        placement_.widest_on_host(), step.count, bytes)
+                    : reduce_ns(options_.compute, step.count, bytes));
         break;
     case StepKind::publish:
         compute(rank, state, Activity::Kind::publish, publish_ns(options_.memory, bytes));

@@ -44,7 +44,6 @@ class Run {
         std::uint64_t compute_count = 0;
         std::size_t first_slot = 0;
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
-        bool looking = false;    ///< The step before shared, or took boards in.
         bool has_looked = false; ///< At the boards of this step,
         bool waits_for_send = false;
         bool is_in_turn = false; ///< and has come to peers' memory in the order of time.

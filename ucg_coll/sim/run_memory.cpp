@@ -58,7 +58,6 @@ bool Run::look(Rank rank, RankState& state) {
     }
     std::stable_sort(looks_.begin(), looks_.end(),
                      [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
-    state.looking = state.looking && !looks_.empty();
     for (const Look& look : looks_) {
         take_board_in(rank, state, look);
     }
@@ -75,11 +74,7 @@ void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
     const Board& board = boards_[static_cast<std::size_t>(look.owner)];
     const topo::Distance distance = placement_.distance(rank, look.owner);
     const std::uint64_t bytes = bytes_of(state, program(rank));
-    if (!state.looking) {
-        state.clock += to_picoseconds(board_terms(options_.network, distance).take_ns);
-    }
     state.clock += to_picoseconds(board_lines_ns(options_.memory, distance, board.readers, bytes));
-    state.looking = true;
     record(Activity::Kind::look, rank, start);
     ++outcome_.look_count;
     if (trace_ != nullptr) {
@@ -103,7 +98,6 @@ void Run::share(Rank rank, RankState& state) {
     compute(rank, state, Activity::Kind::share,
             terms.issue_ns + board_copy_ns(options_.memory, bytes_of(state, program(rank))));
     board.shared = state.clock;
-    state.looking = true;
     ++outcome_.share_count;
     for (const Rank waiter : board.waiters) {
         push(EventKind::resume, board_arrival(rank, waiter), static_cast<std::uint32_t>(waiter));

@@ -50,6 +50,13 @@ bool for_each_board(const graph::Step& step, const graph::LoweredSchedule& progr
     return true;
 }
 
+/// Does a copy or a reduction read boards?
+inline bool has_boards(const graph::Step& step, const graph::LoweredSchedule& program) {
+    const std::span addresses = program.addresses_of(step);
+    return std::any_of(addresses.begin(), addresses.end(),
+                       [](const graph::Address& address) { return address.is_board(); });
+}
+
 /// Calls visit(owner) for each slice of a peer's input, output or scratch that a step names.
 /// Writing there is as reading it: bytes cross between two ranks.
 template <typename Visit>

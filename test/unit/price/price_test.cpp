@@ -64,7 +64,7 @@ TEST_CASE("price: ranks that share a link or a processor wait for one another", 
     CHECK(turn_ns > 0);
     CHECK(price::turn_ns(profile(), 1) == 0);
     CHECK(crowded.model().latency_ns == Approx(alone.model().latency_ns + turn_ns));
-    CHECK(crowded.after_a_turn().model().latency_ns ==
+    CHECK(crowded.in_exchanges().model().latency_ns ==
           Approx(alone.model().latency_ns + 2 * turn_ns));
     CHECK_FALSE(crowded.copied_by_both(kLong));
 }
@@ -83,4 +83,24 @@ TEST_CASE("price: copies and reductions cost more where caches do not hold the b
     const cost::CacheRates& there = profile().memory.cache(cost::Cache::memory);
     CHECK(price::reduce_strip_ns(profile(), 4096, near, there) <
           price::reduce_strip_ns(profile(), 4096, there, there));
+}
+
+TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
+    constexpr std::uint64_t kBytes = 4096;
+    const cost::CacheRates& there = profile().memory.cache(cost::Cache::l2);
+    const Messages messages(profile(), topo::Distance::cache);
+    CHECK(messages.combined_in_place(kBytes));
+    CHECK_FALSE(messages.combined_in_place(kCacheLine));                     // With its line.
+    CHECK_FALSE(messages.combined_in_place(profile().memory.cma.bytes_min)); // By the kernel.
+    CHECK_FALSE(Messages(profile(), topo::Distance::network).combined_in_place(kBytes));
+    CHECK(Messages(profile(), topo::Distance::cache, {.in_place = true}).combined_in_place(kLong));
+
+    const double adds_ns = messages.combining_ns(kBytes, there);
+    CHECK(adds_ns >= profile().reduce_fixed_ns);
+    CHECK(adds_ns < price::reduce_ns(profile(), 2, kBytes, there));
+    // An exchange copies the own message, too, and that counts once.
+    const Messages both = messages.in_exchanges();
+    CHECK(both.model().gap_per_byte_ns >= messages.model().gap_per_byte_ns);
+    CHECK(both.price(kBytes, Source::settled).terms.total_ns() + both.combining_ns(kBytes, there) >
+          messages.price(kBytes, Source::settled).terms.total_ns() + adds_ns);
 }

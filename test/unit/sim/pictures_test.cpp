@@ -138,10 +138,10 @@ TEST_CASE("sim: boards in pictures", "[sim][timeline][tasks][boards]") {
           "rank 0  0 .. 20 ns  share (op 0)\n"
           "rank 0  done at 20 ns\n"
           "rank 1  0 .. 120 ns  wait (op 0)\n"
-          "rank 1  120 .. 172 ns  look (op 0)\n"
-          "rank 1  120 .. 172 ns  board of 0, 8 bytes, shared at 20 ns (its op 0)\n"
-          "rank 1  172 .. 180 ns  copy (op 0)\n"
-          "rank 1  done at 180 ns\n");
+          "rank 1  120 .. 152 ns  look (op 0)\n"
+          "rank 1  120 .. 152 ns  board of 0, 8 bytes, shared at 20 ns (its op 0)\n"
+          "rank 1  152 .. 160 ns  copy (op 0)\n"
+          "rank 1  done at 160 ns\n");
     const std::string svg = sim::timeline_svg(outcome, trace, {"board", ""});
     for (const char* label : {">takes boards in<", ">shares on its board<", ">board read<"}) {
         INFO(label);

@@ -16,25 +16,29 @@ double reading_ns(const Facts& facts, const BoardUse& use, Rank readers) {
 } // namespace
 
 double boards_ns(const Facts& facts, const BoardUse& use) {
-    return host_link(facts).message_ns(0) + cost::copy_ns(facts.profile.memory, use.shared_bytes) +
+    const Link link = host_link(facts);
+    return link.message_ns(0) - link.take_ns() +
+           cost::copy_ns(facts.profile.memory, use.shared_bytes) +
            reading_ns(facts, use, use.readers);
 }
 
 double boards_work_ns(const Facts& facts, const Work& work, const BoardUse& use) {
-    return work.link().message_ns(0) + work.link().copy_ns(use.shared_bytes) +
-           reading_ns(facts, use, 1);
+    return work.link().message_ns(0) - work.link().take_ns() +
+           work.link().copy_ns(use.shared_bytes) + reading_ns(facts, use, 1);
 }
 
-/// Who shares looks in the same step (the engine's `share`), where of messages a rank sends one and
-/// takes another.
 double all_boards_ns(const Facts& facts, const BoardUse& use, double combine_ns) {
     const std::uint64_t touched = use.shared_bytes + lines_of(use);
     const Link link = host_link(facts);
-    return crowded_ns(facts, link, touched, boards_ns(facts, use) - link.take_ns() + combine_ns,
-                      [&](const Work& work) {
-                          return boards_work_ns(facts, work, use) - work.link().take_ns() +
-                                 combine_ns;
-                      });
+    return crowded_ns(
+        facts, link, touched, boards_ns(facts, use) + combine_ns,
+        [&](const Work& work) { return boards_work_ns(facts, work, use) + combine_ns; });
+}
+
+double combining_boards_ns(const Facts& facts, Rank operands, std::uint64_t bytes) {
+    return operands < 2 ? 0
+                        : price::combine_boards_ns(facts.profile, widest_level(facts),
+                                                   static_cast<unsigned>(operands), bytes);
 }
 
 std::vector<graph::Slice> in_rank_order(const graph::Builder& builder, Rank first, Rank last,

@@ -32,13 +32,17 @@ struct BoardUse {
     std::uint64_t read_bytes = 0;   ///< Of each board.
 };
 
-/// From the first share to the end of the last rank's reading.
+/// From the first share to the end of the last rank's reading. Who reads knows where to look, and
+/// matches and takes no message.
 double boards_ns(const Facts& facts, const BoardUse& use);
 /// What a processor does of it for one rank that shares and reads.
 double boards_work_ns(const Facts& facts, const Work& work, const BoardUse& use);
 /// Both, where all ranks share and read alike and combine for `combine_ns` each, as the time of
 /// the last.
 double all_boards_ns(const Facts& facts, const BoardUse& use, double combine_ns);
+
+/// What combining the boards of all but one of the operands, where they lie, adds to reading them.
+double combining_boards_ns(const Facts& facts, Rank operands, std::uint64_t bytes);
 
 /// The same bytes of all boards in the order of ranks `first` .. `last` - 1, `own` in the place of
 /// the rank's own.

@@ -20,8 +20,7 @@ bool vector_eligible(const Facts& facts, const graph::Request& request) {
 double reading_all_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes,
                       std::uint64_t read_bytes, Rank combined) {
     const Rank peers = request.rank_count - 1;
-    const double combine_ns =
-        combined < 2 ? 0 : host_link(facts).reduce_ns(static_cast<unsigned>(combined), read_bytes);
+    const double combine_ns = combining_boards_ns(facts, combined, read_bytes);
     return all_boards_ns(facts, {peers, peers, shared_bytes, read_bytes}, combine_ns);
 }
 

@@ -53,9 +53,8 @@ graph::Schedule build_bcast(const Facts& facts, const graph::Request& request, R
 }
 
 double reduce_ns(const Facts& facts, const graph::Request& request) {
-    return to_root_ns(
-        facts, request, request.bytes,
-        host_link(facts).reduce_ns(static_cast<unsigned>(request.rank_count), request.bytes));
+    return to_root_ns(facts, request, request.bytes,
+                      combining_boards_ns(facts, request.rank_count, request.bytes));
 }
 
 graph::Schedule build_reduce(const Facts& facts, const graph::Request& request, Rank rank) {

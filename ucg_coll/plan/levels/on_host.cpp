@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ucg_coll/plan/boards/boards.hpp"
 #include "ucg_coll/plan/boards/pieces.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
@@ -88,8 +89,8 @@ Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Opera
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{reduce_best_ns(link, count, leader, bytes, op)};
     if (boards_take(facts, bytes)) {
-        prices.boards_ns = to_root_by_boards_ns(facts, count, bytes) +
-                           link.reduce_ns(static_cast<unsigned>(count), bytes);
+        prices.boards_ns =
+            to_root_by_boards_ns(facts, count, bytes) + combining_boards_ns(facts, count, bytes);
     }
     if (op.commutative && memory_takes(strips)) {
         prices.memory_ns = climb_by_strips_ns(facts, strips);

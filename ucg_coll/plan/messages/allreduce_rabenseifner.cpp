@@ -36,7 +36,7 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
 }
 
 double strips_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::dense);
+    const Link link = flat_link(facts, Traffic::dense).in_exchanges();
     return for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
         return part_ns(link, request.rank_count, bytes, request.bytes);
     });

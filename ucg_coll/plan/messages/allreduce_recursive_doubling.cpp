@@ -70,7 +70,7 @@ void allreduce_recursive_doubling(Builder& builder, const Team& team, Slice sour
 
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes) {
     const unsigned rounds = tree_depth(count, 2); // With the fold, which is one, into the power.
-    const double reduces_ns = rounds * link.reduce_ns(2, bytes);
+    const double reduces_ns = rounds * link.combining_ns(bytes, bytes);
     if (rounds == 0) {
         return reduces_ns;
     }

@@ -21,7 +21,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         reduce_knomial_ns(link, count, kRoot, bytes, operator_of(request),
                           reduce_knomial_radix(link, count, bytes)) +
         bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes));
-    return crowded_ns(facts, link, 4 * bytes, span_ns, [&](const Work& work) {
+    const std::uint64_t vectors = link.combines_in_place(bytes) ? 3 : 4; // Or to scratch.
+    return crowded_ns(facts, link, vectors * bytes, span_ns, [&](const Work& work) {
         return all_but_one(count) *
                (2 * work.link().message_ns(bytes) + work.link().reduce_ns(2, bytes));
     });

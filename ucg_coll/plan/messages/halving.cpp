@@ -105,7 +105,7 @@ double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.reduce_ns(2, bytes, vector_bytes);
+        total_ns += link.combining_ns(bytes, vector_bytes);
     }
     return total_ns;
 }

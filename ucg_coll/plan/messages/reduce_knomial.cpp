@@ -79,12 +79,18 @@ Slice collect(Builder& builder, const Team& team, const KnomialNode& node, Slice
     return partial;
 }
 
+/// One message that a reduction waits for is combined where it arrives.
+double reduce_level_ns(const Link& link, unsigned radix, std::uint64_t bytes) {
+    return radix == 2 ? link.combining_ns(bytes, bytes) : link.reduce_ns(radix, bytes);
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
     const unsigned radix = reduce_knomial_radix(link, request.rank_count, request.bytes);
     const double span_ns = reduce_knomial_ns(link, request.rank_count, request.root, request.bytes,
                                              operator_of(request), radix);
-    return crowded_ns(facts, link, 4 * request.bytes, span_ns, [&](const Work& work) {
+    const std::uint64_t vectors = link.combines_in_place(request.bytes) ? 2 : 4; // Or to scratch.
+    return crowded_ns(facts, link, vectors * request.bytes, span_ns, [&](const Work& work) {
         return all_but_one(request.rank_count) *
                (work.link().message_ns(request.bytes) + work.link().reduce_ns(2, request.bytes));
     });
@@ -131,7 +137,7 @@ double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t 
         return 0;
     }
     return link.message_ns(bytes) + (depth - 1) * link.passing_on_ns(bytes) +
-           depth * ((radix - 2) * link.busy_ns(bytes) + link.reduce_ns(radix, bytes)) +
+           depth * ((radix - 2) * link.busy_ns(bytes) + reduce_level_ns(link, radix, bytes)) +
            (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0) +
            link.receives_before_ns(root_children(count, radix), bytes);
 }

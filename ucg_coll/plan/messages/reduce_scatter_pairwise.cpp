@@ -157,8 +157,10 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     }
     const auto batches = static_cast<double>(
         divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(kFanIn)));
-    return link.message_ns(longest) + (count - 2) * link.relay_ns(longest) +
-           batches * link.reduce_ns(kFanIn + 1, longest);
+    const auto operands = static_cast<unsigned>(std::min(kFanIn, count - 1)) + 1;
+    const double reductions_ns = count == 2 ? link.combining_ns(longest, longest)
+                                            : batches * link.reduce_ns(operands, longest);
+    return link.message_ns(longest) + (count - 2) * link.relay_ns(longest) + reductions_ns;
 }
 
 const Algorithm kReduceScatterPairwise = {

@@ -170,13 +170,13 @@ double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::ui
     }
     double ns = 0;
     if (folds(count)) {
-        ns += link.message_ns(total) + link.reduce_ns(2, total) + link.message_ns(longest);
+        ns += link.message_ns(total) + link.combining_ns(total, total) + link.message_ns(longest);
     }
     std::uint64_t bytes = total;
     const auto acting = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     for (Rank distance = acting / 2; distance > 0; distance /= 2) {
         bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
-        ns += link.message_ns(bytes) + link.reduce_ns(2, bytes);
+        ns += link.message_ns(bytes) + link.combining_ns(bytes, total);
     }
     return ns;
 }

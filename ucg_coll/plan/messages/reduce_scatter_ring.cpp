@@ -77,7 +77,7 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
         return link.copy_ns(longest);
     }
     const std::uint64_t vector_bytes = longest * static_cast<std::uint64_t>(count);
-    return (count - 1) * (link.message_ns(longest) + link.reduce_ns(2, longest, vector_bytes));
+    return (count - 1) * (link.message_ns(longest) + link.combining_ns(longest, vector_bytes));
 }
 
 const Algorithm kReduceScatterRing = {

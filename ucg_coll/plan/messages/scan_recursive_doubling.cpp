@@ -21,7 +21,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     }
     return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
            link.sends_before_ns(rounds, request.bytes) +
-           rounds * sharers(facts) * link.reduce_ns(2, request.bytes);
+           rounds * sharers(facts) * link.combining_ns(request.bytes, request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -32,7 +32,7 @@ unsigned Link::radix_max() const {
 
 Link Link::in_exchanges() const {
     Link link = *this;
-    link.messages_ = messages_.after_a_turn();
+    link.messages_ = messages_.in_exchanges();
     return link;
 }
 
@@ -144,6 +144,12 @@ double Link::relay_ns(std::uint64_t bytes) const {
 double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const {
     return price::reduce_ns(profile_, operands, bytes,
                             rates(price::touched_by_reduction(operands, vector_bytes)));
+}
+
+double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
+    return crowded_ == nullptr && messages_.combined_in_place(bytes)
+               ? messages_.combining_ns(bytes, rates(2 * vector_bytes))
+               : reduce_ns(2, bytes, vector_bytes);
 }
 
 double Link::reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {

@@ -43,7 +43,8 @@ class Link {
     /// bytes.
     Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
 
-    /// Where partners wait for one another: for the other's turn, and then for one's own.
+    /// Where partners send to one another and wait: for the other's turn, and then for one's own;
+    /// and each copies what it sends and what it gets.
     Link in_exchanges() const;
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
@@ -108,7 +109,13 @@ class Link {
     double reduce_ns(unsigned operands, std::uint64_t bytes) const {
         return reduce_ns(operands, bytes, bytes);
     }
-    /// The same of two operands, of which one has just come, a strip of a vector, and lies in a
+    /// What combining a message with an operand of the rank's own, parts of vectors of
+    /// `vector_bytes`, adds to the message, which nothing else reads: what it takes longer than
+    /// coming, where it is combined in the place where it arrives.
+    double combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
+    /// Is a message that only a reduction reads combined where it arrives, and copied nowhere?
+    bool combines_in_place(std::uint64_t bytes) const { return messages_.combined_in_place(bytes); }
+    /// A reduction of two operands, of which one has just come, a strip of a vector, and lies in a
     /// place that all strips take in turn, so that caches hold it.
     double reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
     double copy_ns(std::uint64_t bytes) const;

@@ -82,11 +82,11 @@ double crowded_tree_ns(const Facts& facts, const Link& link, std::uint64_t touch
 template <typename PriceNs>
 double crowded_exchange_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
                            PriceNs&& price_ns) {
+    const double span_ns = price_ns(link.in_exchanges());
     if (facts.ranks_per_cpu <= 1) {
-        return price_ns(link);
+        return span_ns;
     }
-    return price_ns(link.in_exchanges()) +
-           (facts.ranks_per_cpu - 1) * price_ns(link.at_work(facts, touched_bytes));
+    return span_ns + (facts.ranks_per_cpu - 1) * price_ns(link.at_work(facts, touched_bytes));
 }
 
 /// Of `count` ranks all but one have something to do.

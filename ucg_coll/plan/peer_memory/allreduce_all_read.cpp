@@ -33,9 +33,11 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     });
     const double span_ns =
         publish_vectors_ns(facts, strips) + meet_ns(facts) +
-        std::max(read_ns, pass_ns(facts, static_cast<unsigned>(others) + 1, request.bytes));
+        std::max(read_ns + own_operand_ns(facts, request.bytes),
+                 pass_ns(facts, static_cast<unsigned>(others) + 1, request.bytes));
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-        return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes);
+        return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes) +
+               work.combine_ns(request.bytes) + meetings_work_ns(facts, strips.count());
     });
 }
 

@@ -48,8 +48,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const double rounds_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
         return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
     });
-    const double span_ns = publish_vectors_ns(facts, strips) + meet_ns(facts) +
-                           std::max(rounds_ns, rounds * pass_ns(facts, 2, request.bytes));
+    const double span_ns = publish_vectors_ns(facts, strips) + meet_ns(facts) + rounds_ns +
+                           rounds * own_operand_ns(facts, request.bytes);
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) +
                rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));

@@ -32,13 +32,14 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         return climb_turns_ns(facts, radix) + turn_ns(facts.profile, facts.ranks_per_cpu) +
                cost::tree_allreduce_ns(node, radix, bytes);
     };
-    const double span_ns =
-        publish_ns(facts, 2 * request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);
+    const double span_ns = publish_ns(facts, 2 * request.bytes) + meet_ns(facts) +
+                           for_strips_ns(strips, strip_ns) +
+                           climb_own_operands_ns(facts, radix, request.bytes);
     const double fill_ns = meet_ns(facts) + strip_ns(strips.strip_bytes);
     return crowded_tree_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
             const double strip_count = static_cast<double>(strips.count());
-            return climb_work_ns(work, request, strip_count) +
+            return climb_work_ns(facts, work, request, strip_count) +
                    work.publish_ns(request.bytes) / request.rank_count +
                    all_but_one(request.rank_count) *
                        (work.read_ns(request.bytes) + 2 * strip_count * work.link().message_ns(0));

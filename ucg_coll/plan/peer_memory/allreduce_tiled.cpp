@@ -68,7 +68,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         const double messages =
             variant.sends ? static_cast<double>((count - 1) * strips.count()) : 0;
         return tiled_work_ns(work, request.rank_count, request.bytes) +
-               messages * work.link().message_ns(0);
+               messages * work.link().message_ns(0) + meetings_work_ns(facts, strips.count());
     });
 }
 

@@ -55,7 +55,8 @@ double allgather_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t touched = all_bytes(request) + request.bytes;
     return crowded_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) + work.link().copy_ns(request.bytes) +
-               work.read_ns(others(request) * request.bytes);
+               work.read_ns(others(request) * request.bytes) +
+               meetings_work_ns(facts, strips.count());
     });
 }
 

@@ -58,6 +58,10 @@ double meet_ns(const Facts& facts) {
     return std::min(meeting.tree_ns, meeting.dissemination_ns);
 }
 
+double meetings_work_ns(const Facts& facts, std::uint64_t count) {
+    return static_cast<double>(count) * meet_ns(facts) / facts.ranks_per_cpu;
+}
+
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
     if (facts.shared.in_place) {
         return 0;
@@ -83,6 +87,12 @@ double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes) {
     const cost::CacheRates& rates =
         facts.profile.memory.cache_for((std::uint64_t{vectors} + 1) * bytes);
     return vectors * rates.reduce_operand_per_byte_ns * static_cast<double>(bytes);
+}
+
+double own_operand_ns(const Facts& facts, std::uint64_t bytes) {
+    const cost::CacheRates& rates = facts.profile.memory.cache_for(2 * bytes);
+    return static_cast<double>(bytes) *
+           (rates.reduce_operand_per_byte_ns + rates.reduce_target_per_byte_ns);
 }
 
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {

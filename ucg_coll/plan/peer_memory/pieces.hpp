@@ -24,6 +24,9 @@ bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t
 /// All members know that all have arrived: by signals in as many rounds as are cheapest.
 void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);
 double meet_ns(const Facts& facts);
+/// Of crowded_ns, a rank's part: while all ranks meet, those of a processor take turns and none has
+/// work. Of the meetings of a strip, one at least finds it so.
+double meetings_work_ns(const Facts& facts, std::uint64_t count);
 
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
@@ -33,6 +36,8 @@ double publish_vectors_ns(const Facts& facts, const Strips& strips);
 /// Combining so many vectors of that length, of which a part is each rank's own, takes no less:
 /// what the own cache does not hold all of, it has to get anew each time.
 double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes);
+/// What a reduction of peers' vectors takes beside reading those: its own operand and its target.
+double own_operand_ns(const Facts& facts, std::uint64_t bytes);
 
 /// How ranks of a socket combine: in rank order unless another will do.
 inline MemberOrder member_order(const graph::Request& request) {

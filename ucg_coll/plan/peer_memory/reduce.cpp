@@ -39,7 +39,7 @@ double tree_ns(const Facts& facts, const graph::Request& request) {
     const double fill_ns = ends_ns + strip_ns(strips.strip_bytes);
     return crowded_tree_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
-            return climb_work_ns(work, request, static_cast<double>(strips.count()));
+            return climb_work_ns(facts, work, request, static_cast<double>(strips.count()));
         });
 }
 
@@ -68,11 +68,10 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
                                       host_link(facts).message_ns(0) + cost::read_ns(level, bytes);
                            });
     return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
-        // While the root collects, the others of its processor wait, and all do when they meet.
-        const double collect_ns =
-            work.read_ns(request.bytes) + static_cast<double>(strips.count()) * meet_ns(facts);
+        // While the root collects, the others of its processor wait.
         return work.publish_ns(request.bytes) + work.read_ns(request.bytes) +
-               collect_ns / facts.ranks_per_cpu;
+               work.read_ns(request.bytes) / facts.ranks_per_cpu +
+               meetings_work_ns(facts, strips.count());
     });
 }
 

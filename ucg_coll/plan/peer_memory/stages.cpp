@@ -139,9 +139,10 @@ double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
     const unsigned radix = climb_radix(node, strips.strip_bytes);
     const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
     return publish_ns(facts, strips.total_bytes) + ends_ns +
-           for_strips_ns(strips, [&](std::uint64_t bytes) {
-               return cost::tree_reduce_ns(node, radix, bytes);
-           });
+           for_strips_ns(
+               strips,
+               [&](std::uint64_t bytes) { return cost::tree_reduce_ns(node, radix, bytes); }) +
+           climb_own_operands_ns(facts, radix, strips.total_bytes);
 }
 
 /// Signals down the stage and up again go on while data moves.
@@ -171,17 +172,28 @@ double read_by_strips_ns(const Facts& facts, const Strips& strips) {
                : read_by_strips_ns(facts, strips, cost::one_stage_broadcast_ns(node, bytes));
 }
 
-double climb_turns_ns(const Facts& facts, unsigned radix) {
-    const cost::NodeModel& node = facts.shared.node;
-    return (cost::ceil_log(radix, node.cores_per_socket) + cost::ceil_log(radix, node.sockets)) *
-           turn_ns(facts.profile, facts.ranks_per_cpu);
+namespace {
+
+unsigned climb_levels(const cost::NodeModel& node, unsigned radix) {
+    return cost::ceil_log(radix, node.cores_per_socket) + cost::ceil_log(radix, node.sockets);
 }
 
-double climb_work_ns(const Work& work, const graph::Request& request, double strips) {
+} // namespace
+
+double climb_turns_ns(const Facts& facts, unsigned radix) {
+    return climb_levels(facts.shared.node, radix) * turn_ns(facts.profile, facts.ranks_per_cpu);
+}
+
+double climb_own_operands_ns(const Facts& facts, unsigned radix, std::uint64_t bytes) {
+    return climb_levels(facts.shared.node, radix) * own_operand_ns(facts, bytes);
+}
+
+double climb_work_ns(const Facts& facts, const Work& work, const graph::Request& request,
+                     double strips) {
     const std::uint64_t bytes = request.bytes;
     return all_but_one(request.rank_count) *
            (work.publish_ns(bytes) + work.read_ns(bytes) + work.combine_ns(bytes) +
-            2 * strips * work.link().message_ns(0));
+            strips * (2 * work.link().message_ns(0) + facts.profile.memory.wake.yield_switch_ns));
 }
 
 double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {

@@ -96,10 +96,13 @@ bool read_in_two_stages(const Facts& facts, std::uint64_t bytes);
 
 /// Where ranks take turns, each level of a tree waits for one; and who was read waits for another.
 double climb_turns_ns(const Facts& facts, unsigned radix);
+/// On each level of a tree a rank goes through a vector of its own and one that it makes.
+double climb_own_operands_ns(const Facts& facts, unsigned radix, std::uint64_t bytes);
 
 /// Each rank's work on average: all but those above others publish, and are combined by those
 /// above.
-double climb_work_ns(const Work& work, const graph::Request& request, double strips);
+double climb_work_ns(const Facts& facts, const Work& work, const graph::Request& request,
+                     double strips);
 
 /// Each rank's work in an allreduce by tiles: all vectors are published, each is read once to be
 /// combined and once, as a part of the result, by everyone.

@@ -172,7 +172,6 @@ class RankActor {
         });
         std::stable_sort(looks.begin(), looks.end(),
                          [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
-        is_looking_ = is_looking_ && !looks.empty();
         for (const Look& look : looks) {
             op_ = look.op;
             take_board_in(look.owner, look.arrival);
@@ -202,13 +201,9 @@ class RankActor {
         start = now();
         const std::uint64_t bytes = bytes_of(at_, program_);
         const topo::Distance distance = world_.placement.distance(rank_, owner);
-        Picoseconds taking =
+        const Picoseconds taking =
             to_picoseconds(board_lines_ns(world_.options.memory, distance, board.readers, bytes));
-        if (!is_looking_) {
-            taking += to_picoseconds(board_terms_with(owner).take_ns);
-        }
         sleep(taking);
-        is_looking_ = true;
         record(Activity::Kind::look, start);
         ++world_.outcome.look_count;
         if (world_.trace != nullptr) {
@@ -233,7 +228,6 @@ class RankActor {
         compute(Activity::Kind::share,
                 terms.issue_ns + board_copy_ns(world_.options.memory, bytes));
         board.shared = now();
-        is_looking_ = true;
         ++world_.outcome.share_count;
         for (const s4u::ActorPtr& waiter : board.waiters) {
             waiter->resume();
@@ -250,7 +244,11 @@ class RankActor {
         case StepKind::copy: compute(Activity::Kind::copy, copy_ns(prices, bytes)); break;
         case StepKind::reduce:
         case StepKind::reduce_parts:
-            compute(Activity::Kind::reduce, reduce_ns(prices, step.count, bytes));
+            compute(Activity::Kind::reduce,
+                    has_boards(step, program_)
+                        ? combine_boards_ns(prices, world_.options.memory,
+                                            world_.placement.widest_on_host(), step.count, bytes)
+                        : reduce_ns(prices, step.count, bytes));
             break;
         case StepKind::publish:
             compute(Activity::Kind::publish, publish_ns(world_.options.memory, bytes));
@@ -332,7 +330,6 @@ class RankActor {
     std::uint32_t op_ = 0; ///< The schedule's op that it is at.
     bool has_finished_ = false;
     std::vector<Slot> slots_;
-    bool is_looking_ = false; ///< The step before shared, or took boards in.
 };
 
 /// Fluid sharing of links at their nominal latency and bandwidth: without the factors that SimGrid
