@@ -38,40 +38,14 @@ make_root() {
     chmod 0755 "$directory"
     echo "127.0.0.1 localhost fresh" >"$directory/etc/hosts"
     mkdir -p "$directory/opt/ucg"
-    write_enter >"$directory/opt/enter"
-}
-
-# Mounts are made in a namespace of their own, so the directory holds plain files only. The
-# machine's own root must be a mount, as on a real one: pivot_root makes it so.
-write_enter() {
-    cat <<'INSIDE'
-set -eu
-cd "$1"
-tree=$2
-shift 2
-mount --bind . .
-cd "$PWD"
-[ -z "$tree" ] || mount --bind "$tree" opt/ucg
-for path in dev sys; do
-    mount --rbind "/$path" "$path"
-done
-mount -t tmpfs -o mode=1777 tmpfs dev/shm
-mount -t tmpfs -o mode=1777 tmpfs tmp
-mount -t proc proc proc
-mount -t tmpfs -o mode=0755 tmpfs run
-pivot_root . mnt
-umount -l /mnt
-hostname fresh
-cd /opt/ucg
-exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" "$@"
-INSIDE
 }
 
 # Sets `enter` to the words that run a command as root in the directory, in mount, process, host
-# name and IPC namespaces of its own, with a source tree at /opt/ucg if one is given:
-# set_enter DIRECTORY [TREE]
+# name and IPC namespaces of its own, with a source tree at /opt/ucg and a folder of ccache's, if
+# they are given: set_enter DIRECTORY [TREE [CACHE]]
 set_enter() {
     # For the script that has sourced this one.
     # shellcheck disable=SC2034
-    enter=(unshare --mount --pid --fork --uts --ipc --kill-child sh "$1/opt/enter" "$1" "${2:-}")
+    enter=(unshare --mount --pid --fork --uts --ipc --kill-child
+        "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/enter_root.sh" "$1" "${2:-}" "${3:-}")
 }

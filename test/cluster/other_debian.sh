@@ -12,8 +12,9 @@ usage: other_debian.sh [options] SUITE [-- COMMAND...]
 
 Makes the release with debootstrap from the mirror that this machine's apt uses, with the packages
 of the groups build and other in tools/packages.txt, unless that was done before; then runs COMMAND
-there (default: nothing) as root, in namespaces of its own, with this tree at /opt/ucg. Needs root.
-Takes some 2 GB. Delete the directory to be rid of it: nothing is mounted there.
+there (default: nothing) as root, in namespaces of its own, with this tree at /opt/ucg and what
+ccache keeps for this user. Needs root. Takes some 3 GB. Delete the directory to be rid of it:
+nothing is mounted there.
 END
 }
 
@@ -58,5 +59,7 @@ if [ ! -d "$directory" ]; then
     mv "$part" "$directory"
 fi
 [ $# -gt 0 ] || exit 0
-set_enter "$directory" "$root"
+cache=${CCACHE_DIR:-$HOME/.cache/ccache}
+[ -d "$cache" ] || cache=
+set_enter "$directory" "$root" "$cache"
 exec "${enter[@]}" "$@"
