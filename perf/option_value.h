@@ -16,8 +16,20 @@ static inline int option_digit(const char* text) {
     return text[0] >= '0' && text[0] <= '9';
 }
 
-/* From `least`, which is not negative, to `most`, maybe with k or M (powers of 1024) behind it; -1
- * where the text is no such number. */
+/* The powers of 1024 that a size may have behind it, as parse_size (ucg_coll/base) has them. */
+static inline int option_shift(char unit) {
+    switch (unit) {
+    case 'k':
+    case 'K': return 10;
+    case 'M': return 20;
+    case 'G': return 30;
+    case 'T': return 40;
+    default: return 0;
+    }
+}
+
+/* From `least`, which is not negative, to `most`, maybe with k, M, G or T behind it; -1 where the
+ * text is no such number. */
 static inline long option_size(const char* option, const char* text, long least, long most,
                                int say) {
     char* end = NULL;
@@ -27,7 +39,7 @@ static inline long option_size(const char* option, const char* text, long least,
     errno = 0;
     if (option_digit(text)) {
         value = strtol(text, &end, 10);
-        shift = *end == 'k' ? 10 : *end == 'M' ? 20 : 0;
+        shift = option_shift(*end);
         if (errno != 0 || end[shift > 0] != '\0' || value > most >> shift) {
             value = -1;
         }
@@ -35,7 +47,8 @@ static inline long option_size(const char* option, const char* text, long least,
     if (value < 0 || value << shift < least) {
         if (say) {
             fprintf(stderr,
-                    "%s: expected a whole number from %ld to %ld, maybe with k or M; found '%s'\n",
+                    "%s: expected a size from %ld to %ld, such as 65536, 64k, 16M or 1G; "
+                    "found '%s'\n",
                     option, least, most, text);
         }
         return -1;
@@ -43,7 +56,7 @@ static inline long option_size(const char* option, const char* text, long least,
     return value << shift;
 }
 
-/* The same without k and M. */
+/* The same without a unit. */
 static inline long option_count(const char* option, const char* text, long least, long most,
                                 int say) {
     if (strspn(text, "0123456789") == strlen(text)) {

@@ -1,15 +1,20 @@
 #include "tools/cli.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <memory>
+#include <system_error>
+#include <unistd.h>
 
 #include "tools/help_as.hpp"
 #include "ucg_coll/base/printable.hpp"
+#include "ucg_coll/base/similar.hpp"
 
 namespace ucg::tools {
 
@@ -32,9 +37,42 @@ void print_failure(const CLI::App& app, std::string_view message) {
     std::fputs(line.c_str(), stderr);
 }
 
+/// What may stand on the command line: options and subcommands, and those of the subcommand given.
+void add_names(const CLI::App& app, std::vector<std::string>& names) {
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+            names.push_back("--" + name);
+        }
+    }
+    for (const CLI::App* part :
+         app.get_subcommands([](const CLI::App* /*part*/) { return true; })) {
+        if (part->get_name().empty() || part->parsed()) { // Groups of options have no name.
+            add_names(*part, names);
+        } else {
+            names.push_back(part->get_name());
+        }
+    }
+}
+
+/// A line for each word that fits nothing and is like something that would.
+std::string proposals(const CLI::App& app) {
+    std::vector<std::string> names;
+    add_names(app, names);
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    std::string lines;
+    for (const std::string& word : app.remaining(true)) {
+        const std::string_view typed = std::string_view(word).substr(0, word.find('='));
+        const std::string_view similar = most_similar(typed, views);
+        if (typed.size() > 2 && !similar.empty()) {
+            lines += fmt::format("There is no '{}'; did you mean {}?\n", typed, similar);
+        }
+    }
+    return lines;
+}
+
 // What CLI11 quotes of the command line may be a file's name.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
-    return printable(CLI::FailureMessage::simple(app, error));
+    return printable(CLI::FailureMessage::simple(app, error) + proposals(*app));
 }
 
 CLI::Validator validator(std::function<std::string(std::string&)> read) {
@@ -66,8 +104,13 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv,
                   const std::function<Status()>& body) {
     try {
         app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) { // --help and --version come this way, with status 0.
-        return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    } catch (const CLI::Success& asked) { // --help and --version.
+        return app.exit(asked);
+    } catch (const CLI::ParseError& error) {
+        // Who mistyped an option should not read first that the option is missing.
+        const bool is_unknown = app.remaining_size(true) > 0;
+        app.exit(is_unknown ? CLI::ExtrasError(app.remaining_for_passthrough(true)) : error);
+        return kExitUsage;
     }
     const Status status = body();
     if (!status.ok()) {
@@ -83,6 +126,19 @@ std::string_view name(Format format) {
     static constexpr std::array<std::string_view, 5> kNames = {"text", "outline", "json", "dot",
                                                                "toml"};
     return kNames[static_cast<std::size_t>(format)];
+}
+
+std::string not_a_choice(std::string_view names, std::string_view found) {
+    constexpr std::string_view kComma = ", ";
+    std::vector<std::string_view> choices;
+    for (std::size_t begin = 0; begin < names.size();) {
+        const std::size_t end = std::min(names.find(kComma, begin), names.size());
+        choices.push_back(names.substr(begin, end - begin));
+        begin = end + kComma.size();
+    }
+    const std::string_view similar = most_similar(found, choices);
+    return fmt::format("expected one of {}; found {}{}", names, found,
+                       similar.empty() ? "" : fmt::format("; did you mean {}?", similar));
 }
 
 void add_format_option(CLI::App& app, Format& format, const std::vector<Format>& offered) {
@@ -162,6 +218,24 @@ Status write_output(const std::string& path, std::string_view text) {
         return io_failure("write", is_standard ? "standard output" : path);
     }
     return {};
+}
+
+Status check_output(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (path.empty() || path == "-") {
+        return {};
+    }
+    if (fs::is_directory(path, error)) {
+        return failure(Code::io_error, "{}: cannot write: it is a folder", path);
+    }
+    const fs::path parent = fs::path(path).parent_path();
+    const std::string folder = parent.empty() ? "." : parent.string();
+    if (!fs::is_directory(folder, error)) {
+        return failure(Code::io_error, "{}: cannot write: there is no folder {}", path, folder);
+    }
+    const std::string& changed = fs::exists(path, error) ? path : folder;
+    return ::access(changed.c_str(), W_OK) == 0 ? Status() : io_failure("write", path);
 }
 
 Status in_file(const std::string& path, const Status& status) {

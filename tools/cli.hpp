@@ -32,6 +32,9 @@ enum class Format {
 };
 std::string_view name(Format format);
 
+/// "expected one of A, B; found X", and which of them was perhaps meant. `names` has commas.
+std::string not_a_choice(std::string_view names, std::string_view found);
+
 /// Adds an option whose value is one of `choices`; the value that `value` has is the default. A
 /// wrong one is refused with the list of those that exist. `value` must outlive the parsing.
 template <typename T>
@@ -48,7 +51,7 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& flag, T& value,
                 return;
             }
         }
-        throw CLI::ValidationError(flag, fmt::format("expected one of {}; found {}", names, text));
+        throw CLI::ValidationError(flag, not_a_choice(names, text));
     };
     return app
         .add_option_function<std::string>(
@@ -84,6 +87,10 @@ Result<std::string> read_input(const std::string& path);
 /// Writes a file, or standard output if `path` is "-", to the end: a full disk is a failure. What
 /// goes to standard output is made printable(): names that files gave do not command a terminal.
 Status write_output(const std::string& path, std::string_view text);
+
+/// Could write_output() write there, as far as can be told without writing? For programs that
+/// measure first. "-" and no path at all are fine.
+Status check_output(const std::string& path);
 
 /// The same failure with the name of the file in which it was found before the message.
 Status in_file(const std::string& path, const Status& status);

@@ -13,6 +13,7 @@ if _INTERRUPT == signal.default_int_handler:
 
 # pylint: disable=wrong-import-position
 import argparse  # noqa: E402
+import difflib  # noqa: E402
 import math  # noqa: E402
 import os  # noqa: E402
 import re  # noqa: E402
@@ -49,6 +50,27 @@ def say(name, message):
         pass  # Nobody listens there either.
 
 
+class Parser(argparse.ArgumentParser):
+    """Tells of an option that does not exist which one was perhaps meant."""
+
+    def names(self):
+        """The options of this parser and of its subcommands."""
+        found = [name for action in self._actions for name in action.option_strings]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # pylint: disable=protected-access
+                found += [name for part in action.choices.values() for name in part.names()]
+        return found
+
+    def error(self, message):
+        """Usage and one line; the status is 2."""
+        kind, _, words = message.partition(": ")
+        if kind == "unrecognized arguments":
+            for word in words.split():
+                meant = difflib.get_close_matches(word.split("=")[0], self.names(), 1)
+                message += f"; did you mean {meant[0]}?" if word[:2] == "--" and meant else ""
+        super().error(printable(message))
+
+
 def whole(least, most):
     """For argparse: a whole number in digits alone."""
     def parse(text):
@@ -73,9 +95,9 @@ def real(least, most):
 
 
 def bytes_of(text):
-    """"64k" -> 65536; powers of 1024. None if it is no size."""
-    found = re.fullmatch(r"([0-9]{1,18})([kKMG]?)", text)
-    return int(found[1]) << {"": 0, "k": 10, "K": 10, "M": 20, "G": 30}[found[2]] if found else None
+    """"64k" -> 65536; powers of 1024, as the C++ tools read them. None if it is no size."""
+    found = re.fullmatch(r"([0-9]{1,18})([kKMGT]?)", text)
+    return int(found[1]) << 10 * " kMGT".index(found[2].replace("K", "k") or " ") if found else None
 
 
 def sizes(least, most):
@@ -84,8 +106,8 @@ def sizes(least, most):
         for word in text.split(","):
             if bytes_of(word) is None or not least <= bytes_of(word) <= most:
                 raise argparse.ArgumentTypeError(
-                    f"expected sizes from {least} to {most} with k or M, separated by commas, "
-                    f"found '{printable(word)}'")
+                    f"expected sizes from {least} to {most}, such as 65536, 64k or 16M, separated "
+                    f"by commas; found '{printable(word)}'")
         return text
 
     return parse

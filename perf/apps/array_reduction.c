@@ -28,7 +28,7 @@ struct options {
 
 static const char usage[] =
     "Usage: mpirun ... array_reduction [options]\n"
-    "  -s, --sizes LIST       bytes of an array of doubles, with k or M; default "
+    "  -s, --sizes LIST       bytes of an array of doubles, 64k, 1M; default "
     "8,64,512,4k,32k,256k,1M\n"
     "  -r, --repetitions N    per cell (default 9); a cell is their median\n"
     "  -t, --time SECONDS     per cell, all repetitions together (default 0.05)\n"

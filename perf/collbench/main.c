@@ -34,7 +34,7 @@ enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 static const char usage[] =
     "Usage: mpirun ... collbench [options]\n"
     "  -c, --collectives LIST   comma-separated (default: blocking ones); --list prints all\n"
-    "  -s, --sizes LIST         bytes, with k or M; default 8,64,1k,8k,64k,256k,1M\n"
+    "  -s, --sizes LIST         bytes, 64k, 1M; default 8,64,1k,8k,64k,256k,1M\n"
     "                           (whole vector for bcast, reduce, allreduce, scan, exscan; one\n"
     "                           rank's block for the others)\n"
     "  -m, --mode MODE          b2b: back to back (default); sep: separated by an untimed "
@@ -73,7 +73,7 @@ static int parse_sizes(struct options* o, const char* list, int say) {
     return o->size_count > 0 ? 0 : -1;
 }
 
-static int parse_mode(struct options* o, const char* text) {
+static int parse_mode(struct options* o, const char* text, int say) {
     int i;
 
     for (i = 0; i < MODES; ++i) {
@@ -82,7 +82,38 @@ static int parse_mode(struct options* o, const char* text) {
             return 0;
         }
     }
+    if (say) {
+        fprintf(stderr, "--mode: expected b2b, sep, cyc or late, found '%s'\n", text);
+    }
     return -1;
+}
+
+static int is_collective(const char* name) {
+    int i;
+
+    for (i = 0; i < collbench_call_count; ++i) {
+        if (strcmp(name, collbench_calls[i].name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Returns 0 if all names of the list are those of collectives. */
+static int check_collectives(const char* list, int say) {
+    char* copy = strdup(list);
+    char* state = NULL;
+    char* item = strtok_r(copy, ",", &state);
+    int bad = item == NULL;
+
+    for (; item != NULL && !bad; item = strtok_r(NULL, ",", &state)) {
+        bad = !is_collective(item);
+    }
+    if (bad && say) {
+        fprintf(stderr, "--collectives: expected names that --list prints, found '%s'\n", list);
+    }
+    free(copy);
+    return bad;
 }
 
 static void print_calls(void) {
@@ -107,9 +138,12 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     opterr = rank == 0;
     while ((c = getopt_long(argc, argv, "c:s:m:r:t:h", longs, NULL)) != -1) {
         switch (c) {
-        case 'c': o->collectives = optarg; break;
+        case 'c':
+            o->collectives = optarg;
+            bad |= check_collectives(optarg, rank == 0);
+            break;
         case 's': bad |= parse_sizes(o, optarg, rank == 0) != 0; break;
-        case 'm': bad |= parse_mode(o, optarg) != 0; break;
+        case 'm': bad |= parse_mode(o, optarg, rank == 0) != 0; break;
         case 'r':
             o->repetitions =
                 (int)option_count("--repetitions", optarg, 1, MAX_REPETITIONS, rank == 0);
@@ -220,6 +254,11 @@ static int run_all(const struct options* o, struct cell* cell) {
             cell->bytes = cell->call->has_size ? o->sizes[k] : 0;
             if (!cell->call->reduces || cell->bytes % (int)sizeof(double) == 0) {
                 wrong |= measure(cell, o);
+            } else if (cell->buffers->rank == 0) {
+                fprintf(stderr,
+                        "collbench: %s of %d bytes is left out: no whole number of "
+                        "doubles\n",
+                        cell->call->name, cell->bytes);
             }
         }
     }

@@ -210,6 +210,9 @@ int start(const Options& options, const std::vector<std::string>& words, Status&
         return tools::kExitFailed;
     }
     if (launcher == Launcher::local) {
+        if (status = tools::check_output(options.output.json); !status.ok()) {
+            return tools::kExitFailed;
+        }
         return start_local(options, *session, status);
     }
     bool told = false;

@@ -144,13 +144,19 @@ Status NetworkCommand::measure() {
     ExistingProfile base = {capi::builtin_costs_here().profile, ""};
     if (writes && (processes_ == 0 || !output_.empty())) {
         const Result<std::string> named = profile_path(output_);
-        const Result<ExistingProfile> existing =
-            named.ok() ? existing_profile(*named) : Result<ExistingProfile>(named.status());
-        if (!existing.ok()) {
-            return existing.status();
+        if (!named.ok()) {
+            return named.status();
+        }
+        const Result<ExistingProfile> existing = existing_profile(*named);
+        const Status status = output_.empty() ? make_folder(*named) : check_output(*named);
+        if (!existing.ok() || !status.ok()) {
+            return existing.ok() ? status : existing.status();
         }
         path = *named;
         base = *existing;
+    }
+    if (Status status = writes ? check_output(plot_) : Status(); !status.ok()) {
+        return status;
     }
     if (!silent_) {
         options_.progress = [](const std::string& what) {
@@ -177,9 +183,6 @@ Status NetworkCommand::write(const NetworkResult& result, const ExistingProfile&
     const std::string toml =
         to_profile_toml(result, base.profile, command()) + cost::origin_toml(base.measured_on);
     if (!path.empty()) {
-        if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
-            return status;
-        }
         if (Status status = write_output(path, toml); !status.ok()) {
             return status;
         }

@@ -49,6 +49,14 @@ class MemoryCommand {
             return named.ok() ? status : named.status();
         }
         const std::string& path = *named;
+        // Before it measures for seconds.
+        if (Status status = output_.empty() ? make_folder(path) : check_output(path);
+            !status.ok()) {
+            return status;
+        }
+        if (Status status = check_output(plot_); !status.ok()) {
+            return status;
+        }
         const Result<ExistingProfile> base = existing_profile(path);
         const Result<topo::Machine> machine = topo::discover_machine();
         if (!base.ok() || !machine.ok()) {
@@ -130,9 +138,6 @@ class MemoryCommand {
                                         options_.quick ? " --quick" : ""),
                             outline.substr(0, outline.find('\n'))) +
             cost::origin_toml(cost::processor_text(topo::this_processor()));
-        if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
-            return status;
-        }
         if (Status status = write_output(path, toml); !status.ok() || path == "-") {
             return status.ok() ? plot(result) : status;
         }

@@ -7,7 +7,7 @@ import pwd
 import shutil
 import signal
 
-from command_line import whole
+from command_line import Parser, whole
 
 from . import fabric, linux, registry, session, topology
 from .errors import VclusterError
@@ -138,7 +138,7 @@ def _parser():
     build.add_argument("--shm-size", default="50%", metavar="SIZE",
                        help="size of each host's /dev/shm, such as 64m (default: half the memory)")
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="vcluster", description=DESCRIPTION, epilog=EPILOG, parents=[common],
         formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

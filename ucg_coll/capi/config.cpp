@@ -4,11 +4,12 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <numeric>
 #include <optional>
 #include <unistd.h>
 #include <utility>
 #include <vector>
+
+#include "ucg_coll/base/similar.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -219,36 +220,13 @@ bool is_read_elsewhere(std::string_view name) {
     return name == "NO_PACKAGES" || name.substr(0, 5) == "TEST_";
 }
 
-/// How many letters to insert, leave out or change until `from` is `to`.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-    std::vector<std::size_t> row(to.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < to.size(); ++j) {
-            const std::size_t changed = diagonal + (from[i] == to[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row.back();
-}
-
-/// The variable that was perhaps meant; null where none is similar.
-const Variable* most_similar(std::string_view name) {
-    constexpr std::size_t kNameMax = 64; // Longer than any of ours, and than what anybody mistypes.
-    if (name.size() > kNameMax) {
-        return nullptr;
-    }
-    const Variable* best = nullptr;
-    std::size_t least = std::min<std::size_t>(3, name.size() / 2) + 1;
+/// The variable that was perhaps meant; empty where none is similar.
+std::string_view similar_variable(std::string_view name) {
+    std::vector<std::string_view> names;
     for (const Variable& variable : variables()) {
-        if (const std::size_t edits = edit_distance(name, variable.name); edits < least) {
-            least = edits;
-            best = &variable;
-        }
+        names.push_back(variable.name);
     }
-    return best;
+    return most_similar(name, names);
 }
 
 } // namespace
@@ -281,8 +259,8 @@ std::string Config::unused_variables(const char* const* environment) const {
             continue;
         }
         list += fmt::format("{}{}{}", list.empty() ? "" : ", ", kPrefix, name);
-        if (const Variable* similar = most_similar(name)) {
-            list += fmt::format(" (maybe {}{}?)", kPrefix, similar->name);
+        if (const std::string_view similar = similar_variable(name); !similar.empty()) {
+            list += fmt::format(" (maybe {}{}?)", kPrefix, similar);
         }
     }
     return list;

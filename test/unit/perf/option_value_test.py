@@ -41,6 +41,14 @@ def main():
                 wanted = [option, "expected"] + [f"'{text}'"] * (option != "--sizes")
                 if done.returncode != 2 or not all(word in done.stderr for word in wanted):
                     problems.append(f"{words}: status {done.returncode}: {done.stderr[-400:]}")
+    collbench = os.path.join(build, "perf/collbench/collbench")
+    for option, text in (("--mode", "b3b"), ("--collectives", "allreduce,nope"),
+                         ("--collectives", "")):
+        done = subprocess.run([collbench, "--smoke", option, text], env=environment, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                              check=False)
+        if done.returncode != 2 or f"found '{text}'" not in done.stderr:
+            problems.append(f"{option} '{text}': status {done.returncode}: {done.stderr[-400:]}")
     print(f"{turn} wrong values")
     print("\n".join(problems))
     return 1 if problems else 0

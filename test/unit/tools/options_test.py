@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every numeric option of every ucg_* tool refuses what is no number in its range. The options are
-those that --help shows, so that a new one cannot be forgotten: its type must be known here.
+"""Every numeric option of every ucg_* tool refuses what is no number in its range, and every option
+with a letter missing is told the right one, whatever else is missing. The options are those that
+--help shows, so that a new one cannot be forgotten: its type must be known here.
 
 Arguments: the tools.
 """
@@ -63,10 +64,28 @@ def check(command, option, text, problems):
         problems.append(f"{shown}: it does not say what was expected: {done.stderr.strip()}")
 
 
+def check_typos(command, problems):
+    """Of each option the name without its last letter but one: the message proposes the option."""
+    count = 0
+    names = set(re.findall(r"^ +(?:-\w,)?(--[a-z][\w-]*)", run(*command, "--help").stdout,
+                           re.MULTILINE))
+    for option in names:
+        typed = option[:-2] + option[-1]
+        if len(typed) < 6 or typed in names:
+            continue
+        done = run(*command, typed)
+        count += 1
+        if done.returncode != 2 or f"'{typed}'; did you mean --" not in done.stderr:
+            problems.append(f"{' '.join(command)} {typed}: status {done.returncode}, no proposal: "
+                            f"{done.stderr.strip()[:200]}")
+    return count
+
+
 def main():
     problems, checked = [], 0
     for tool in sys.argv[1:]:
         for command in commands_of(tool):
+            checked += check_typos(command, problems)
             for option, kind in options_of(command).items():
                 if kind in TEXTUAL:
                     continue

@@ -25,7 +25,7 @@ PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC]
 COUNTS = {COMPARE: ["--np", "--pairs", "--retries"], MODEL: ["--np", "--pairs"],
           APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
           MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"],
-          AAPC: ["--sizes", "--calls", "--turns", "--variable"]}
+          AAPC: ["--calls", "--turns", "--variable"]}
 REALS = {COMPARE: ["--time", "--far", "--timeout"], MODEL: ["--time", "--timeout"],
          APPS: ["--timeout"], REAL: ["--timeout"], MULTIPLYING: ["--tune-time"]}
 FILES = {COMPARE: ["--json", "--plot"], MODEL: ["--json", "--plot"], APPS: ["--json", "--plot"],
@@ -75,6 +75,14 @@ class Options(Case):
                     done = run(program, *before, option, "-8")
                     self.is_told(done, 2, option, "expected a whole number from", "'-8'")
 
+    def test_options_that_there_are_not(self):
+        for program in PROGRAMS:
+            with self.subTest(program):
+                before = {VCLUSTER: ["up"], APPS: ["matvec"]}.get(program, [])
+                meant = {VCLUSTER: "--rate", AAPC: "--sizes"}.get(program, "--json")
+                typed = meant[:-2] + meant[-1]
+                self.is_told(run(program, *before, typed), 2, typed, f"did you mean {meant}?")
+
     def test_wrong_numbers(self):
         for program, options in REALS.items():
             for option in options:
@@ -83,7 +91,7 @@ class Options(Case):
                     self.is_told(done, 2, option, "expected a number from", "'nan'")
 
     def test_wrong_sizes(self):
-        for program in (COMPARE, MODEL):
+        for program in (COMPARE, MODEL, AAPC):
             with self.subTest(program):
                 self.is_told(run(program, "--sizes", "8,-8"), 2, "--sizes", "expected sizes", "-8")
 
@@ -206,8 +214,9 @@ class Shared(unittest.TestCase):
                      ("x", "", "8,", "-8", "8,99999999999999999999", "1.5k", "8q", "0", "2G"))
 
     def test_sizes(self):
-        self.assertEqual([command_line.bytes_of(text) for text in ("8", "64k", "1M", "2G", "k")],
-                         [8, 65536, 1 << 20, 2 << 30, None])
+        self.assertEqual([command_line.bytes_of(text) for text in
+                          ("8", "64k", "64K", "1M", "2G", "1T", "k", "8m", "8kk")],
+                         [8, 65536, 65536, 1 << 20, 2 << 30, 1 << 40, None, None, None])
 
     def test_a_file_that_was_there_stays_as_it_is(self):
         with tempfile.NamedTemporaryFile("w") as file:

@@ -124,6 +124,9 @@ END
 expect 1 'nothing was proved' verify --collective bcast --algorithm two_level --ranks 2
 
 expect 2 'A subcommand is required'
+expect 2 "^There is no 'shwo'; did you mean show\?" shwo
+expect 2 "^There is no '--colective'; did you mean --collective\?" show --colective bcast
+expect 2 'found bcats; did you mean bcast\?' show --collective bcats
 expect 2 'collective is required' show --ranks 3
 expect 2 'expected one of barrier, .*; found allgathr' show --collective allgathr
 expect 2 'collective or --file' verify

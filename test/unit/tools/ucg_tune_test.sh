@@ -27,6 +27,11 @@ expect 2 'A subcommand is required'
 expect 2 'from 0.1 to 3600, found .0.' memory --time 0
 expect 2 'expected one of text, json, toml; found dot' memory --format dot
 expect 1 "expected a name without quotes" memory --plot "it's.svg"
+expect 1 '^ucg_tune: /no/such/x: cannot write: there is no folder /no/such' memory -o /no/such/x
+expect 1 '^ucg_tune: /: cannot write: it is a folder' memory -o /
+expect 1 'cannot write: there is no folder /no/such' memory --quick -o - --plot /no/such/x.svg
+expect 1 'cannot write: there is no folder /no/such' network --processes 2 -o /no/such/x
+expect 1 'cannot write: there is no folder /no/such' network --processes 2 --plot /no/such/x.svg
 
 # How often a program of some ranks, whose output is its own, is told to tune: advices RANKS
 advices() {
