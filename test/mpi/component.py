@@ -194,13 +194,15 @@ def check_all(checks, launcher, program, library, other_version):
 
 
 def main():
-    folder, program, library, other_version = sys.argv[1:]
+    folder, program, repetitions, library, other_version = sys.argv[1:]
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     marker = f"UCG_TEST_MARKER={uuid.uuid4()}"
     launcher.environment.update([marker.split("=")])
     before = mpirun.shared_memory()
     check_all(checks, launcher, program, library, other_version)
+    for ranks in [2, 3, 5]:
+        check_part(checks, launcher, repetitions, "walk", ranks)
     left = {name for name in mpirun.shared_memory() - before if "ucg" in name}
     checks.expect(not left, f"left in /dev/shm: {sorted(left)}")
     running = mpirun.processes(marker) - {os.getpid()}

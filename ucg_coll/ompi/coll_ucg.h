@@ -199,15 +199,18 @@ typedef struct {
     ucg_datatype_t native_type;
 } coll_ucg_known_reduction_t;
 
-/** The latest call of a function, of predefined datatype and operator: calls that differ from it in
- *  their buffers alone are repetitions, for which libucg has a shorter path. */
+/** The arguments of the latest call of a function, but for its buffers: calls that have the same
+ *  are repetitions, for which libucg has a shorter path (coll_ucg_repeat.h). */
 typedef struct {
-    ucg_coll_h coll; /**< NULL until it has come twice in a row. */
+    ucg_coll_h coll; /**< NULL until it has come twice in a row, and may be repeated. */
     const ompi_datatype_t* type;
     const ompi_op_t* op; /**< NULL: none. */
     int count;
     int root; /**< 0 where there is none. */
     bool in_place;
+    const int*
+        counts; /**< Of each rank, or NULL: none. The module's have memory of their own, ... */
+    const int* displs; /**< ... together with these, which may be missing beside them. */
 } coll_ucg_latest_t;
 
 typedef struct {
@@ -288,34 +291,6 @@ int coll_ucg_error(ucg_status_t status);
         (ucg)->counters.taken[COLL_UCG_FN_##name]++;                                               \
         return OPAL_LIKELY(UCG_OK == (status)) ? OMPI_SUCCESS : coll_ucg_error(status);            \
     } while (0)
-
-/* ------------------------------------------------------------------ repetitions */
-
-/** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
- *  has a root, that must be the same as well. */
-static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
-                                    const ompi_op_t* op, int count, bool in_place) {
-    return NULL != latest->coll && latest->type == type && latest->op == op &&
-           latest->count == count && latest->in_place == in_place;
-}
-
-/** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */
-static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                                  const void* send, void* receive) {
-    module->counters.taken[function]++;
-    const ucg_status_t status = ucg_coll_repeat(module->latest[function].coll, send, receive);
-    return OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
-}
-
-/** Of what follows where nothing is repeated: so that the short path saves no registers for it. */
-#define COLL_UCG_APART __attribute__((noinline))
-
-/** After libucg has run a call: prepares it for repetitions if it came twice in a row and has them,
- *  that is, nothing of it is packed and its arguments always mean the same. */
-void coll_ucg_remember(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                       const coll_ucg_latest_t* call, const ucg_coll_params_t* params);
-/** Before the group is left. */
-void coll_ucg_forget(mca_coll_ucg_module_t* module);
 
 /* ------------------------------------------------------------------ the functions */
 

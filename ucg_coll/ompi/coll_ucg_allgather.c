@@ -2,6 +2,7 @@
  * MPI_Allgather and MPI_Allgatherv.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, int scount,
@@ -103,19 +104,45 @@ static ucg_status_t open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int
 /** The blocks of the arguments. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
+static COLL_UCG_APART int
+allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
+                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    ucg_status_t status = coll_ucg_enter(ucg);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const bool in_place = MPI_IN_PLACE == sbuf;
+        const int own = rcounts[ompi_comm_rank(comm)];
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(&call, open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
+        if (in_place || (scount == own && sdtype == rdtype)) {
+            const coll_ucg_latest_t latest = {.type = rdtype,
+                                              .count = own,
+                                              .in_place = in_place,
+                                              .counts = rcounts,
+                                              .displs = displs};
+            coll_ucg_remember_call(&call, COLL_UCG_FN_allgatherv, &latest, status);
+        }
+    }
+    COLL_UCG_LEAVE(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
+                   comm);
+}
+
 int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, const int* rcounts, const int* displs,
                             struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        coll_ucg_call_t call;
-        coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
+    const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_allgatherv];
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const int own = rcounts[ompi_comm_rank(comm)];
+    const bool alike = in_place || (scount == own && sdtype == rdtype);
+    if (alike && coll_ucg_repeats(latest, rdtype, NULL, own, in_place) &&
+        coll_ucg_same_vectors(latest, rcounts, displs, ompi_comm_size(comm))) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_allgatherv, in_place ? NULL : sbuf, rbuf);
     }
-    COLL_UCG_LEAVE(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
-                   comm);
+    return allgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, module);
 }
 
 int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

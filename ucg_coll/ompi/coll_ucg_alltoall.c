@@ -2,6 +2,7 @@
  * MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw. To libucg the last two are one: blocks of bytes.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 static ucg_status_t open_alltoall(coll_ucg_call_t* call, const void* sbuf, int scount,

@@ -2,6 +2,7 @@
  * MPI_Barrier.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 /** A call that has just begun is a barrier already. */

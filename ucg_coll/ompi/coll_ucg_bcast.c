@@ -2,6 +2,7 @@
  * MPI_Bcast.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, int count,

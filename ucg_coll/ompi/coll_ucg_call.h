@@ -171,15 +171,6 @@ static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status
     return status;
 }
 
-/** Remembers it, if it went well, for those that repeat it. */
-static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
-                                          enum coll_ucg_function function,
-                                          const coll_ucg_latest_t* latest, ucg_status_t status) {
-    if (UCG_OK == status && !call->empty) {
-        coll_ucg_remember(call->module, function, latest, &call->params);
-    }
-}
-
 /* ------------------------------------------------------------------ buffers */
 
 /** The below, for data that is not direct. */

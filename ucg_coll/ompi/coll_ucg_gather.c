@@ -2,6 +2,7 @@
  * MPI_Gather and MPI_Gatherv. The receive arguments mean something at the root only.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 static ucg_status_t open_part(coll_ucg_call_t* call, const void* sbuf, size_t scount,
@@ -40,9 +41,11 @@ static ucg_status_t open_gather(coll_ucg_call_t* call, const void* sbuf, int sco
     return status;
 }
 
-int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                        int rcount, struct ompi_datatype_t* rdtype, int root,
-                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int gather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                      void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                                      int root, struct ompi_communicator_t* comm,
+                                      mca_coll_base_module_t* module,
+                                      const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -50,8 +53,26 @@ int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sd
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, open_gather(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root));
+        if (NULL != latest) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_gather, latest, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+}
+
+int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                        int rcount, struct ompi_datatype_t* rdtype, int root,
+                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_latest_t call;
+    const bool alike =
+        coll_ucg_describe_rooted(&call, ucg, root, sbuf, scount, sdtype,
+                                 (coll_ucg_root_blocks_t){.count = rcount, .type = rdtype});
+    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_gather, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_gather, call.in_place ? NULL : sbuf, rbuf);
+    }
+    return gather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, module,
+                       alike ? &call : NULL);
 }
 
 int mca_coll_ucg_igather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
@@ -117,10 +138,12 @@ static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, int sc
 /** The blocks of the arguments. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
-int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                         const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
-                         int root, struct ompi_communicator_t* comm,
-                         mca_coll_base_module_t* module) {
+static COLL_UCG_APART int gatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                       void* rbuf, const int* rcounts, const int* displs,
+                                       struct ompi_datatype_t* rdtype, int root,
+                                       struct ompi_communicator_t* comm,
+                                       mca_coll_base_module_t* module,
+                                       const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -128,9 +151,28 @@ int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* s
         coll_ucg_begin_blocking(&call, ucg);
         status =
             coll_ucg_run_opened(&call, open_gatherv(&call, sbuf, scount, sdtype, OUTPUT, root));
+        if (NULL != latest) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_gatherv, latest, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
                    comm);
+}
+
+int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                         const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
+                         int root, struct ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_latest_t call;
+    const bool alike = coll_ucg_describe_rooted(
+        &call, ucg, root, sbuf, scount, sdtype,
+        (coll_ucg_root_blocks_t){.type = rdtype, .counts = rcounts, .displs = displs});
+    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_gatherv, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_gatherv, call.in_place ? NULL : sbuf, rbuf);
+    }
+    return gatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root, comm, module,
+                        alike ? &call : NULL);
 }
 
 int mca_coll_ucg_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,

@@ -2,6 +2,7 @@
  * MPI_Reduce, MPI_Allreduce, MPI_Scan and MPI_Exscan: one vector goes in, at most one comes out.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 /** With MPI_IN_PLACE the operands are where the result goes. No address tells whether there is a

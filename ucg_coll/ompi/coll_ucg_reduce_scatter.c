@@ -2,6 +2,7 @@
  * MPI_Reduce_scatter and MPI_Reduce_scatter_block: the result of a reduction, a part for each rank.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 typedef struct {
@@ -57,9 +58,10 @@ static ucg_status_t open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf,
     return open_scattered_reduction(call, &given);
 }
 
-int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
-                                struct ompi_datatype_t* dtype, struct ompi_op_t* op,
-                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf, const int* rcounts,
+                                              struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                              struct ompi_communicator_t* comm,
+                                              mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -67,8 +69,24 @@ int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts
         coll_ucg_begin_blocking(&call, ucg);
         status =
             coll_ucg_run_opened(&call, open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .in_place = MPI_IN_PLACE == sbuf, .counts = rcounts};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_reduce_scatter, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
+}
+
+int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+                                struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_reduce_scatter];
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, 0, in_place) &&
+        coll_ucg_same_vectors(latest, rcounts, NULL, ompi_comm_size(comm))) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_reduce_scatter, in_place ? NULL : sbuf, rbuf);
+    }
+    return reduce_scatter_anew(sbuf, rbuf, rcounts, dtype, op, comm, module);
 }
 
 int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
@@ -108,10 +126,11 @@ static ucg_status_t open_reduce_scatter_block(coll_ucg_call_t* call, const void*
     return open_scattered_reduction(call, &given);
 }
 
-int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
-                                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
-                                      struct ompi_communicator_t* comm,
-                                      mca_coll_base_module_t* module) {
+static COLL_UCG_APART int reduce_scatter_block_anew(const void* sbuf, void* rbuf, int rcount,
+                                                    struct ompi_datatype_t* dtype,
+                                                    struct ompi_op_t* op,
+                                                    struct ompi_communicator_t* comm,
+                                                    mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -119,8 +138,24 @@ int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, open_reduce_scatter_block(&call, sbuf, rbuf, rcount, dtype, op));
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = rcount, .in_place = MPI_IN_PLACE == sbuf};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_reduce_scatter_block, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
+}
+
+int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+                                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                      struct ompi_communicator_t* comm,
+                                      mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_reduce_scatter_block];
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, rcount, in_place)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_reduce_scatter_block, in_place ? NULL : sbuf, rbuf);
+    }
+    return reduce_scatter_block_anew(sbuf, rbuf, rcount, dtype, op, comm, module);
 }
 
 int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,

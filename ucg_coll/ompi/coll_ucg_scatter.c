@@ -3,6 +3,7 @@
  * MPI_IN_PLACE as receive buffer leaves the root's part where it is.
  */
 #include "coll_ucg_call.h"
+#include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
 /** Of a rank that receives its part. */
@@ -39,9 +40,11 @@ static ucg_status_t open_scatter(coll_ucg_call_t* call, const void* sbuf, int sc
     return status;
 }
 
-int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                         int rcount, struct ompi_datatype_t* rdtype, int root,
-                         struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int scatter_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                       void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                                       int root, struct ompi_communicator_t* comm,
+                                       mca_coll_base_module_t* module,
+                                       const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -49,8 +52,26 @@ int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* s
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, open_scatter(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root));
+        if (NULL != latest) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_scatter, latest, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+}
+
+int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                         int rcount, struct ompi_datatype_t* rdtype, int root,
+                         struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_latest_t call;
+    const bool alike =
+        coll_ucg_describe_rooted(&call, ucg, root, rbuf, rcount, rdtype,
+                                 (coll_ucg_root_blocks_t){.count = scount, .type = sdtype});
+    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_scatter, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_scatter, sbuf, call.in_place ? NULL : rbuf);
+    }
+    return scatter_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, module,
+                        alike ? &call : NULL);
 }
 
 int mca_coll_ucg_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
@@ -113,10 +134,12 @@ static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t
 /** The blocks of the arguments. */
 #define INPUT (&(coll_ucg_blocks_t){sbuf, scounts, displs, sdtype, NULL})
 
-int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displs,
-                          struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                          struct ompi_datatype_t* rdtype, int root,
-                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int scatterv_anew(const void* sbuf, const int* scounts, const int* displs,
+                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                        struct ompi_datatype_t* rdtype, int root,
+                                        struct ompi_communicator_t* comm,
+                                        mca_coll_base_module_t* module,
+                                        const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -124,9 +147,28 @@ int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displ
         coll_ucg_begin_blocking(&call, ucg);
         status =
             coll_ucg_run_opened(&call, open_scatterv(&call, INPUT, rbuf, rcount, rdtype, root));
+        if (NULL != latest) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_scatterv, latest, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
                    comm);
+}
+
+int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displs,
+                          struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                          struct ompi_datatype_t* rdtype, int root,
+                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_latest_t call;
+    const bool alike = coll_ucg_describe_rooted(
+        &call, ucg, root, rbuf, rcount, rdtype,
+        (coll_ucg_root_blocks_t){.type = sdtype, .counts = scounts, .displs = displs});
+    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_scatterv, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_scatterv, sbuf, call.in_place ? NULL : rbuf);
+    }
+    return scatterv_anew(sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root, comm, module,
+                         alike ? &call : NULL);
 }
 
 int mca_coll_ucg_iscatterv(const void* sbuf, const int* scounts, const int* displs,

@@ -2,7 +2,7 @@
  * The set-up of a communicator's group at one of its first collectives.
  */
 
-#include "coll_ucg.h"
+#include "coll_ucg_repeat.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ exchange */

@@ -1,0 +1,99 @@
+/*
+ * Calls that a program repeats with other buffers: a loop's, most often. Their arguments are
+ * compared with those of the latest call of the same function; nothing is translated again.
+ */
+#ifndef MCA_COLL_UCG_REPEAT_H
+#define MCA_COLL_UCG_REPEAT_H
+
+#include <string.h>
+
+#include "coll_ucg_call.h"
+
+/** Of what follows where nothing is repeated: so that the short path saves no registers for it. */
+#define COLL_UCG_APART __attribute__((noinline))
+
+/** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
+ *  has a root or vectors, those must be the same as well. */
+static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
+                                    const ompi_op_t* op, int count, bool in_place) {
+    return NULL != latest->coll && latest->type == type && latest->op == op &&
+           latest->count == count && latest->in_place == in_place;
+}
+
+/** Are the vectors of a call, if there are some, those of the latest, which has as many? */
+static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest, const int* counts,
+                                         const int* displs, int size) {
+    const size_t bytes = (size_t)size * sizeof(int);
+    return (NULL == counts || 0 == memcmp(latest->counts, counts, bytes)) &&
+           (NULL == displs || 0 == memcmp(latest->displs, displs, bytes));
+}
+
+/** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */
+static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                  const void* send, void* receive) {
+    module->counters.taken[function]++;
+    const ucg_status_t status = ucg_coll_repeat(module->latest[function].coll, send, receive);
+    return OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
+}
+
+/** After libucg has run a call: prepares it for repetitions if it came twice in a row and has them,
+ *  that is, nothing of it is packed and its arguments always mean the same. */
+void coll_ucg_remember(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                       const coll_ucg_latest_t* call, const ucg_coll_params_t* params);
+/** Does so for an opened call that has ended with this status. */
+static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
+                                          enum coll_ucg_function function,
+                                          const coll_ucg_latest_t* latest, ucg_status_t status) {
+    if (UCG_OK == status && !call->empty) {
+        coll_ucg_remember(call->module, function, latest, &call->params);
+    }
+}
+
+/** Before the group is left. */
+void coll_ucg_forget(mca_coll_ucg_module_t* module);
+
+/* ------------------------------------------------------------------ parts and blocks */
+
+/** What the root of a gather or scatter has for each rank. Means something at the root only. */
+typedef struct {
+    int count;                   /**< Of each block, where there are no vectors. */
+    const ompi_datatype_t* type; /**< Of all blocks. */
+    const int* counts;           /**< Of each block, or NULL. */
+    const int* displs;
+} coll_ucg_root_blocks_t;
+
+/**
+ * Writes the arguments of a gather or scatter: of this rank's part, and at the root of the blocks
+ * as well. False: part and block differ in type or count, so the call is never repeated.
+ */
+static inline bool coll_ucg_describe_rooted(coll_ucg_latest_t* call,
+                                            const mca_coll_ucg_module_t* module, int root,
+                                            const void* part, int count,
+                                            const ompi_datatype_t* type,
+                                            coll_ucg_root_blocks_t blocks) {
+    *call = (coll_ucg_latest_t){.type = type, .count = count, .root = root};
+    if (ompi_comm_rank(module->comm) != root) {
+        return true;
+    }
+    const int own = NULL == blocks.counts ? blocks.count : blocks.counts[root];
+    call->in_place = MPI_IN_PLACE == part;
+    call->counts = blocks.counts;
+    call->displs = blocks.displs;
+    if (call->in_place) {
+        call->type = blocks.type;
+        call->count = own;
+    }
+    return call->type == blocks.type && call->count == own;
+}
+
+/** Does a call that was described like that repeat the latest of its function? */
+static inline bool coll_ucg_repeats_rooted(const mca_coll_ucg_module_t* module,
+                                           enum coll_ucg_function function,
+                                           const coll_ucg_latest_t* call) {
+    const coll_ucg_latest_t* latest = &module->latest[function];
+    return coll_ucg_repeats(latest, call->type, NULL, call->count, call->in_place) &&
+           latest->root == call->root &&
+           coll_ucg_same_vectors(latest, call->counts, call->displs, ompi_comm_size(module->comm));
+}
+
+#endif
