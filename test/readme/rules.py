@@ -73,6 +73,8 @@ RULES = [
     Rule(r"build/test/unit/\S+ \"\[\w+\]\"", (end("--list-tests || [ $? -lt 128 ]"),),
          prints="exhaustive"),
     Rule(r"python3 test/tidy/tidy.py"),
+    Rule(r"python3 test/mutate/mutate.py --help", prints="exit status"),
+    Rule(r"python3 test/mutate/mutate.py .*", unless="builds a copy; its own test is in unit"),
     Rule(r"tools/packages --list build test", prints="libucx-dev"),
     Rule(r"pkg-config --cflags --libs ucg", prints="-lucg"),
     Rule(r"pkg-config --variable=component_path ucg", prints="ompi"),

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Changes the sources in small ways, one at a time, and tells which changes no test notices.
+
+Everything happens in a copy of the tree with a build folder of its own; the tree itself is only
+read. A mutant is built as far as the next test needs it, and it is killed by the first test that
+fails; tests that do not depend on the changed file are not run.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "tools"))
+
+import command_line  # noqa: E402 (the line above comes first)
+from sites import mutants  # noqa: E402
+from tree import MutateError, Tree  # noqa: E402
+
+EPILOG = """examples:
+  test/mutate/mutate.py --count 20 --areas graph
+  test/mutate/mutate.py --seed 7 --count 200 --keep-survivors survivors.diff
+  after tests were written for them, those again:
+    test/mutate/mutate.py --again survivors.diff
+
+what is changed: comparisons, + and -, the 1 in "+ 1", && and ||, min and max; a statement is
+removed; a branch is never taken, or always; a constant is returned. Assertions stay.
+
+exit status: 0 when all mutants were tried, whatever survived; 1 where the tree does not build, no
+test passes without a change, or the system refuses something; 2 for wrong usage.
+"""
+
+# The folders of each area, and the suites of meson's that look after it, quick ones first.
+AREAS = {
+    "graph": (("ucg_coll/graph",), ("unit",)),
+    "engine": (("ucg_coll/engine",), ("unit",)),
+    "shm": (("shm", "ucg_coll/transport/shm"), ("unit", "ranks", "mpi")),
+    "ompi": (("ucg_coll/ompi",), ("unit", "ranks", "mpi")),
+}
+SUITES = ("unit", "ranks", "mpi")
+KILLED, SURVIVED, NOT_COMPILED = "killed", "survived", "did not compile"
+
+
+def some_of(known):
+    """For argparse: names, separated by commas."""
+    def parse(text):
+        names = text.split(",")
+        wrong = [name for name in names if name not in known]
+        if wrong:
+            raise argparse.ArgumentTypeError(
+                f"expected some of {','.join(known)}; found '{command_line.printable(wrong[0])}'")
+        return names
+
+    return parse
+
+
+def arguments(argv):
+    """The command line."""
+    parser = command_line.Parser(
+        prog="mutate.py", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--seed", type=command_line.whole(0, 2**63 - 1), default=1, metavar="N",
+        help="which mutants are chosen (default: %(default)s)")
+    add("--count", type=command_line.whole(1, 1000000), default=200, metavar="N",
+        help="how many, shared out evenly to the areas (default: %(default)s)")
+    add("--areas", type=some_of(AREAS), default=list(AREAS), metavar="NAME,...",
+        help=f"some of {','.join(AREAS)} (default: all)")
+    add("--suites", type=some_of(SUITES), default=SUITES, metavar="NAME,...",
+        help=f"no other tests than of these: {','.join(SUITES)} (default: those of the area)")
+    add("--jobs", type=command_line.whole(1, 4096), default=os.cpu_count(), metavar="N",
+        help="compilers at a time (default: all processors)")
+    add("--build", type=pathlib.Path, metavar="FOLDER",
+        help="build folder whose options the copy takes over (default: meson's own)")
+    add("--work", type=pathlib.Path, metavar="FOLDER",
+        help="where the copy lies; it is kept, and the next run starts sooner (default: a "
+             "temporary folder)")
+    add("--keep-survivors", type=command_line.writable, metavar="FILE",
+        help="write their diffs there too")
+    add("--again", type=pathlib.Path, metavar="FILE",
+        help="instead of new ones, try those that --keep-survivors has written")
+    add("--time-limit", type=command_line.real(1, 1e6), default=1e6, metavar="SECONDS",
+        help="begin no further mutant after this time")
+    add("--longest", type=command_line.real(1, 1e6), default=60, metavar="SECONDS",
+        help="leave out tests that take longer without a change (default: %(default)s)")
+    add("--root", type=pathlib.Path, default=HERE.parents[1], metavar="FOLDER",
+        help="the tree (default: this one)")
+    return parser.parse_args(argv)
+
+
+def build_options(folder):
+    """Those of a build folder that decide what is built, for `meson setup`."""
+    if folder is None:
+        return []
+    done = subprocess.run(["meson", "introspect", "--buildoptions", str(folder)],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MutateError(f"{folder}: no build folder of meson's: {done.stdout[-500:]}")
+    kept = ("optimization", "debug", "b_sanitize", "b_ndebug")
+    return [f"-D{option['name']}={str(option['value']).lower()}"
+            for option in json.loads(done.stdout)
+            if option["section"] == "user" or option["name"] in kept]
+
+
+def sources_of(tree, area):
+    """The area's sources, sorted."""
+    folders = AREAS[area][0]
+    return sorted(path.relative_to(tree.folder).as_posix() for folder in folders
+                  for path in (tree.folder / folder).rglob("*")
+                  if path.suffix in (".c", ".h", ".cpp", ".hpp"))
+
+
+def chosen(tree, names, seed, count):
+    """Mutants, by turns of each area, so that a run that is cut short has looked at all."""
+    drawn = []
+    for area in names:
+        found = [mutant for path in sources_of(tree, area)
+                 for mutant in mutants(area, path, tree.text(path))]
+        random.Random(f"{seed} {area}").shuffle(found)
+        drawn.append(found)
+    rounds = [mutant for number in range(max(map(len, drawn), default=0))
+              for found in drawn for mutant in found[number:number + 1]]
+    return rounds[:count]
+
+
+def recalled(tree, text):
+    """The mutants of a file of diffs."""
+    known = {mutant.diff(tree.text(path)): mutant for area in AREAS
+             for path in sources_of(tree, area) for mutant in mutants(area, path, tree.text(path))
+             if f"--- a/{path}\n" in text}
+    parts = ["--- a/" + part for part in text.split("--- a/")[1:]]
+    gone = sum(part not in known for part in parts)
+    if gone:
+        print(f"{gone} of {len(parts)} cannot be made any more: the sources have changed")
+    return [known[part] for part in parts if part in known]
+
+
+def try_without(tree, paths, longest):
+    """Builds and runs once, without a change, all tests that depend on one of the sources; those
+    that do not pass are left out."""
+    print(f"building the copy: {tree.build}", flush=True)
+    files = sorted(set().union(*(test.files for test in tree.tests)))
+    built, output = tree.ninja(files) if files else (True, "")
+    if not built:
+        raise MutateError(f"the copy does not build:\n{output[-3000:]}")
+    reached, usable = tree.dependents(paths), []
+    tree.tests = [test for test in tree.tests if test.files & reached]
+    for number, test in enumerate(tree.tests, 1):
+        passed, test.seconds = tree.passes(test, min(longest, test.timeout))
+        usable += [test] if passed else []
+        remark = "" if passed else "  left out: it does not pass within the limit"
+        print(f"  [{number}/{len(tree.tests)}] {test.name} {test.seconds:.1f} s{remark}",
+              flush=True)
+    if not usable:
+        raise MutateError("no test passes without a change")
+    tree.tests = usable
+
+
+def order(area, test):
+    """Sorting key: by the area's suites, in them the tests named after it, short ones first."""
+    return (AREAS[area][1].index(test.suite), not test.name.startswith(area), test.seconds)
+
+
+def fate(tree, mutant):
+    """(what became of it, by which test)."""
+    stale = tree.stale()
+    wanted = [test for test in tree.tests
+              if test.suite in AREAS[mutant.area][1] and test.files & stale]
+    for test in sorted(wanted, key=lambda test: order(mutant.area, test)):
+        if not tree.ninja(sorted(test.files))[0]:
+            return NOT_COMPILED, ""
+        # A mutant that goes round for ever is one that was noticed.
+        if not tree.passes(test, max(10.0, 5 * test.seconds))[0]:
+            return KILLED, f" by {test.name}"
+    return SURVIVED, f" {len(wanted)} tests"
+
+
+def try_one(tree, mutant):
+    """Its fate; the file is afterwards as it was."""
+    text = tree.text(mutant.path)
+    tree.write(mutant.path, mutant.apply(text))
+    try:
+        return fate(tree, mutant)
+    finally:
+        tree.write(mutant.path, text)
+
+
+def report(fates, survivors):
+    """The table, and each survivor."""
+    print(f"\n{'area':10} {KILLED:>8} {SURVIVED:>9} {NOT_COMPILED:>16}")
+    for area in AREAS:
+        counts = [sum(pair == (area, kind) for pair in fates)
+                  for kind in (KILLED, SURVIVED, NOT_COMPILED)]
+        if any(counts):
+            print(f"{area:10} {counts[0]:8} {counts[1]:9} {counts[2]:16}")
+    tried = sum(kind != NOT_COMPILED for _, kind in fates)
+    if tried:
+        print(f"{len(survivors)} of {tried} survived ({100 * len(survivors) / tried:.1f} %)")
+    print("".join(f"\n{diff}" for diff in survivors), end="")
+
+
+def mutate(args, work):
+    """The whole run; the exit status."""
+    tree = Tree(args.root.resolve(), work.resolve(), args.jobs)
+    tree.synchronise()
+    tree.set_up(build_options(args.build))
+    drawn = recalled(tree, args.again.read_text(encoding="utf-8")) if args.again else \
+        chosen(tree, args.areas, args.seed, args.count)
+    used = {mutant.area for mutant in drawn}
+    tree.find_tests([suite for suite in args.suites
+                     if any(suite in AREAS[area][1] for area in used)])
+    try_without(tree, {mutant.path for mutant in drawn}, args.longest)
+    begin, fates, survivors = time.monotonic(), [], []
+    for number, mutant in enumerate(drawn, 1):
+        if time.monotonic() - begin > args.time_limit:
+            print(f"the time is over: {len(drawn) - number + 1} were not tried")
+            break
+        start, text = time.monotonic(), tree.text(mutant.path)
+        what, by = try_one(tree, mutant)
+        fates.append((mutant.area, what))
+        print(f"[{number}/{len(drawn)}] {mutant.path}:{mutant.line(text)} {mutant.what}: {what}{by}"
+              f" ({time.monotonic() - start:.0f} s)", flush=True)
+        if what == SURVIVED:
+            survivors.append(mutant.diff(text))
+            if args.keep_survivors:
+                pathlib.Path(args.keep_survivors).write_text("".join(survivors), encoding="utf-8")
+    report(fates, survivors)
+    return 0
+
+
+def main():
+    """With the copy in a folder that goes away, unless one was named."""
+    args = arguments(sys.argv[1:])
+    if args.work:
+        return mutate(args, args.work)
+    with tempfile.TemporaryDirectory(prefix="mutate-") as work:
+        return mutate(args, pathlib.Path(work))
+
+
+if __name__ == "__main__":
+    sys.exit(command_line.run("mutate.py", main, MutateError, status=1))

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""mutate.py on a tree of one function that is tested and one that is not, and the changes that
+sites.py makes of small texts."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import sites  # noqa: E402 (the line above comes first)
+
+TREE = {
+    "meson.build": """project('small', 'cpp')
+program = executable('levels', 'test.cpp', 'ucg_coll/graph/level.cpp')
+test('levels', program, suite: 'unit')
+test('slow', program, args: 'slow', suite: 'unit')
+test('apart', executable('apart', 'apart.cpp'), suite: 'unit')
+executable('unused', 'test.cpp', 'ucg_coll/graph/level.cpp')
+""",
+    "apart.cpp": "int main() {}\n",
+    "test.cpp": """#include <unistd.h>
+int level(int depth);
+int main(int argc, char**) {
+    if (argc == 2) {
+        sleep(60);
+    }
+    return level(0) == 0 && level(4) == 5 && level(9) == 10 ? 0 : 1;
+}
+""",
+    "ucg_coll/graph/level.cpp": """// Comments with if (a < b) stay.
+int level(int depth) {
+    return depth == 0 ? 0 : depth + 1;
+}
+bool is_high(int depth) {
+    return depth > 7;
+}
+""",
+}
+
+
+def changes(text, path="a.cpp"):
+    """What becomes of the text, by what was done."""
+    return {(mutant.what, mutant.apply(text)) for mutant in sites.mutants("graph", path, text)}
+
+
+class Sites(unittest.TestCase):
+    """What is changed, and into what."""
+
+    def check(self, text, *expected, path="a.cpp"):
+        """All mutants of the text."""
+        self.assertEqual(changes(text, path), set(expected))
+
+    def test_operators(self):
+        """Those that have blanks around them."""
+        self.check("x(a < b);", ("< to <=", "x(a <= b);"), ("statement removed", ";"))
+        self.check("auto x = std::min(a, b) + 1;", ("min to max", "auto x = std::max(a, b) + 1;"),
+                   ("+ 1 to nothing", "auto x = std::min(a, b);"))
+        self.check("auto x = a - 16;", ("- to +", "auto x = a + 16;"))
+        self.check("std::vector<int> f(T&& t);")
+
+    def test_what_is_no_code(self):
+        """Comments, literals, directives and assertions stay."""
+        self.check("// a < b\n/* x(a && b); */\n#if A < B && \\\n  C == D\n")
+        self.check("UCG_ASSERT(a < b);\nstatic_assert(a == b);")
+        self.check('x("a < b");', ("statement removed", ";"))
+
+    def test_statements(self):
+        """Calls and assignments, over lines too; no declarations."""
+        self.check("int x = 0;\nint f(int);\ndelete x;")
+        self.check("{\n    a.b(c,\n        d);\n    e[0] = f;\n}",
+                   ("statement removed", "{\n    ;\n    e[0] = f;\n}"),
+                   ("statement removed", "{\n    a.b(c,\n        d);\n    ;\n}"))
+
+    def test_branches(self):
+        """Literals in them are kept; a declaration in them too."""
+        self.check('if (is("x")) {', ("branch never taken", 'if ((is("x")) && false) {'),
+                   ("branch always taken", 'if ((is("x")) || true) {'))
+        self.check("if (auto a = f(); a) {",
+                   ("branch never taken", "if (auto a = f();(a) && false) {"),
+                   ("branch always taken", "if (auto a = f();(a) || true) {"))
+        self.check("if (auto* a = f()) {")
+
+    def test_returns(self):
+        """The value of nothing, in C 0; not where it is that already."""
+        self.check("return true;", ("return false", "return false;"))
+        self.check("return f();", ("return {}", "return {};"))
+        self.check("return f();", ("return 0", "return 0;"), path="a.c")
+        self.check("return Status(); return 0; return; return OMPI_SUCCESS;")
+
+
+class Program(unittest.TestCase):
+    """The whole program."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name, text in TREE.items():
+            path = self.folder / "tree" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def run_it(self, *options):
+        """The finished program."""
+        return subprocess.run(
+            [sys.executable, str(HERE / "mutate.py"), "--root", str(self.folder / "tree"),
+             "--work", str(self.folder / "work"), "--longest", "2", "--areas", "graph", *options],
+            capture_output=True, text=True, check=False, timeout=300)
+
+    def test_fates(self):
+        """What is tested is killed, what is not survives and can be tried again; the tree stays."""
+        survivors = self.folder / "survivors.diff"
+        done = self.run_it("--keep-survivors", str(survivors))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("slow", done.stdout)
+        self.assertNotIn("apart", done.stdout)  # It has nothing of the sources that are changed.
+        self.assertIn("left out: it does not pass within the limit", done.stdout)
+        self.assertRegex(done.stdout, r"level.cpp:3 \+ 1 to nothing: killed by levels \(")
+        self.assertRegex(done.stdout, r"level.cpp:6 > to >=: survived 1 tests \(")
+        self.assertRegex(done.stdout, r"graph +3 +2 +0\n2 of 5 survived \(40.0 %\)\n")
+        self.assertIn("-    return depth > 7;\n+    return depth >= 7;\n", done.stdout)
+        for name, text in TREE.items():
+            self.assertEqual((self.folder / "tree" / name).read_text(encoding="utf-8"), text)
+            self.assertEqual((self.folder / "work/tree" / name).read_text(encoding="utf-8"), text)
+        again = self.run_it("--again", str(survivors), "--seed", "2")
+        self.assertRegex(again.stdout, r"graph +0 +2 +0\n2 of 2 survived")
+        self.assertEqual(again.returncode, 0)
+
+    def test_seed(self):
+        """The same mutants by the same seed; the time limit ends the run and says so."""
+        first, second = (self.run_it("--seed", "3", "--count", "1") for _ in range(2))
+        self.assertRegex(first.stdout, r"(?m)^\[1/1\] ")
+        self.assertEqual(first.stdout.split("[1/1]")[1].split(" (")[0],
+                         second.stdout.split("[1/1]")[1].split(" (")[0])
+
+    def test_broken(self):
+        """A tree that does not build."""
+        (self.folder / "tree/test.cpp").write_text("int main() {", encoding="utf-8")
+        done = self.run_it("--count", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the copy does not build", done.stderr)
+
+    def test_no_tests(self):
+        """A tree that has none of the suite."""
+        done = self.run_it("--count", "1", "--suites", "ranks")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no test passes without a change", done.stderr)
+
+    def test_usage(self):
+        """What is no option, no area, no place to write."""
+        for options, message in ((["--sed", "1"], "--sed"), (["--areas", "grph"], "found 'grph'"),
+                                 (["--suites", "unit,all"], "found 'all'"),
+                                 (["--keep-survivors", "/nowhere/x"], "no folder /nowhere"),
+                                 (["--count", "0"], "from 1 to")):
+            done = self.run_it(*options)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
