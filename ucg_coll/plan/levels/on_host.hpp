@@ -5,8 +5,9 @@
 // are those of the fullest host.
 #pragma once
 
-#include "ucg_coll/plan/levels/block_best.hpp"
+#include "ucg_coll/plan/levels/host_blocks.hpp"
 #include "ucg_coll/plan/levels/two_level.hpp"
+#include "ucg_coll/plan/messages/block_best.hpp"
 
 namespace ucg::plan {
 

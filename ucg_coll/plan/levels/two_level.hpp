@@ -2,7 +2,7 @@
 // it leads there, the leaders of all hosts.
 #pragma once
 
-#include "ucg_coll/plan/levels/best.hpp"
+#include "ucg_coll/plan/messages/best.hpp"
 
 namespace ucg::plan {
 

@@ -25,19 +25,40 @@ struct Arrival {
     std::vector<Slice> runs;
 };
 
+/// Blocks first, first + 1, ... after a member's own.
+struct Run {
+    Rank first = 0;
+    Rank count = 0;
+
+    bool operator==(const Run&) const = default;
+};
+
 /// One round at one member: with those at the multiples of `distance` below `end`.
 struct Round {
     Builder& builder;
     const Team& team;
     const BlockMap& target;
+    BlocksHeld held;
     std::int64_t distance = 1;
     std::int64_t end = 1;
+
+    /// What the member `hop` below another lacks of what that one has to pass on, counted from that
+    /// one.
+    Run lacking(std::int64_t hop, Rank index) const {
+        const Rank blocks = blocks_at(hop, distance, team.size());
+        const auto has = std::clamp(held(index, team.size()) - static_cast<Rank>(hop), 0, blocks);
+        return {has, blocks - has};
+    }
+
+    std::vector<Slice> runs_of(Rank index, const Run& run) const {
+        return target.runs((index + run.first) % team.size(), run.count);
+    }
 
     std::vector<Arrival> receive() const {
         std::vector<Arrival> arrivals;
         for (std::int64_t hop = distance; hop < end; hop += distance) {
             const Rank from = neighbour_index(team, static_cast<Rank>(hop));
-            std::vector<Slice> runs = target.runs(from, blocks_at(hop, distance, team.size()));
+            std::vector<Slice> runs = runs_of(from, lacking(hop, team.index()));
             const Slice landing = landing_place(builder, runs);
             builder.recv(team.rank(from), landing);
             arrivals.push_back({landing, std::move(runs)});
@@ -48,15 +69,15 @@ struct Round {
     /// `own`: the one block of the first round.
     void send(Slice own) const {
         Slice outgoing = own;
-        Rank packed_blocks = distance == 1 ? 1 : 0; // All but the last message are alike.
+        Run at_hand = {0, distance == 1 ? 1 : 0}; // Most messages are alike.
         for (std::int64_t hop = distance; hop < end; hop += distance) {
             const Rank to = neighbour_index(team, static_cast<Rank>(-hop));
-            const Rank blocks = blocks_at(hop, distance, team.size());
-            if (blocks != packed_blocks) {
-                outgoing = packed(builder, target.runs(team.index(), blocks));
-                packed_blocks = blocks;
+            const Run run = lacking(hop, to);
+            if (run.count > 0 && run != at_hand) {
+                outgoing = packed(builder, runs_of(team.index(), run));
+                at_hand = run;
             }
-            builder.send(team.rank(to), outgoing);
+            builder.send(team.rank(to), run.count > 0 ? outgoing : Slice());
         }
     }
 
@@ -67,35 +88,24 @@ struct Round {
     }
 };
 
-/// How long blocks are. A run of neighbours' is priced as average ones, or as the longest alone.
-struct Lengths {
-    explicit Lengths(const graph::Request& request)
-        : longest(longest_block(request)),
-          average(divide_up(all_blocks(request), static_cast<std::uint64_t>(request.rank_count))) {}
-
-    std::uint64_t of(Rank blocks) const {
-        return std::max(longest, average * static_cast<std::uint64_t>(blocks));
-    }
-
-    std::uint64_t longest;
-    std::uint64_t average;
-};
-
 class Price {
   public:
+    Price(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest)
+        : link_(link), count_(count), longest_(longest),
+          average_(divide_up(total, static_cast<std::uint64_t>(count))) {}
     Price(const Link& link, const graph::Request& request)
-        : link_(link), count_(request.rank_count), lengths_(request) {}
+        : Price(link, request.rank_count, all_blocks(request), longest_block(request)) {}
 
     double operator()(const DisseminationRounds& rounds) const {
-        double ns = link_.copy_ns(lengths_.longest);
+        double ns = link_.copy_ns(longest_);
         std::int64_t distance = 1;
         for (unsigned round = 0; round < rounds.rounds; ++round) {
-            const std::uint64_t first = lengths_.of(blocks_at(distance, distance, count_));
+            const std::uint64_t first = bytes_of(blocks_at(distance, distance, count_));
             ns += round == 0 ? link_.message_ns(first) : link_.passing_on_ns(first);
             const std::int64_t end =
                 std::min<std::int64_t>(distance * rounds.base_of(round), count_);
             for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
-                const std::uint64_t bytes = lengths_.of(blocks_at(hop, distance, count_));
+                const std::uint64_t bytes = bytes_of(blocks_at(hop, distance, count_));
                 ns += link_.relay_ns(bytes); // One goes and one comes.
             }
             distance = end;
@@ -104,9 +114,15 @@ class Price {
     }
 
   private:
+    /// A run of neighbours' blocks is priced as average ones, or as the longest alone.
+    std::uint64_t bytes_of(Rank blocks) const {
+        return std::max(longest_, average_ * static_cast<std::uint64_t>(blocks));
+    }
+
     Link link_;
     Rank count_;
-    Lengths lengths_;
+    std::uint64_t longest_;
+    std::uint64_t average_;
 };
 
 graph::Schedule build_as(const graph::Request& request, Rank rank,
@@ -145,12 +161,12 @@ constexpr Algorithm row() {
 
 void allgather_n_way_dissemination(Builder& builder, const Team& team,
                                    const MultiplyingSchedule& rounds, Slice own,
-                                   const BlockMap& target) {
+                                   const BlockMap& target, BlocksHeld held) {
     const std::int64_t members = team.size();
     std::int64_t distance = 1;
     for (const Phase& phase : rounds.phases) {
-        const Round round{builder, team, target, distance,
-                          std::min(distance * phase.base, members)};
+        const Round round{builder, team,     target,
+                          held,    distance, std::min(distance * phase.base, members)};
         if (distance == 1) {
             // Before the receives, which may copy at once while others wait.
             round.send(own);
@@ -167,6 +183,16 @@ void allgather_n_way_dissemination(Builder& builder, const Team& team,
     if (distance == 1) {
         builder.copy(own, target.block(team.index()));
     }
+}
+
+DisseminationRounds allgather_dissemination_rounds(const Link& link, Rank count,
+                                                   std::uint64_t total, std::uint64_t longest) {
+    return cheapest_rounds(count, Price(link, count, total, longest));
+}
+
+double allgather_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
+                                        std::uint64_t longest, const DisseminationRounds& rounds) {
+    return Price(link, count, total, longest)(rounds);
 }
 
 const Algorithm kAllgatherNWayDissemination = row<graph::Collective::allgather>();

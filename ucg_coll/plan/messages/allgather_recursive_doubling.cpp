@@ -1,6 +1,7 @@
 // Recursive-doubling allgather: in round k members at distance 2^k exchange all they have, an
 // aligned run of 2^k blocks. Powers of two only. Thakur, Rabenseifner, Gropp, "Optimization of
 // collective communication operations in MPICH", 2005, section 3.1.
+#include <algorithm>
 #include <bit>
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
@@ -37,24 +38,30 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 } // namespace
 
 void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
-                                  const BlockMap& target) {
-    UCG_ASSERT(std::has_single_bit(static_cast<std::uint32_t>(team.size())));
-    if (team.size() == 1) {
+                                  const BlockMap& target, BlocksHeld held) {
+    const Rank count = team.size();
+    UCG_ASSERT(std::has_single_bit(static_cast<std::uint32_t>(count)));
+    if (count == 1) {
         builder.copy(own, target.block(0));
     }
-    for (Rank distance = 1; distance < team.size(); distance *= 2) {
+    for (Rank distance = 1; distance < count; distance *= 2) {
         const Rank peer = team.index() ^ distance;
-        const std::vector<Slice> theirs = target.runs(peer & ~(distance - 1), distance);
+        // What the one of the two at `to` lacks of the blocks that the other has.
+        const auto lacking = [&](Rank to) {
+            const Rank first = (to ^ distance) & ~(distance - 1);
+            const Rank has = first < to ? 0 : std::clamp(to + held(to, count) - first, 0, distance);
+            return has < distance ? target.runs(first + has, distance - has) : std::vector<Slice>();
+        };
+        const std::vector<Slice> theirs = lacking(team.index());
         const Slice landing = landing_place(builder, theirs);
         if (distance == 1) { // The receive may copy at once, while the other waits.
-            builder.send(team.rank(peer), own);
+            builder.send(team.rank(peer), lacking(peer).empty() ? Slice() : own);
         }
         builder.recv(team.rank(peer), landing);
         if (distance == 1) {
             builder.copy(own, target.block(team.index()));
         } else {
-            const std::vector<Slice> ours = target.runs(team.index() & ~(distance - 1), distance);
-            builder.send(team.rank(peer), packed(builder, ours));
+            builder.send(team.rank(peer), packed(builder, lacking(peer)));
         }
         unpack(builder, landing, theirs);
     }

@@ -28,19 +28,31 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 
 } // namespace
 
-void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const BlockMap& target) {
+void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const BlockMap& target,
+                    BlocksHeld held) {
+    const Rank count = team.size();
     const Rank left = team.rank(neighbour_index(team, -1));
-    const Rank right = team.rank(neighbour_index(team, 1));
-    if (team.size() > 1) {
+    const Rank right = neighbour_index(team, 1);
+    const auto receive = [&](Rank step) { // The block before that of the step before.
+        if (held(team.index(), count) < count - step) {
+            builder.recv(left, target.block(neighbour_index(team, -step - 1)));
+        }
+    };
+    const auto send = [&](Rank step, graph::Slice block) {
+        if (held(right, count) < count - step) {
+            builder.send(team.rank(right), block);
+        }
+    };
+    if (count > 1) {
         // Before the first receive, which may copy at once while the next rank waits.
-        builder.send(right, own);
-        builder.recv(left, target.block(neighbour_index(team, -1)));
+        send(0, own);
+        receive(0);
     }
     builder.copy(own, target.block(team.index()));
-    for (Rank step = 1; step + 1 < team.size(); ++step) {
+    for (Rank step = 1; step + 1 < count; ++step) {
         // Posted first, since the send waits for the receive of the step before.
-        builder.recv(left, target.block(neighbour_index(team, -step - 1)));
-        builder.send(right, target.block(neighbour_index(team, -step)));
+        receive(step);
+        send(step, target.block(neighbour_index(team, -step)));
     }
 }
 

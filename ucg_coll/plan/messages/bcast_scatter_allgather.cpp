@@ -1,12 +1,12 @@
 // Scatter-allgather broadcast: van de Geijn et al., "Interprocessor collective communication
 // library (InterCom)", 1994. The scatter leaves inner members of its tree with more than their own
-// block; the ring does not send them again.
+// block; the allgather, around the ring or by dissemination, does not send them again.
 #include <algorithm>
 
-#include "ucg_coll/plan/messages/pieces.hpp"
+#include "ucg_coll/plan/messages/binomial.hpp"
+#include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
-#include "ucg_coll/plan/parts/knomial.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -14,118 +14,89 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+struct Way {
+    Link link;
+    AllgatherChoice choice;
+
+    double price_ns(const graph::Request& request) const {
+        return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes, choice);
+    }
+};
+
+/// Around a ring one rank of each host sends at a time, in a dissemination all do.
+Way way_of(const Facts& facts, const graph::Request& request) {
+    const Way ring{flat_link(facts, Traffic::sparse), {.ring = true, .rounds = {}}};
+    const Link dense = flat_link(facts, Traffic::dense);
+    const Way best{dense, bcast_allgather_choice(dense, request.rank_count, request.bytes)};
+    return ring.price_ns(request) <= best.price_ns(request) ? ring : best;
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::sparse), request.bytes, [&](const Link& link) {
-            return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes);
-        });
+    const Way way = way_of(facts, request);
+    return crowded_exchange_ns(facts, way.link, request.bytes, [&](const Link& link) {
+        return Way{link, way.choice}.price_ns(request);
+    });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
-    static_cast<void>(facts);
     Builder builder(request, rank, kBcastScatterAllgather.name);
     bcast_scatter_allgather(builder, Team::whole(request.rank_count, rank), request.root,
-                            bcast_data(builder, request));
+                            bcast_data(builder, request), way_of(facts, request).choice);
     return builder.finish();
 }
 
-std::uint64_t block_bytes(std::uint64_t bytes, Rank count) {
-    return round_up(divide_up(bytes, static_cast<std::uint64_t>(count)), kCacheLine);
+std::uint64_t block_bytes(Rank count, std::uint64_t bytes) {
+    return std::min(BlockMap::cut_bytes(bytes, count, kCacheLine), bytes);
 }
 
-/// Members numbered from the root; number n's block is the n-th. Blocks at the end may be short or
-/// empty.
-class Blocks {
-  public:
-    Blocks(const Team& team, Rank root, Slice data)
-        : data_(data), block_bytes_(block_bytes(data.length, team.size())), count_(team.size()),
-          root_(root) {}
+/// Of members numbered from the root: how many blocks, from its own on, the scatter gives to one.
+Rank held_after_scatter(Rank number, Rank count) {
+    return number == 0 ? count : std::min(number & -number, count - number);
+}
 
-    std::int64_t number(Rank index) const {
-        return (std::int64_t{index} - root_ + count_) % count_;
-    }
-
-    /// Blocks [first, last).
-    Slice range(std::int64_t first, std::int64_t last) const {
-        const std::uint64_t begin = offset(first);
-        return part(data_, begin, offset(std::min<std::int64_t>(last, count_)) - begin);
-    }
-
-    /// How many blocks, from its own on, the scatter gives to a member.
-    std::int64_t held(std::int64_t number) const { return number == 0 ? count_ : number & -number; }
-
-    /// Does the ring bring `block` to the member of that number?
-    bool arrives(std::int64_t block, std::int64_t number) const {
-        return block < number || block >= number + held(number);
-    }
-
-  private:
-    std::uint64_t offset(std::int64_t block) const {
-        return std::min(static_cast<std::uint64_t>(block) * block_bytes_, data_.length);
-    }
-
-    Slice data_;
-    std::uint64_t block_bytes_;
-    std::int64_t count_;
-    Rank root_;
-};
-
-void scatter(Builder& builder, const Team& team, Rank root, const Blocks& blocks) {
-    const KnomialNode node(team.size(), root, team.index(), 2);
-    const auto subtree = [&](Rank index) {
-        const std::int64_t number = blocks.number(index);
-        return blocks.range(number, number + blocks.held(number));
+/// Down a binomial tree from the member at index 0. Each is left with the blocks of its subtree.
+void scatter(Builder& builder, const Team& team, const BlockMap& blocks) {
+    const BinomialTree tree(team, 0);
+    const auto of = [&](const BinomialTree::Subtree& subtree) {
+        return packed(builder, blocks.runs(subtree.first, subtree.count)); // It is one piece.
     };
-    if (node.parent() != kNoRank) {
-        builder.recv(team.rank(node.parent()), subtree(team.index()));
+    if (tree.parent() != kNoRank) {
+        builder.recv(team.rank(tree.parent()), of(tree.own()));
     }
-    for (unsigned level = node.levels(); level-- > 0;) {
-        for (const Rank child : node.children(level)) {
-            builder.send(team.rank(child), subtree(child));
-        }
-    }
-}
-
-void allgather(Builder& builder, const Team& team, const Blocks& blocks) {
-    const Rank count = team.size();
-    const Rank next = (team.index() + 1) % count;
-    const Rank previous = (team.index() + count - 1) % count;
-    const std::int64_t number = blocks.number(team.index());
-    for (std::int64_t step = 0; step + 1 < count; ++step) {
-        const std::int64_t out = (number - step + count) % count;
-        const std::int64_t in = (number - step - 1 + count) % count;
-        // Received first, since the send waits for the receive of the step before.
-        if (blocks.arrives(in, number)) {
-            builder.recv(team.rank(previous), blocks.range(in, in + 1));
-        }
-        if (blocks.arrives(out, blocks.number(next))) {
-            builder.send(team.rank(next), blocks.range(out, out + 1));
-        }
+    for (auto child = tree.children().rbegin(); child != tree.children().rend(); ++child) {
+        builder.send(team.rank(child->first), of(*child));
     }
 }
 
 } // namespace
 
-void bcast_scatter_allgather(Builder& builder, const Team& team, Rank root, Slice data) {
-    const Blocks blocks(team, root, data);
-    scatter(builder, team, root, blocks);
-    allgather(builder, team, blocks);
+AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes) {
+    return allgather_choice(link, count, bytes, block_bytes(count, bytes));
 }
 
-double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    // The scatter halves the length at each level, so that the lengths add up to the whole.
-    const double scatter_ns =
-        tree_depth(count, 2) * link.message_ns(0) + static_cast<double>(bytes) * link.byte_ns();
-    const double before_ns = link.sends_before_ns(tree_depth(count, 2), 0) +
-                             static_cast<double>(bytes) * link.byte_ns() +
-                             link.sends_before_ns(count - 1, block_bytes(bytes, count));
-    return scatter_ns + (count - 1) * link.message_ns(block_bytes(bytes, count)) + before_ns;
+void bcast_scatter_allgather(Builder& builder, const Team& team, Rank root, Slice data,
+                             const AllgatherChoice& choice) {
+    const Team from_root = team.starting_at(root);
+    const BlockMap blocks = BlockMap::cut(data, team.size(), kCacheLine);
+    scatter(builder, from_root, blocks);
+    allgather(builder, from_root, choice, blocks.block(from_root.index()), blocks,
+              held_after_scatter);
+}
+
+double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                  const AllgatherChoice& choice) {
+    const std::uint64_t block = block_bytes(count, bytes);
+    const Rank sends = allgather_sends(count, choice);
+    const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
+    return binomial_blocks_ns(link, count, block, Root::sends) +
+           allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
+           2 * link.copy_ns(block); // Either finds the own block in its place.
 }
 
 const Algorithm kBcastScatterAllgather = {
     .name = "scatter_allgather",
     .collective = graph::Collective::bcast,
-    .summary = "a binomial scatter, then a ring allgather (van de Geijn 1994)",
+    .summary = "a binomial scatter, then the cheapest allgather (van de Geijn 1994)",
     .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,

@@ -10,11 +10,19 @@
 namespace ucg::plan {
 
 // Allgather: `own`, this member's block, and those of all others to `target`. `own` may be its
-// place in `target`.
+// place in `target`. Blocks that a member has in `target` already are not sent to it.
+
+/// How many blocks the member at an index has before, of a team of `count`: its own and those
+/// after it, none of them behind the last but at index 0.
+using BlocksHeld = Rank (*)(Rank index, Rank count);
+/// The own one.
+inline Rank holds_own(Rank, Rank) {
+    return 1;
+}
 
 /// REQUIRES: team.size() is a power of two.
 void allgather_recursive_doubling(graph::Builder& builder, const Team& team, graph::Slice own,
-                                  const BlockMap& target);
+                                  const BlockMap& target, BlocksHeld held = holds_own);
 double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
 void allgather_bruck(graph::Builder& builder, const Team& team, graph::Slice own,
@@ -25,10 +33,15 @@ double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total, std
 /// Bruck's with a base for each round. REQUIRES: disseminates(rounds, team.size()).
 void allgather_n_way_dissemination(graph::Builder& builder, const Team& team,
                                    const MultiplyingSchedule& rounds, graph::Slice own,
-                                   const BlockMap& target);
+                                   const BlockMap& target, BlocksHeld held = holds_own);
+/// The cheapest rounds, and what rounds cost.
+DisseminationRounds allgather_dissemination_rounds(const Link& link, Rank count,
+                                                   std::uint64_t total, std::uint64_t longest);
+double allgather_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
+                                        std::uint64_t longest, const DisseminationRounds& rounds);
 
 void allgather_ring(graph::Builder& builder, const Team& team, graph::Slice own,
-                    const BlockMap& target);
+                    const BlockMap& target, BlocksHeld held = holds_own);
 double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest);
 
 // Alltoall: block i of `source` to member i, and block i of `target` from member i. The two overlap
@@ -93,11 +106,12 @@ double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::ui
 void reduce_scatter_n_way_dissemination(graph::Builder& builder, const Team& team,
                                         const MultiplyingSchedule& rounds, const BlockMap& source,
                                         graph::Slice target);
-/// The cheapest rounds, and what they cost.
+/// The cheapest rounds, and what rounds cost.
 DisseminationRounds reduce_scatter_dissemination_rounds(const Link& link, Rank count,
                                                         std::uint64_t total, std::uint64_t longest);
 double reduce_scatter_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
-                                             std::uint64_t longest);
+                                             std::uint64_t longest,
+                                             const DisseminationRounds& rounds);
 
 /// For commutative operators.
 void reduce_scatter_ring(graph::Builder& builder, const Team& team, const BlockMap& source,

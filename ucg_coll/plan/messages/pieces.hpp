@@ -50,11 +50,6 @@ void bcast_chain(graph::Builder& builder, const Team& team, Rank root, graph::Sl
 double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t segment);
 std::uint64_t bcast_chain_segment(const Link& link, Rank count, std::uint64_t bytes);
 
-/// A binomial scatter followed by a ring allgather.
-void bcast_scatter_allgather(graph::Builder& builder, const Team& team, Rank root,
-                             graph::Slice data);
-double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes);
-
 // Reductions. All members combine in the order of their indexes, except where `commutative` says
 // that another order will do. `target` is used at the root only, and may be `source` there.
 

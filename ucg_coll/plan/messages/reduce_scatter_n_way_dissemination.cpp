@@ -178,7 +178,8 @@ class Price {
             ns += link_.relay_ns(bytes_of(round.blocks_at(hop))); // One goes and one comes.
             ++operands;
         }
-        return ns + link_.reduce_ns(operands, bytes_of(static_cast<Rank>(round.distance)), total_);
+        return ns + link_.reduce_arrived_ns(operands, bytes_of(static_cast<Rank>(round.distance)),
+                                            total_);
     }
 
     std::uint64_t bytes_of(Rank blocks) const {
@@ -248,9 +249,9 @@ DisseminationRounds reduce_scatter_dissemination_rounds(const Link& link, Rank c
 }
 
 double reduce_scatter_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
-                                             std::uint64_t longest) {
-    return Price(link, count, total,
-                 longest)(reduce_scatter_dissemination_rounds(link, count, total, longest));
+                                             std::uint64_t longest,
+                                             const DisseminationRounds& rounds) {
+    return Price(link, count, total, longest)(rounds);
 }
 
 const Algorithm kReduceScatterNWayDissemination = {

@@ -158,8 +158,8 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     const auto batches = static_cast<double>(
         divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(kFanIn)));
     const auto operands = static_cast<unsigned>(std::min(kFanIn, count - 1)) + 1;
-    const double reductions_ns = count == 2 ? link.combining_ns(longest, longest)
-                                            : batches * link.reduce_ns(operands, longest);
+    const std::uint64_t total = longest * static_cast<std::uint64_t>(count);
+    const double reductions_ns = batches * link.reduce_arrived_ns(operands, longest, total);
     return link.message_ns(longest) + (count - 2) * link.relay_ns(longest) + reductions_ns;
 }
 

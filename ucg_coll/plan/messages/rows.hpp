@@ -18,6 +18,7 @@
     ROW(kAllreduceReduceBcast)                                                                     \
     ROW(kAllreduceRing)                                                                            \
     ROW(kAllreduceRabenseifner)                                                                    \
+    ROW(kAllreduceReduceScatterAllgather)                                                          \
     ROW(kAllgatherRecursiveDoubling)                                                               \
     ROW(kAllgatherBruck)                                                                           \
     ROW(kAllgatherNWayDissemination)                                                               \

@@ -17,6 +17,14 @@ BlockMap BlockMap::equal(Slice buffer, Rank count, std::uint64_t block_bytes) {
     return map;
 }
 
+BlockMap BlockMap::cut(Slice buffer, Rank count, std::uint64_t unit) {
+    BlockMap map;
+    map.buffer_ = buffer;
+    map.block_bytes_ = cut_bytes(buffer.length, count, unit);
+    map.count_ = count;
+    return map;
+}
+
 BlockMap BlockMap::vectors(Slice buffer, const graph::Blocks& blocks) {
     std::vector<Slice> slices;
     slices.reserve(blocks.bytes.size());
@@ -52,11 +60,11 @@ Slice BlockMap::block(Rank index) const {
     if (!slices_.empty()) {
         return slices_[static_cast<std::size_t>(index)];
     }
-    return part(buffer_, static_cast<std::uint64_t>(index) * block_bytes_, block_bytes_);
+    return part(buffer_, offset(index), offset(index + 1) - offset(index));
 }
 
 std::uint64_t BlockMap::bytes_max() const {
-    std::uint64_t longest = block_bytes_;
+    std::uint64_t longest = std::min(block_bytes_, buffer_.length);
     for (const Slice& slice : slices_) {
         longest = std::max(longest, slice.length);
     }
@@ -67,11 +75,11 @@ std::vector<Slice> BlockMap::runs(Rank first, Rank count) const {
     std::vector<Slice> result;
     if (slices_.empty()) {
         const Rank before_end = std::min(count, count_ - first);
-        const auto bytes = [&](Rank blocks) {
-            return static_cast<std::uint64_t>(blocks) * block_bytes_;
+        const auto append = [&](Rank begin, Rank end) {
+            append_slice(result, part(buffer_, offset(begin), offset(end) - offset(begin)));
         };
-        append_slice(result, part(buffer_, bytes(first), bytes(before_end)));
-        append_slice(result, part(buffer_, 0, bytes(count - before_end)));
+        append(first, first + before_end);
+        append(0, count - before_end);
         return result;
     }
     for (Rank i = 0; i < count; ++i) {
@@ -82,7 +90,8 @@ std::vector<Slice> BlockMap::runs(Rank first, Rank count) const {
 
 std::uint64_t BlockMap::run_bytes(Rank first, Rank count) const {
     if (slices_.empty()) {
-        return static_cast<std::uint64_t>(count) * block_bytes_;
+        const Rank before_end = std::min(count, count_ - first);
+        return offset(first + before_end) - offset(first) + offset(count - before_end);
     }
     std::uint64_t sum = 0;
     for (Rank i = 0; i < count; ++i) {

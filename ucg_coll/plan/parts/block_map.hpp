@@ -3,6 +3,7 @@
 // blocks and block vectors alike.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,6 +18,14 @@ class BlockMap {
     /// Block i is bytes [i * block_bytes, (i + 1) * block_bytes) of `buffer`.
     /// REQUIRES: buffer.length == count * block_bytes.
     static BlockMap equal(graph::Slice buffer, Rank count, std::uint64_t block_bytes);
+
+    /// `buffer` in `count` blocks of one length, in whole units, as short as will do. Blocks at the
+    /// end may be shorter, or empty. REQUIRES: unit > 0.
+    static BlockMap cut(graph::Slice buffer, Rank count, std::uint64_t unit);
+    /// That length, of a buffer of `bytes`.
+    static std::uint64_t cut_bytes(std::uint64_t bytes, Rank count, std::uint64_t unit) {
+        return round_up(divide_up(bytes, static_cast<std::uint64_t>(count)), unit);
+    }
 
     /// Block i is bytes [offsets[i], offsets[i] + bytes[i]) from the start of `buffer`, whose
     /// length is not looked at. Blocks may overlap if they are only read.
@@ -44,10 +53,14 @@ class BlockMap {
 
   private:
     BlockMap() = default;
+    /// Where a block of buffer_ begins, or after the last, where it ends.
+    std::uint64_t offset(Rank index) const {
+        return std::min(static_cast<std::uint64_t>(index) * block_bytes_, buffer_.length);
+    }
 
-    graph::Slice buffer_;              // Equal blocks.
-    std::uint64_t block_bytes_ = 0;    // Equal blocks.
-    std::vector<graph::Slice> slices_; // Otherwise; empty for equal blocks.
+    graph::Slice buffer_;              // Equal blocks, or cut ones.
+    std::uint64_t block_bytes_ = 0;    // Their length.
+    std::vector<graph::Slice> slices_; // Otherwise; empty for those.
     Rank count_ = 0;
 };
 

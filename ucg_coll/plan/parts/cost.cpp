@@ -146,6 +146,12 @@ double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vec
                             rates(price::touched_by_reduction(operands, vector_bytes)));
 }
 
+double Link::reduce_arrived_ns(unsigned operands, std::uint64_t bytes,
+                               std::uint64_t vector_bytes) const {
+    return operands == 2 ? combining_ns(bytes, vector_bytes)
+                         : price::reduce_ns(profile_, operands, bytes, rates(2 * vector_bytes));
+}
+
 double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
     return crowded_ == nullptr && messages_.combined_in_place(bytes)
                ? messages_.combining_ns(bytes, rates(2 * vector_bytes))

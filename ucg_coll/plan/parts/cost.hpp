@@ -109,6 +109,10 @@ class Link {
     double reduce_ns(unsigned operands, std::uint64_t bytes) const {
         return reduce_ns(operands, bytes, bytes);
     }
+    /// One of what has come and a block of the rank's own vector. Through the caches go that
+    /// vector, of `vector_bytes`, which others read, and as much that comes.
+    double reduce_arrived_ns(unsigned operands, std::uint64_t bytes,
+                             std::uint64_t vector_bytes) const;
     /// What combining a message with an operand of the rank's own, parts of vectors of
     /// `vector_bytes`, adds to the message, which nothing else reads: what it takes longer than
     /// coming, where it is combined in the place where it arrives.

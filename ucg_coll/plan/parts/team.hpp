@@ -16,9 +16,7 @@ class Team {
 
     /// All ranks, `first` at index 0, the others in order after it, starting over after the last.
     static Team rotated(Rank rank_count, Rank rank, Rank first) {
-        Team team({}, rank_count, (rank - first + rank_count) % rank_count);
-        team.first_ = first;
-        return team;
+        return whole(rank_count, rank).starting_at(first);
     }
 
     /// The ranks listed, in that order. `members` must outlive the team.
@@ -31,31 +29,43 @@ class Team {
     /// host's leader.
     Team with(Rank index, Rank rank) const {
         Team team = *this;
-        team.substitute_index_ = index;
+        team.substitute_index_ = listed(index);
         team.substitute_ = rank;
+        return team;
+    }
+
+    /// The same members in the same order, starting with the one at `first`, the first ones after
+    /// the last.
+    Team starting_at(Rank first) const {
+        Team team = *this;
+        team.index_ = index_ < first ? index_ - first + size_ : index_ - first;
+        team.first_ = listed(first);
         return team;
     }
 
     Rank size() const { return size_; }
     Rank index() const { return index_; }
     Rank rank(Rank index) const {
-        if (index == substitute_index_) {
+        const Rank place = listed(index);
+        if (place == substitute_index_) {
             return substitute_;
         }
-        if (!members_.empty()) {
-            return members_[static_cast<std::size_t>(index)];
-        }
-        return index < size_ - first_ ? index + first_ : index - (size_ - first_);
+        return members_.empty() ? place : members_[static_cast<std::size_t>(place)];
     }
 
   private:
     Team(std::span<const Rank> members, Rank size, Rank index)
         : members_(members), size_(size), index_(index) {}
 
+    /// Where the member at `index` is among the members that were listed, or of all ranks.
+    Rank listed(Rank index) const {
+        return index < size_ - first_ ? index + first_ : index - (size_ - first_);
+    }
+
     std::span<const Rank> members_;
     Rank size_;
     Rank index_;
-    Rank first_ = 0; ///< The rank at index 0, where no members are listed.
+    Rank first_ = 0; ///< Who of the listed is at index 0.
     Rank substitute_index_ = kNoRank;
     Rank substitute_ = kNoRank;
 };

@@ -1,9 +1,10 @@
-#include "ucg_coll/plan/levels/best.hpp"
+#include "ucg_coll/plan/messages/best.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
+#include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/multiplying/choice.hpp"
 #include "ucg_coll/plan/multiplying/piece.hpp"
 
@@ -24,9 +25,10 @@ std::size_t cheapest(const std::array<double, kCount>& prices) {
 // In each of these the order is that of the switch below it.
 
 std::array<double, 3> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
-    return {bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
-            bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
-            bcast_scatter_allgather_ns(link, count, bytes)};
+    return {
+        bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
+        bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
+        bcast_scatter_allgather_ns(link, count, bytes, bcast_allgather_choice(link, count, bytes))};
 }
 
 std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
@@ -38,13 +40,16 @@ std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std
         reduce_rabenseifner_ns(link, count, bytes)};
 }
 
-std::array<double, 5> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
+std::array<double, 6> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
                                        Operator op) {
     return {allreduce_recursive_doubling_ns(link, count, bytes),
             op.commutative ? allreduce_ring_ns(link, count, bytes) : kNever,
             allreduce_rabenseifner_ns(link, count, bytes),
             allreduce_recursive_multiplying_ns(link, count, bytes),
-            allreduce_elimination_ns(link, count, bytes)};
+            allreduce_elimination_ns(link, count, bytes),
+            allreduce_reduce_scatter_allgather_ns(
+                link, count, bytes, op,
+                allreduce_reduce_scatter_allgather_choices(link, count, bytes, op))};
 }
 
 } // namespace
@@ -58,7 +63,9 @@ void bcast_best(Builder& builder, const Team& team, const Link& link, Rank root,
     case 1:
         bcast_chain(builder, team, root, data, bcast_chain_segment(link, count, data.length));
         break;
-    default: bcast_scatter_allgather(builder, team, root, data);
+    default:
+        bcast_scatter_allgather(builder, team, root, data,
+                                bcast_allgather_choice(link, count, data.length));
     }
 }
 
@@ -91,17 +98,21 @@ double reduce_best_ns(const Link& link, Rank count, Rank root, std::uint64_t byt
 
 void allreduce_best(Builder& builder, const Team& team, const Link& link, Slice source,
                     Slice target, Operator op) {
-    switch (cheapest(allreduce_prices(link, team.size(), source.length, op))) {
+    const Rank count = team.size();
+    switch (cheapest(allreduce_prices(link, count, source.length, op))) {
     case 0: allreduce_recursive_doubling(builder, team, source, target); break;
     case 1: allreduce_ring(builder, team, source, target, op); break;
     case 2: allreduce_rabenseifner(builder, team, source, target, op); break;
     case 3:
         allreduce_recursive_multiplying(
-            builder, team,
-            allreduce_recursive_multiplying_schedule(link, team.size(), source.length), source,
-            target);
+            builder, team, allreduce_recursive_multiplying_schedule(link, count, source.length),
+            source, target);
         break;
-    default: allreduce_elimination(builder, team, source, target);
+    case 4: allreduce_elimination(builder, team, source, target); break;
+    default:
+        allreduce_reduce_scatter_allgather(
+            builder, team, source, target, op,
+            allreduce_reduce_scatter_allgather_choices(link, count, source.length, op));
     }
 }
 

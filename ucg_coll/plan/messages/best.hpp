@@ -1,4 +1,5 @@
-// The cheapest piece for a team: what two-level algorithms take for each of their stages.
+// The cheapest piece for a whole vector among a team: what two-level algorithms take for each of
+// their stages.
 #pragma once
 
 #include "ucg_coll/plan/messages/pieces.hpp"

@@ -1,0 +1,170 @@
+#include "ucg_coll/plan/messages/block_best.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace ucg::plan {
+
+using graph::Builder;
+using graph::Slice;
+
+namespace {
+
+using Piece = ReduceScatterChoice::Piece;
+
+/// Do rounds of pairs reach all members without starting over behind the last?
+bool doubles(Rank count, const DisseminationRounds& rounds) {
+    return rounds.base == 2 && rounds.larger == 0 &&
+           std::has_single_bit(static_cast<std::uint32_t>(count));
+}
+
+} // namespace
+
+AllgatherChoice allgather_choice(const Link& link, Rank count, std::uint64_t total,
+                                 std::uint64_t longest) {
+    const AllgatherChoice ring = {.ring = true, .rounds = {}};
+    const AllgatherChoice rounds = {
+        .ring = false, .rounds = allgather_dissemination_rounds(link, count, total, longest)};
+    return allgather_ns(link, count, total, longest, ring) <
+                   allgather_ns(link, count, total, longest, rounds)
+               ? ring
+               : rounds;
+}
+
+double allgather_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
+                    const AllgatherChoice& choice) {
+    return choice.ring
+               ? allgather_ring_ns(link, count, longest)
+               : allgather_n_way_dissemination_ns(link, count, total, longest, choice.rounds);
+}
+
+void allgather(Builder& builder, const Team& team, const AllgatherChoice& choice, Slice own,
+               const BlockMap& target, BlocksHeld held) {
+    if (choice.ring) {
+        allgather_ring(builder, team, own, target, held);
+    } else if (doubles(team.size(), choice.rounds)) { // As many rounds, and nothing is packed.
+        allgather_recursive_doubling(builder, team, own, target, held);
+    } else {
+        allgather_n_way_dissemination(builder, team, choice.rounds.schedule(), own, target, held);
+    }
+}
+
+Rank allgather_sends(Rank count, const AllgatherChoice& choice) {
+    if (choice.ring) {
+        return count - 1;
+    }
+    Rank sends = 0;
+    for (unsigned round = 0; round < choice.rounds.rounds; ++round) {
+        sends += choice.rounds.base_of(round) - 1;
+    }
+    return sends;
+}
+
+void allgather_best(Builder& builder, const Team& team, const Link& link, Slice own,
+                    const BlockMap& target) {
+    const Rank count = team.size();
+    allgather(builder, team,
+              allgather_choice(link, count, target.run_bytes(0, count), target.bytes_max()), own,
+              target);
+}
+
+double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest) {
+    return allgather_ns(link, count, total, longest, allgather_choice(link, count, total, longest));
+}
+
+double reduce_scatter_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
+                         const ReduceScatterChoice& choice) {
+    switch (choice.piece) {
+    case Piece::halving: return reduce_scatter_recursive_halving_ns(link, count, total, longest);
+    case Piece::dissemination:
+        return reduce_scatter_n_way_dissemination_ns(link, count, total, longest, choice.rounds);
+    case Piece::ring: return reduce_scatter_ring_ns(link, count, longest);
+    case Piece::pairwise: return reduce_scatter_pairwise_ns(link, count, longest);
+    }
+    UCG_ASSERT(false);
+    return 0;
+}
+
+ReduceScatterChoice reduce_scatter_choice(const Link& link, Rank count, std::uint64_t total,
+                                          std::uint64_t longest, Operator op) {
+    ReduceScatterChoice best = {.piece = Piece::pairwise, .rounds = {}};
+    if (!op.commutative) {
+        return best;
+    }
+    const ReduceScatterChoice others[] = {
+        {.piece = Piece::ring, .rounds = {}},
+        {.piece = Piece::dissemination,
+         .rounds = reduce_scatter_dissemination_rounds(link, count, total, longest)},
+        {.piece = Piece::halving, .rounds = {}}};
+    double best_ns = reduce_scatter_ns(link, count, total, longest, best);
+    for (const ReduceScatterChoice& choice : others) {
+        const double ns = reduce_scatter_ns(link, count, total, longest, choice);
+        if (ns <= best_ns) {
+            best = choice;
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+void reduce_scatter(Builder& builder, const Team& team, const ReduceScatterChoice& choice,
+                    const BlockMap& source, Slice target) {
+    switch (choice.piece) {
+    case Piece::halving:
+        reduce_scatter_recursive_halving(builder, team, source, target,
+                                         source.run_bytes(0, source.count()));
+        break;
+    case Piece::dissemination:
+        reduce_scatter_n_way_dissemination(builder, team, choice.rounds.schedule(), source, target);
+        break;
+    case Piece::ring: reduce_scatter_ring(builder, team, source, target); break;
+    case Piece::pairwise: reduce_scatter_pairwise(builder, team, source, target); break;
+    }
+}
+
+void reduce_scatter_best(Builder& builder, const Team& team, const Link& link,
+                         const BlockMap& source, Slice target, Operator op) {
+    const Rank count = team.size();
+    reduce_scatter(
+        builder, team,
+        reduce_scatter_choice(link, count, source.run_bytes(0, count), source.bytes_max(), op),
+        source, target);
+}
+
+double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
+                              std::uint64_t longest, Operator op) {
+    return reduce_scatter_ns(link, count, total, longest,
+                             reduce_scatter_choice(link, count, total, longest, op));
+}
+
+void gather_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice own,
+                 const BlockMap& target, std::uint64_t block_bytes) {
+    if (link.root_blocks_ns(team.size(), block_bytes, Root::receives) <=
+        binomial_blocks_ns(link, team.size(), block_bytes, Root::receives)) {
+        gather_linear(builder, team, root, own, target);
+    } else {
+        gather_binomial(builder, team, root, own, target);
+    }
+}
+
+double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    return std::min(link.root_blocks_ns(count, block_bytes, Root::receives),
+                    binomial_blocks_ns(link, count, block_bytes, Root::receives));
+}
+
+void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
+                  const BlockMap& source, Slice own, std::uint64_t block_bytes) {
+    if (link.root_blocks_ns(team.size(), block_bytes, Root::sends) <=
+        binomial_blocks_ns(link, team.size(), block_bytes, Root::sends)) {
+        scatter_linear(builder, team, root, source, own);
+    } else {
+        scatter_binomial(builder, team, root, source, own);
+    }
+}
+
+double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
+    return std::min(link.root_blocks_ns(count, block_bytes, Root::sends),
+                    binomial_blocks_ns(link, count, block_bytes, Root::sends));
+}
+
+} // namespace ucg::plan

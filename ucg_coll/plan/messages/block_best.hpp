@@ -1,0 +1,81 @@
+// The cheapest piece that moves or combines one block per member of a team: what the stages of
+// composed algorithms take, of which whole vectors are blocks, and of two-level ones.
+//
+// Where the price of an algorithm is asked for under several links, as crowding.hpp does, the piece
+// is chosen once, by the link that all ranks know, and priced under the others.
+#pragma once
+
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/pieces.hpp"
+
+namespace ucg::plan {
+
+/// By which piece an allgather goes: around the ring, else by dissemination in these rounds.
+struct AllgatherChoice {
+    bool ring = false;
+    DisseminationRounds rounds;
+};
+AllgatherChoice allgather_choice(const Link& link, Rank count, std::uint64_t total,
+                                 std::uint64_t longest);
+double allgather_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
+                    const AllgatherChoice& choice);
+void allgather(graph::Builder& builder, const Team& team, const AllgatherChoice& choice,
+               graph::Slice own, const BlockMap& target, BlocksHeld held = holds_own);
+/// How many messages a member sends at most.
+Rank allgather_sends(Rank count, const AllgatherChoice& choice);
+
+void allgather_best(graph::Builder& builder, const Team& team, const Link& link, graph::Slice own,
+                    const BlockMap& target);
+double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest);
+
+/// By which piece a reduce-scatter goes; a dissemination in these rounds.
+struct ReduceScatterChoice {
+    enum class Piece : std::uint8_t { halving, dissemination, ring, pairwise };
+    Piece piece = Piece::pairwise;
+    DisseminationRounds rounds;
+};
+/// Operators that do not commute see the members' operands in order.
+ReduceScatterChoice reduce_scatter_choice(const Link& link, Rank count, std::uint64_t total,
+                                          std::uint64_t longest, Operator op);
+double reduce_scatter_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
+                         const ReduceScatterChoice& choice);
+void reduce_scatter(graph::Builder& builder, const Team& team, const ReduceScatterChoice& choice,
+                    const BlockMap& source, graph::Slice target);
+
+void reduce_scatter_best(graph::Builder& builder, const Team& team, const Link& link,
+                         const BlockMap& source, graph::Slice target, Operator op);
+double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
+                              std::uint64_t longest, Operator op);
+
+// Whole vectors, as blocks of the members.
+
+/// A binomial scatter followed by an allgather.
+void bcast_scatter_allgather(graph::Builder& builder, const Team& team, Rank root,
+                             graph::Slice data, const AllgatherChoice& choice);
+double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                  const AllgatherChoice& choice);
+AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes);
+
+struct BlockChoices {
+    ReduceScatterChoice reduce_scatter;
+    AllgatherChoice allgather;
+};
+/// To every member's `target`, which may be its `source`. All combine alike.
+void allreduce_reduce_scatter_allgather(graph::Builder& builder, const Team& team,
+                                        graph::Slice source, graph::Slice target, Operator op,
+                                        const BlockChoices& choices);
+double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                             Operator op, const BlockChoices& choices);
+BlockChoices allreduce_reduce_scatter_allgather_choices(const Link& link, Rank count,
+                                                        std::uint64_t bytes, Operator op);
+
+/// `block_bytes`: the longest block, which all members know.
+void gather_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
+                 graph::Slice own, const BlockMap& target, std::uint64_t block_bytes);
+double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
+
+void scatter_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
+                  const BlockMap& source, graph::Slice own, std::uint64_t block_bytes);
+double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
+
+} // namespace ucg::plan
