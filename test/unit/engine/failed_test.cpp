@@ -107,6 +107,11 @@ struct Rank0 {
 
 } // namespace
 
+TEST_CASE("engine: only a schedule of boards takes turns of the board", "[engine]") {
+    CHECK(Rank0(by_boards()).program.board != nullptr);
+    CHECK(Rank0(by_messages()).program.board == nullptr);
+}
+
 TEST_CASE("engine: a collective whose messages have failed posts none again", "[engine][failed]") {
     Rank0 rank(by_messages());
     rank.engine.start(rank.execution);

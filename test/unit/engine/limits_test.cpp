@@ -99,6 +99,23 @@ std::size_t messages_posted(const Schedule& schedule) {
     return transport.posted;
 }
 
+/// Why a schedule of boards cannot be run on a transport that has none.
+std::string refusal(Builder builder) {
+    Counting transport;
+    const std::array<transport::Transport*, 2> routes = {nullptr, &transport};
+    const Result<engine::Program> program = engine::lower(builder.finish(), routes);
+    REQUIRE(!program);
+    CHECK(program.status().code() == Code::unsupported);
+    return std::string(program.status().message());
+}
+
+Builder boards(std::uint64_t shared_bytes) {
+    Builder b(bcast(8), 0, "boards");
+    b.boards();
+    b.share(b.input(0, shared_bytes));
+    return b;
+}
+
 } // namespace
 
 TEST_CASE("engine: an op may wait for one of any distance before", "[engine][repeat][limits]") {
@@ -114,6 +131,15 @@ TEST_CASE("engine: an op may wait for one of any distance before", "[engine][rep
             check_bcast(schedules, delivery);
         }
     }
+}
+
+TEST_CASE("engine: boards that no transport has are refused", "[engine][limits]") {
+    using Catch::Matchers::Contains;
+    CHECK_THAT(refusal(boards(8)), Contains("shares 8 bytes on a board, there is room for 0"));
+    CHECK_THAT(refusal(boards(0)), Contains("shares on a board, and there is none"));
+    Builder reads = boards(0);
+    reads.await_share(1);
+    CHECK_THAT(refusal(reads), Contains("reads the board of rank 1, which no transport reaches"));
 }
 
 TEST_CASE("engine: a long run of messages is posted whole", "[engine][limits]") {
