@@ -142,17 +142,8 @@ class Search {
         gather();
         std::sort(candidates_.begin(), candidates_.end(),
                   [](const PricedSchedule& a, const PricedSchedule& b) { return cheaper(a, b); });
-        for (const PricedSchedule& candidate : candidates_) {
-            if (candidate.ns > enough_ns()) {
-                break;
-            }
-            if (result_.simulated >= question_.runs_limit) {
-                result_.all_priced = false;
-                break;
-            }
-            if (Status status = price(candidate.text); !status.ok()) {
-                return status;
-            }
+        if (Status status = price_candidates(); !status.ok()) {
+            return status;
         }
         return std::move(result_);
     }
@@ -170,7 +161,7 @@ class Search {
                 }
                 constexpr std::uint64_t kOften = 1 << 16;
                 if (++result_.enumerated % kOften == 0) {
-                    progress_(stage, result_.enumerated);
+                    progress_(stage, result_.enumerated, most_);
                 }
                 visit(bound_ns(bounds_, schedule) - rounding_ns(question_), schedule);
                 return true;
@@ -178,6 +169,7 @@ class Search {
     }
 
     Status gather_first() {
+        most_ = question_.schedules_limit;
         std::vector<PricedSchedule> heap; // Of the least bounds, the largest in front.
         enumerate("bounded", [&](double ns, const MultiplyingSchedule& schedule) {
             if (heap.size() == question_.top && ns >= heap.front().ns) {
@@ -190,6 +182,7 @@ class Search {
             heap.push_back({to_text(schedule), ns});
             std::push_heap(heap.begin(), heap.end(), cheaper);
         });
+        most_ = heap.size();
         for (const PricedSchedule& one : heap) {
             if (Status status = price(one.text); !status.ok()) {
                 return status;
@@ -199,11 +192,34 @@ class Search {
     }
 
     void gather() {
+        most_ = result_.enumerated;
         enumerate("compared", [&](double ns, const MultiplyingSchedule& schedule) {
             if (ns <= enough_ns()) {
                 candidates_.push_back({to_text(schedule), ns});
             }
         });
+    }
+
+    /// In the order of their bounds, up to those that can be none of the best.
+    Status price_candidates() {
+        for (auto candidate = candidates_.begin(); candidate != candidates_.end(); ++candidate) {
+            const auto beyond =
+                std::upper_bound(candidate, candidates_.end(), enough_ns(),
+                                 [](double ns, const PricedSchedule& one) { return ns < one.ns; });
+            if (candidate == beyond) {
+                break;
+            }
+            if (result_.simulated >= question_.runs_limit) {
+                result_.all_priced = false;
+                break;
+            }
+            most_ = std::min(question_.runs_limit,
+                             result_.simulated + static_cast<std::uint64_t>(beyond - candidate));
+            if (Status status = price(candidate->text); !status.ok()) {
+                return status;
+            }
+        }
+        return {};
     }
 
     /// A schedule that costs more is none of the best.
@@ -223,7 +239,8 @@ class Search {
             return priced.status();
         }
         if (priced->simulated) {
-            progress_("simulated", ++result_.simulated);
+            ++result_.simulated;
+            progress_("simulated", result_.simulated, most_);
         }
         best.insert(std::upper_bound(best.begin(), best.end(), *priced, cheaper), *priced);
         best.resize(std::min(best.size(), question_.top));
@@ -233,6 +250,7 @@ class Search {
     const SearchQuestion& question_;
     const SearchProgress& progress_;
     PhaseBounds bounds_;
+    std::uint64_t most_ = 0;                 ///< Schedules that this stage may look at.
     std::vector<PricedSchedule> candidates_; ///< With their bounds as prices.
     SearchResult result_;
 };

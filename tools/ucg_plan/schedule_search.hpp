@@ -40,8 +40,9 @@ struct SearchResult {
     bool all_priced = true;     ///< False: the limit of runs was reached.
 };
 
-/// Is told how many schedules have been looked at, now and then.
-using SearchProgress = std::function<void(std::string_view stage, std::uint64_t done)>;
+/// Is told now and then how many schedules have been looked at, of at most how many in this stage.
+using SearchProgress =
+    std::function<void(std::string_view stage, std::uint64_t done, std::uint64_t most)>;
 
 /// No schedule that was enumerated is cheaper than those returned, unless the limit of runs was
 /// reached: one is left out without being simulated only if a lower bound says so.

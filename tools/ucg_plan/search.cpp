@@ -38,19 +38,19 @@ constexpr std::string_view kFooter =
 /// One line on a terminal, written over twice a second.
 class ProgressLine {
   public:
-    void operator()(std::string_view stage, std::uint64_t done) {
+    void operator()(std::string_view stage, std::uint64_t done, std::uint64_t most) {
         const auto now = std::chrono::steady_clock::now();
         if (now - last_ < std::chrono::milliseconds(500)) {
             return;
         }
         last_ = now;
-        fmt::print(stderr, "\r{} schedules {}   ", done, stage);
+        fmt::print(stderr, "\r{} of at most {} schedules {}   ", done, most, stage);
         std::fflush(stderr);
         is_open_ = true;
     }
     void end() {
         if (is_open_) {
-            fmt::print(stderr, "\r{:40}\r", "");
+            fmt::print(stderr, "\r{:70}\r", "");
         }
     }
 
@@ -149,9 +149,10 @@ class SearchCommand final : public Command {
     static Result<Answer> find(const SearchQuestion& question) {
         ProgressLine line;
         const bool shows = ::isatty(STDERR_FILENO) == 1;
-        const SearchProgress progress = [&](std::string_view stage, std::uint64_t done) {
+        const SearchProgress progress = [&](std::string_view stage, std::uint64_t done,
+                                            std::uint64_t most) {
             if (shows) {
-                line(stage, done);
+                line(stage, done, most);
             }
         };
         Result<SearchResult> result = search_schedules(question, progress);

@@ -39,7 +39,7 @@ SearchQuestion question_of(const topo::Placement& placement, const sim::Options&
             .runs_limit = 1'000'000};
 }
 
-void ignore(std::string_view, std::uint64_t) {}
+void ignore(std::string_view, std::uint64_t, std::uint64_t) {}
 
 /// No bound is above its price, and the search finds the cheapest prices.
 void check(const topo::Placement& placement, const sim::Options& options) {
@@ -103,10 +103,19 @@ TEST_CASE("search: limits are kept and told", "[search]") {
     CHECK(!few->all_enumerated);
     question.schedules_limit = 1'000'000;
     question.runs_limit = 6;
-    const Result<SearchResult> hasty = search_schedules(question, ignore);
+    std::uint64_t simulated = 0, compared = 0;
+    const SearchProgress progress = [&](std::string_view stage, std::uint64_t done,
+                                        std::uint64_t most) {
+        CHECK(done <= most);
+        simulated += stage == "simulated" ? 1 : 0;
+        compared = stage == "compared" ? most : compared;
+    };
+    const Result<SearchResult> hasty = search_schedules(question, progress);
     REQUIRE(hasty.ok());
     CHECK(hasty->simulated <= 6 + question.top); // The first ones are always priced.
     CHECK(!hasty->all_priced);
+    CHECK(simulated == hasty->simulated);
+    CHECK((compared == 0 || compared == hasty->enumerated)); // Told for each 65,536 only.
 }
 
 /// Nobody's links are quite like these; what a profile says of a network is among them.
