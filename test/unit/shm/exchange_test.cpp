@@ -120,6 +120,22 @@ TEST_CASE("shm/exchange: who knows no more than the socket's name gets nothing",
     }));
 }
 
+TEST_CASE("shm/exchange: who has no descriptor left to call with is told so", "[shm]") {
+    require_all_ok(test::fork_ranks(2, 20s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        const auto all = exchange(rank, (*heap)->address());
+        const int next = ::dup(STDERR_FILENO);
+        ::close(next);
+        if (!limit_descriptors(static_cast<rlim_t>(next))) {
+            return "cannot be limited";
+        }
+        const Status status = (*heap)->attach(all, 300ms);
+        rank.barrier();
+        const bool is_told = status.message().find("Too many open files") != std::string::npos;
+        return is_told || status.code() == Code::timed_out ? "" : std::string(status.message());
+    }));
+}
+
 TEST_CASE("shm/exchange: who withdraws wakes those who wait, though a child lives on", "[shm]") {
     const bool end = GENERATE(false, true); // Of the heap.
     require_all_ok(test::fork_ranks(2, 20s, [end](const test::ForkedRank& rank) -> std::string {
