@@ -26,7 +26,7 @@ Tests of collectives
   over the iterations, of which the last 1048576 are kept. The size is that of one rank's block of
   those collectives that have one for each rank (allgather, alltoall, gather, scatter,
   reduce_scatter and their variants), else of the vector. v-variants have equal blocks. Iterations
-  without -n: as many as fit into --time.
+  without -n: as many as fit into --time. In neighbor_alltoallv ranks form a ring: two blocks each.
   algorithm   bandwidth as NCCL's tests define it: the vector's bytes, of all blocks, divided by the
               median time (that of -R)
   bus         the same times 2(N-1)/N of allreduce, (N-1)/N of those with blocks, 1 of the others:
@@ -36,7 +36,8 @@ Tests of collectives
               rate at which all ranks together copy, each out of its neighbour's memory, counting
               the bytes that must be copied or summed at least: bcast N-1, allreduce 2(N-1), reduce,
               exscan N-1, scan N vectors; gather, scatter N, reduce_scatter N(N-1), allgather,
-              alltoall N*N blocks. Which of the two is shown depends on which takes longer.
+              alltoall N*N, neighbor_alltoallv 2N blocks. Which of the two is shown depends on which
+              takes longer.
               Where ranks outnumber processors, giving way to others is part of both round trips.
               "moved": the round trip was another one after the run than before. "-": there is one
               rank. Tests of UCT and UCP say both with -I.
@@ -44,8 +45,8 @@ Tests of collectives
               another host, and "%" is of the rate at which the slowest host sends while others
               do, too, by UCX, counting the bytes that some host must send or receive at least:
               of bcast, reduce, scans one vector, of allreduce 2(H-1)/H with H hosts; of alltoall as
-              many blocks as pairs of ranks here and elsewhere, of the others as many as ranks
-              elsewhere, or here if these are more.
+              many blocks as pairs of ranks here and elsewhere, of neighbor_alltoallv two, of the
+              others as many as ranks elsewhere, or here if these are more.
   MB are 1048576 bytes. By --mode sep all ranks begin together, and nothing is pipelined.
 
 Batch files

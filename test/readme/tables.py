@@ -44,11 +44,13 @@ def main():
     listed = json.loads(output([f"{build}/tools/ucg_plan", "list", "--format", "json"]))
     collectives = {row["collective"] for row in listed}
     variables = set(config["config"])
-    # alltoallw runs as alltoallv, and has switches but no algorithm of its own.
-    functions = collectives | {"alltoallw"}
+    # Those without an algorithm of their own run as alltoallv and neighbor_alltoallv.
+    neighbors = {"neighbor_" + name
+                 for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")}
+    functions = collectives - neighbors | {"alltoallw"}
     values = {"collective": collectives,
               "function": {form.format(name) for form in ("{}", "i{}", "{}_init")
-                           for name in functions},
+                           for name in functions} | neighbors,
               "variable": {name.removeprefix("UCG_") for name in variables}
               - {name.upper() for name in collectives}}
     told = set().union(*(expand(name, values) for name in rows(page, "variable")))

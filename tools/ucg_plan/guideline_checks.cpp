@@ -33,7 +33,8 @@ bool has_blocks(Collective collective) {
     case Collective::scatterv:
     case Collective::reduce_scatter:
     case Collective::scan:
-    case Collective::exscan: return false;
+    case Collective::exscan:
+    case Collective::neighbor_alltoallv: return false;
     }
     return false;
 }

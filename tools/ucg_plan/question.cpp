@@ -41,6 +41,16 @@ std::uint64_t mean_block(const Question& question) {
     return divide_up(total, ranks * (ranks - 1));
 }
 
+/// Ranks form a ring: the first block goes down and comes from above, the second the other way.
+void add_ring(Request& request, const Question& question, Rank rank) {
+    const Rank above = (rank + 1) % question.rank_count;
+    const Rank below = (rank + question.rank_count - 1) % question.rank_count;
+    const std::uint64_t own = block(question, rank);
+    const std::uint64_t from_above = block(question, above);
+    request.send = {{own, own}, {0, own}, {below, above}};
+    request.receive = {{from_above, block(question, below)}, {0, from_above}, {above, below}};
+}
+
 void add_blocks(Request& request, const Question& question, Rank rank) {
     request.bytes = 0;
     switch (question.collective) {
@@ -56,6 +66,7 @@ void add_blocks(Request& request, const Question& question, Rank rank) {
             request.send = request.receive;
         }
         break;
+    case Collective::neighbor_alltoallv: add_ring(request, question, rank); break;
     case Collective::gatherv:
         request.bytes = block(question, rank);
         if (rank == question.root) {

@@ -195,6 +195,7 @@ class Inference {
                                       : blocks_of(&Schedule::output_bytes);
         case Collective::gatherv:
             return with_root(blocks_of(&Schedule::input_bytes), at_root().output_bytes);
+        case Collective::neighbor_alltoallv: return halves(blocks_of(&Schedule::input_bytes));
         case Collective::scatterv:
             return with_root(blocks_of(&Schedule::output_bytes), at_root().input_bytes);
         default: return {};
@@ -207,6 +208,14 @@ class Inference {
             blocks.push_back(schedule.*bytes);
         }
         return blocks;
+    }
+
+    /// A rank sends two blocks of one length.
+    static std::vector<std::uint64_t> halves(std::vector<std::uint64_t> bytes) {
+        for (std::uint64_t& both : bytes) {
+            both /= 2;
+        }
+        return bytes;
     }
 
     /// In place the root has no buffer for its own block alone: it is what `total` leaves for it.

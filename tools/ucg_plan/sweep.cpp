@@ -87,8 +87,7 @@ std::vector<std::uint64_t> uneven_blocks(Collective collective, std::uint64_t by
 /// One collective, one number of ranks.
 void append_questions(const Sweep& sweep, Collective collective, Rank ranks,
                       std::vector<PlacedQuestion>& list) {
-    const bool can_be_in_place =
-        collective != Collective::barrier && collective != Collective::bcast;
+    const bool can_be_in_place = graph::has_in_place(collective);
     PlacedQuestion next;
     next.question.collective = collective;
     next.question.rank_count = ranks;

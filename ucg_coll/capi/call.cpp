@@ -17,6 +17,7 @@ constexpr std::uint64_t kElementBytes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8}; // 
 static_assert(std::size(kElementBytes) == UCG_DT_LAST);
 static_assert(static_cast<int>(Collective::exscan) == UCG_COLL_EXSCAN);
 static_assert(static_cast<int>(Collective::alltoallv) == UCG_COLL_ALLTOALLV);
+static_assert(static_cast<int>(Collective::neighbor_alltoallv) == UCG_COLL_NEIGHBOR_ALLTOALLV);
 
 bool ints_given(const ucg_coll_params_t& params) {
     return (params.field_mask & UCG_COLL_PARAM_FIELD_INT_VECTORS) != 0;
@@ -88,10 +89,17 @@ Status check_reduction(const ucg_coll_params_t& params) {
                          static_cast<int>(params.op), static_cast<int>(params.datatype));
 }
 
+/// REQUIRES: check_neighbors().
+BlockCounts block_counts(const ucg_coll_params_t& params, const VectorUse& use, Rank rank_count) {
+    return use.neighbors ? BlockCounts{static_cast<Rank>(params.neighbors->destination_count),
+                                       static_cast<Rank>(params.neighbors->source_count)}
+                         : BlockCounts{rank_count, rank_count};
+}
+
 /// The lowest displacement of a block that is not empty; 0 if there is none.
-std::int64_t lowest_displacement(const GivenBlocks& given, Rank rank_count) {
+std::int64_t lowest_displacement(const GivenBlocks& given, Rank block_count) {
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-    for (Rank i = 0; given.displs.data != nullptr && i < rank_count; ++i) {
+    for (Rank i = 0; given.displs.data != nullptr && i < block_count; ++i) {
         if (given.count(i) > 0) {
             lowest = std::min(lowest, given.displs[i]);
         }
@@ -107,12 +115,12 @@ bool to_bytes(Integer elements, std::uint64_t element_bytes, Integer& bytes) {
 
 /// Blocks from C's counts and displacements. Offsets are made non-negative by moving the base to
 /// the lowest of them.
-Status lay_out(const GivenBlocks& given, std::uint64_t element_bytes, Rank rank_count,
+Status lay_out(const GivenBlocks& given, std::uint64_t element_bytes, Rank block_count,
                graph::Blocks& blocks) {
-    const std::int64_t lowest = lowest_displacement(given, rank_count);
+    const std::int64_t lowest = lowest_displacement(given, block_count);
     std::int64_t base = 0;
     bool fits = to_bytes(lowest, element_bytes, base);
-    for (Rank i = 0; i < rank_count && fits; ++i) {
+    for (Rank i = 0; i < block_count && fits; ++i) {
         const std::uint64_t count = given.count(i);
         const std::uint64_t above =
             count == 0 || given.displs.data == nullptr
@@ -135,6 +143,11 @@ VectorUse vector_use(const CallKey& key, Rank rank) {
         use.send = !key.in_place;
         use.receive = true;
         break;
+    case Collective::neighbor_alltoallv:
+        use.send = true;
+        use.receive = true;
+        use.neighbors = true;
+        break;
     case Collective::allgatherv: use.receive = true; break;
     case Collective::gatherv: use.receive = rank == key.root; break;
     case Collective::scatterv: use.send = rank == key.root; break;
@@ -151,8 +164,8 @@ bool vectors_missing(const GivenBlocks& given, bool offsets) {
     return given.counts.data == nullptr || (offsets && given.displs.data == nullptr);
 }
 
-bool negative_count(const GivenBlocks& given, Rank rank_count) {
-    for (Rank i = 0; given.counts.ints && i < rank_count; ++i) {
+bool negative_count(const GivenBlocks& given, Rank block_count) {
+    for (Rank i = 0; given.counts.ints && i < block_count; ++i) {
         if (given.counts[i] < 0) {
             return true;
         }
@@ -161,13 +174,33 @@ bool negative_count(const GivenBlocks& given, Rank rank_count) {
 }
 
 Status check_blocks(const GivenBlocks& given, bool offsets, Collective collective,
-                    Rank rank_count) {
-    if (vectors_missing(given, offsets)) {
+                    Rank block_count) {
+    if (block_count > 0 && vectors_missing(given, offsets)) {
         return failure(Code::invalid_argument, "{}: a vector of counts or displacements is NULL",
                        graph::name(collective));
     }
-    if (negative_count(given, rank_count)) {
+    if (negative_count(given, block_count)) {
         return failure(Code::invalid_argument, "{}: a count is negative", graph::name(collective));
+    }
+    return {};
+}
+
+Status check_neighbors(const ucg_coll_params_t& params) {
+    if ((params.field_mask & UCG_COLL_PARAM_FIELD_NEIGHBORS) == 0 || params.neighbors == nullptr) {
+        return Status(Code::invalid_argument,
+                      "neighbor_alltoallv needs neighbors (UCG_COLL_PARAM_FIELD_NEIGHBORS)");
+    }
+    const ucg_neighbors_t& given = *params.neighbors;
+    constexpr auto kMax = static_cast<std::uint32_t>(std::numeric_limits<Rank>::max());
+    if (given.destination_count > kMax || given.source_count > kMax) {
+        return failure(Code::invalid_argument,
+                       "neighbor_alltoallv: {} destinations and {} sources, at most {} each",
+                       given.destination_count, given.source_count, kMax);
+    }
+    if ((given.destination_count > 0 && given.destinations == nullptr) ||
+        (given.source_count > 0 && given.sources == nullptr)) {
+        return Status(Code::invalid_argument,
+                      "neighbor_alltoallv: destinations or sources is NULL");
     }
     return {};
 }
@@ -180,12 +213,14 @@ Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank r
                        "{} needs counts and displacements (UCG_COLL_PARAM_FIELD_VECTORS)",
                        graph::name(key.collective));
     }
-    Status status;
-    if (use.send) {
-        status = check_blocks(send_blocks(params), true, key.collective, rank_count);
+    Status status = use.neighbors ? check_neighbors(params) : Status();
+    const BlockCounts counts = status.ok() ? block_counts(params, use, rank_count) : BlockCounts{};
+    if (status.ok() && use.send) {
+        status = check_blocks(send_blocks(params), true, key.collective, counts.send);
     }
     if (status.ok() && use.receive) {
-        status = check_blocks(receive_blocks(params, use), use.offsets, key.collective, rank_count);
+        status =
+            check_blocks(receive_blocks(params, use), use.offsets, key.collective, counts.receive);
     }
     return status;
 }
@@ -230,33 +265,52 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
 
 namespace {
 
-/// Calls `visit(vector)` for each vector in use, in the order of ucg_coll_params_t, until it
+/// Calls `visit(vector, bytes)` for each vector in use, in the order of ucg_coll_params_t, until it
 /// returns false; then so does this.
 template <typename Visit>
-bool for_each_vector(const ucg_coll_params_t& params, const VectorUse& use, Visit&& visit) {
+bool for_each_vector(const ucg_coll_params_t& params, const VectorUse& use,
+                     const BlockCounts& counts, Visit&& visit) {
     const GivenBlocks send = send_blocks(params);
     const GivenBlocks receive = receive_blocks(params, use);
-    return (!use.send || (visit(send.counts) && visit(send.displs))) &&
-           (!use.receive || (visit(receive.counts) && (!use.offsets || visit(receive.displs))));
+    const std::size_t width = ints_given(params) ? sizeof(int) : sizeof(std::int64_t);
+    const auto sent = static_cast<std::size_t>(counts.send);
+    const auto received = static_cast<std::size_t>(counts.receive);
+    return (!use.send ||
+            (visit(send.counts.data, sent * width) && visit(send.displs.data, sent * width))) &&
+           (!use.receive || (visit(receive.counts.data, received * width) &&
+                             (!use.offsets || visit(receive.displs.data, received * width)))) &&
+           (!use.neighbors || (visit(params.neighbors->destinations, sent * sizeof(int)) &&
+                               visit(params.neighbors->sources, received * sizeof(int))));
+}
+
+/// Also of a call that has not been checked.
+bool same_degrees(const ucg_coll_params_t& params, const BlockCounts& counts) {
+    const ucg_neighbors_t* given = params.neighbors;
+    return given != nullptr &&
+           given->destination_count == static_cast<std::uint32_t>(counts.send) &&
+           given->source_count == static_cast<std::uint32_t>(counts.receive);
 }
 
 } // namespace
 
 GivenVectors::GivenVectors(const ucg_coll_params_t& params, const VectorUse& use, Rank rank_count)
-    : vector_bytes_(static_cast<std::size_t>(rank_count) *
-                    (ints_given(params) ? sizeof(int) : sizeof(std::int64_t))) {
-    for_each_vector(params, use, [this](const GivenVector& given) {
-        const auto* bytes = static_cast<const std::byte*>(given.data);
-        vectors_.insert(vectors_.end(), bytes, bytes + vector_bytes_);
+    : counts_(block_counts(params, use, rank_count)) {
+    for_each_vector(params, use, counts_, [this](const void* given, std::size_t length) {
+        const auto* bytes = static_cast<const std::byte*>(given);
+        vectors_.insert(vectors_.end(), bytes, bytes + length);
         return true;
     });
 }
 
 bool GivenVectors::repeated_by(const ucg_coll_params_t& params, const VectorUse& use) const {
+    if (use.neighbors && !same_degrees(params, counts_)) {
+        return false;
+    }
     const std::byte* kept = vectors_.data();
-    return for_each_vector(params, use, [&kept, bytes = vector_bytes_](const GivenVector& given) {
-        const bool same = given.data != nullptr && std::memcmp(kept, given.data, bytes) == 0;
-        kept += bytes;
+    return for_each_vector(params, use, counts_, [&kept](const void* given, std::size_t length) {
+        const bool same =
+            length == 0 || (given != nullptr && std::memcmp(kept, given, length) == 0);
+        kept += length;
         return same;
     });
 }
@@ -272,13 +326,19 @@ Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey
     request.in_place = key.in_place;
     request.commutative = key.commutative;
     const VectorUse use = vector_use(key, rank);
+    const BlockCounts counts = block_counts(params, use, rank_count);
     Status status;
     if (use.send) {
-        status = lay_out(send_blocks(params), params.element_bytes, rank_count, request.send);
+        status = lay_out(send_blocks(params), params.element_bytes, counts.send, request.send);
     }
     if (status.ok() && use.receive) {
-        status =
-            lay_out(receive_blocks(params, use), params.element_bytes, rank_count, request.receive);
+        status = lay_out(receive_blocks(params, use), params.element_bytes, counts.receive,
+                         request.receive);
+    }
+    if (use.neighbors) {
+        const ucg_neighbors_t& given = *params.neighbors;
+        request.send.peers.assign(given.destinations, given.destinations + counts.send);
+        request.receive.peers.assign(given.sources, given.sources + counts.receive);
     }
     if (!status.ok()) {
         return status;
@@ -319,13 +379,14 @@ CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank
     CallBinding binding;
     binding.vectors = vector_use(key, rank);
     const VectorUse& use = binding.vectors;
+    const BlockCounts counts = block_counts(params, use, rank_count);
     const auto element = static_cast<std::int64_t>(params.element_bytes);
     if (use.send) {
-        binding.input_offset = element * lowest_displacement(send_blocks(params), rank_count);
+        binding.input_offset = element * lowest_displacement(send_blocks(params), counts.send);
     }
     if (use.receive) {
         binding.output_offset =
-            element * lowest_displacement(receive_blocks(params, use), rank_count);
+            element * lowest_displacement(receive_blocks(params, use), counts.receive);
     }
     binding.input_received = key.collective == Collective::bcast;
     if (graph::reduces(key.collective)) {

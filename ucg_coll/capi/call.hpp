@@ -42,7 +42,8 @@ struct CallShape {
 
 inline CallShape shape_of(const ucg_coll_params_t& params) {
     constexpr std::uint64_t kKnown = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS |
-                                     UCG_COLL_PARAM_FIELD_INT_VECTORS;
+                                     UCG_COLL_PARAM_FIELD_INT_VECTORS |
+                                     UCG_COLL_PARAM_FIELD_NEIGHBORS;
     const auto word = [](std::uint64_t high, auto low) {
         return high << 32U | static_cast<std::uint32_t>(low);
     };
@@ -107,7 +108,14 @@ std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank r
 struct VectorUse {
     bool send = false;
     bool receive = false;
-    bool offsets = true; ///< Receive blocks have displacements.
+    bool offsets = true;    ///< Receive blocks have displacements.
+    bool neighbors = false; ///< A block for each destination and source, instead of each rank.
+};
+
+/// How many blocks each side of a call has.
+struct BlockCounts {
+    Rank send = 0;
+    Rank receive = 0;
 };
 
 /// How the buffers and the operator of a call are bound: the same for all calls of its shape and
@@ -159,7 +167,7 @@ class GivenVectors {
     bool repeated_by(const ucg_coll_params_t& params, const VectorUse& use) const;
 
   private:
-    std::size_t vector_bytes_ = 0;   ///< Of each.
+    BlockCounts counts_;
     std::vector<std::byte> vectors_; ///< Those in use, in the order of ucg_coll_params_t.
 };
 

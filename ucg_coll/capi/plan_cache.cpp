@@ -10,8 +10,10 @@ std::uint64_t hash_of(const graph::Request& request, const CallKey& key) {
         .value(key.hash())
         .values<std::uint64_t>(request.send.bytes)
         .values<std::uint64_t>(request.send.offsets)
+        .values<Rank>(request.send.peers)
         .values<std::uint64_t>(request.receive.bytes)
         .values<std::uint64_t>(request.receive.offsets)
+        .values<Rank>(request.receive.peers)
         .digest();
 }
 

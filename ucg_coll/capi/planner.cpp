@@ -19,7 +19,8 @@ std::unique_ptr<const plan::LoadedSchedule> loaded_for(const LoadedPhases& phase
 }
 
 std::size_t bytes_of(const graph::Blocks& blocks) {
-    return (blocks.bytes.size() + blocks.offsets.size()) * sizeof(std::uint64_t);
+    return (blocks.bytes.size() + blocks.offsets.size()) * sizeof(std::uint64_t) +
+           blocks.peers.size() * sizeof(Rank);
 }
 
 std::size_t bytes_of(const Planned& planned) {

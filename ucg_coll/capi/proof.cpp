@@ -15,7 +15,7 @@ std::size_t at(Rank rank) {
 }
 
 Blocks end_to_end(std::vector<std::uint64_t> bytes) {
-    Blocks blocks{std::move(bytes), {}};
+    Blocks blocks{std::move(bytes), {}, {}};
     std::uint64_t offset = 0;
     for (const std::uint64_t length : blocks.bytes) {
         blocks.offsets.push_back(offset);
@@ -59,6 +59,25 @@ Request of_exchange(const Request& own, Rank rank, Rank other) {
     return request;
 }
 
+/// A rank whose only edges are those that `rank` has with it.
+Request of_neighbors(const Request& own, Rank rank, Rank other) {
+    const auto mirrored = [&](const Blocks& blocks) {
+        std::vector<std::uint64_t> bytes;
+        for (std::size_t i = 0; i < blocks.peers.size(); ++i) {
+            if (blocks.peers[i] == other) {
+                bytes.push_back(blocks.bytes[i]);
+            }
+        }
+        Blocks edges = end_to_end(std::move(bytes));
+        edges.peers.assign(edges.bytes.size(), rank);
+        return edges;
+    };
+    Request request = own;
+    request.send = mirrored(own.receive);
+    request.receive = mirrored(own.send);
+    return request;
+}
+
 Request with_blocks_of_gather(const Request& own, Rank rank, Rank other) {
     return with_root(own, rank, other, &Request::receive);
 }
@@ -86,6 +105,10 @@ Unknown unknown_of(Collective collective) {
         return {"each rank proves its own plan with its blocks; those that others exchange among "
                 "themselves it does not know and assumes",
                 of_exchange};
+    case Collective::neighbor_alltoallv:
+        return {"each rank proves its own plan with its edges; those between others it does not "
+                "know and leaves out",
+                of_neighbors};
     case Collective::barrier:
     case Collective::bcast:
     case Collective::reduce:

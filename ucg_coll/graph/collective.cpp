@@ -35,13 +35,12 @@ Status malformed(std::string_view field, std::string_view reason) {
 
 enum class Offsets { needed, unused };
 
-/// Block vectors have one entry per rank, and no block reaches beyond 2^64.
-Status validate_blocks(const Blocks& blocks, std::string_view field, Rank rank_count,
-                       Offsets offsets) {
-    const auto count = static_cast<std::size_t>(rank_count);
+/// Block vectors have one entry per rank, or edge, and no block reaches beyond 2^64.
+Status validate_blocks(const Blocks& blocks, std::string_view field, std::size_t count,
+                       Offsets offsets, std::string_view owners = "ranks") {
     if (blocks.bytes.size() != count) {
-        return failure(Code::invalid_argument, "{}.bytes: has {} entries for {} ranks", field,
-                       blocks.bytes.size(), count);
+        return failure(Code::invalid_argument, "{}.bytes: has {} entries for {} {}", field,
+                       blocks.bytes.size(), count, owners);
     }
     if (offsets == Offsets::unused) {
         std::uint64_t total = 0;
@@ -53,8 +52,8 @@ Status validate_blocks(const Blocks& blocks, std::string_view field, Rank rank_c
         return Status();
     }
     if (blocks.offsets.size() != count) {
-        return failure(Code::invalid_argument, "{}.offsets: has {} entries for {} ranks", field,
-                       blocks.offsets.size(), count);
+        return failure(Code::invalid_argument, "{}.offsets: has {} entries for {} {}", field,
+                       blocks.offsets.size(), count, owners);
     }
     for (std::size_t i = 0; i < count; ++i) {
         std::uint64_t end = 0;
@@ -65,30 +64,66 @@ Status validate_blocks(const Blocks& blocks, std::string_view field, Rank rank_c
     return Status();
 }
 
+Status validate_edges(const Blocks& blocks, std::string_view field, Rank rank_count) {
+    for (const Rank peer : blocks.peers) {
+        if (peer < 0 || peer >= rank_count) {
+            return failure(Code::invalid_argument, "{}.peers: {} is not in 0 .. {}", field, peer,
+                           rank_count - 1);
+        }
+    }
+    return validate_blocks(blocks, field, blocks.peers.size(), Offsets::needed, "peers");
+}
+
+/// A rank knows both ends of its edges to itself.
+Status validate_own_edges(const Request& request, Rank rank) {
+    const auto lengths = [rank](const Blocks& blocks) {
+        std::vector<std::uint64_t> own;
+        for (std::size_t i = 0; i < blocks.peers.size(); ++i) {
+            if (blocks.peers[i] == rank) {
+                own.push_back(blocks.bytes[i]);
+            }
+        }
+        return own;
+    };
+    return lengths(request.send) == lengths(request.receive)
+               ? Status()
+               : failure(Code::invalid_argument,
+                         "peers: rank {} sends itself other blocks than it receives from itself",
+                         rank);
+}
+
+Status validate_neighborhood(const Request& request, Rank rank) {
+    Status status = validate_edges(request.send, "send", request.rank_count);
+    if (status.ok()) {
+        status = validate_edges(request.receive, "receive", request.rank_count);
+    }
+    return status.ok() ? validate_own_edges(request, rank) : status;
+}
+
 /// The v-variants: which vectors `rank` must give.
 Status validate_vectors(const Request& request, Rank rank) {
+    const auto ranks = static_cast<std::size_t>(request.rank_count);
     switch (request.collective) {
     case Collective::allgatherv:
-        return validate_blocks(request.receive, "receive", request.rank_count, Offsets::needed);
+        return validate_blocks(request.receive, "receive", ranks, Offsets::needed);
     case Collective::alltoallv:
         if (!request.in_place) {
-            Status status =
-                validate_blocks(request.send, "send", request.rank_count, Offsets::needed);
+            Status status = validate_blocks(request.send, "send", ranks, Offsets::needed);
             if (!status.ok()) {
                 return status;
             }
         }
-        return validate_blocks(request.receive, "receive", request.rank_count, Offsets::needed);
+        return validate_blocks(request.receive, "receive", ranks, Offsets::needed);
     case Collective::gatherv:
-        return rank != request.root ? Status()
-                                    : validate_blocks(request.receive, "receive",
-                                                      request.rank_count, Offsets::needed);
-    case Collective::scatterv:
         return rank != request.root
                    ? Status()
-                   : validate_blocks(request.send, "send", request.rank_count, Offsets::needed);
+                   : validate_blocks(request.receive, "receive", ranks, Offsets::needed);
+    case Collective::scatterv:
+        return rank != request.root ? Status()
+                                    : validate_blocks(request.send, "send", ranks, Offsets::needed);
     case Collective::reduce_scatter:
-        return validate_blocks(request.receive, "receive", request.rank_count, Offsets::unused);
+        return validate_blocks(request.receive, "receive", ranks, Offsets::unused);
+    case Collective::neighbor_alltoallv: return validate_neighborhood(request, rank);
     default: return Status();
     }
 }
@@ -165,6 +200,7 @@ std::string_view name(Collective collective) {
     case Collective::reduce_scatter_block: return "reduce_scatter_block";
     case Collective::scan: return "scan";
     case Collective::exscan: return "exscan";
+    case Collective::neighbor_alltoallv: return "neighbor_alltoallv";
     }
     return "?";
 }
@@ -202,13 +238,23 @@ bool rooted(Collective collective) {
     }
 }
 
+bool has_in_place(Collective collective) {
+    switch (collective) {
+    case Collective::barrier:
+    case Collective::bcast:
+    case Collective::neighbor_alltoallv: return false;
+    default: return true;
+    }
+}
+
 bool has_block_vectors(Collective collective) {
     switch (collective) {
     case Collective::allgatherv:
     case Collective::alltoallv:
     case Collective::gatherv:
     case Collective::scatterv:
-    case Collective::reduce_scatter: return true;
+    case Collective::reduce_scatter:
+    case Collective::neighbor_alltoallv: return true;
     default: return false;
     }
 }
@@ -231,6 +277,9 @@ BufferSizes buffer_sizes(const Request& request, Rank rank) {
     case Collective::alltoall: sizes = {ranks * request.bytes, ranks * request.bytes}; break;
     case Collective::alltoallv:
         sizes = {request.in_place ? 0 : extent(request.send), extent(request.receive)};
+        break;
+    case Collective::neighbor_alltoallv:
+        sizes = {extent(request.send), extent(request.receive)};
         break;
     case Collective::reduce_scatter:
         sizes = {sum(request.receive.bytes),
@@ -260,9 +309,9 @@ Status validate(const Request& request, Rank rank) {
         return failure(Code::invalid_argument, "root: {} is not in 0 .. {}", request.root,
                        request.rank_count - 1);
     }
-    if (request.in_place &&
-        (request.collective == Collective::barrier || request.collective == Collective::bcast)) {
-        return malformed("in_place", "barrier and bcast have no second buffer to be in place of");
+    if (request.in_place && !has_in_place(request.collective)) {
+        return failure(Code::invalid_argument, "in_place: {} is not in place",
+                       name(request.collective));
     }
     if (multiply_overflows(request.bytes, static_cast<std::uint64_t>(request.rank_count))) {
         return malformed("bytes", "times rank_count exceeds 64 bits");

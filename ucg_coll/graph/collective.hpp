@@ -29,17 +29,27 @@ enum class Collective : std::uint8_t {
     reduce_scatter_block,
     scan,
     exscan,
+    neighbor_alltoallv, ///< Serves all five of MPI's neighbourhood collectives.
 };
 
 inline constexpr std::array kCollectives = {
-    Collective::barrier,        Collective::bcast,
-    Collective::reduce,         Collective::allreduce,
-    Collective::allgather,      Collective::allgatherv,
-    Collective::alltoall,       Collective::alltoallv,
-    Collective::gather,         Collective::gatherv,
-    Collective::scatter,        Collective::scatterv,
-    Collective::reduce_scatter, Collective::reduce_scatter_block,
-    Collective::scan,           Collective::exscan,
+    Collective::barrier,
+    Collective::bcast,
+    Collective::reduce,
+    Collective::allreduce,
+    Collective::allgather,
+    Collective::allgatherv,
+    Collective::alltoall,
+    Collective::alltoallv,
+    Collective::gather,
+    Collective::gatherv,
+    Collective::scatter,
+    Collective::scatterv,
+    Collective::reduce_scatter,
+    Collective::reduce_scatter_block,
+    Collective::scan,
+    Collective::exscan,
+    Collective::neighbor_alltoallv,
 };
 
 /// MPI's word in lower case: "allreduce", "reduce_scatter_block", ...
@@ -50,13 +60,17 @@ std::optional<Collective> parse_collective(std::string_view text);
 bool reduces(Collective collective);
 /// Does it have a root?
 bool rooted(Collective collective);
+/// May MPI_IN_PLACE be said of it?
+bool has_in_place(Collective collective);
 /// May ranks contribute blocks of different length (the v-variants and reduce_scatter)?
 bool has_block_vectors(Collective collective);
 
-/// One block per rank: block i lies at offsets[i] and is bytes[i] long, in bytes.
+/// Block i lies at offsets[i] and is bytes[i] long, in bytes. One block per rank; of a
+/// neighbourhood collective one per edge, which goes to or comes from rank peers[i].
 struct Blocks {
     std::vector<std::uint64_t> bytes;
     std::vector<std::uint64_t> offsets;
+    std::vector<Rank> peers = {};
 
     bool empty() const { return bytes.empty(); }
     bool operator==(const Blocks&) const = default;
@@ -74,11 +88,15 @@ struct Blocks {
 ///   alltoallv                                a block's length in the mean, as far as ranks have
 ///                                            agreed on it, else 0; plans are chosen by it, and
 ///                                            nothing else
-///   barrier, allgatherv, reduce_scatter      unused, 0
+///   barrier, allgatherv, reduce_scatter,
+///   neighbor_alltoallv                       unused, 0
 ///
 /// Blocks: allgatherv `receive` (lengths equal on all ranks, offsets local); alltoallv `send` and
 /// `receive` (local); gatherv `receive` at the root (local); scatterv `send` at the root (local);
-/// reduce_scatter `receive.bytes` (equal on all ranks; offsets unused: blocks lie end to end).
+/// reduce_scatter `receive.bytes` (equal on all ranks; offsets unused: blocks lie end to end);
+/// neighbor_alltoallv `send` and `receive` (local), with peers: the k-th block of a rank for
+/// another is what the other's k-th block from it receives. Blocks of `send` may overlap, as those
+/// of an allgather do.
 ///
 /// Buffers, as a schedule names them:
 ///   input    this rank's contribution. bcast: the root's buffer. Absent where `in_place`.

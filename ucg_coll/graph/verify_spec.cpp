@@ -2,6 +2,10 @@
 //
 // A contribution is what a rank puts in, numbered from 0: its input; where in place, the bytes of
 // its output that MPI says hold it.
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
 #include "ucg_coll/graph/verify_internal.hpp"
 
 namespace ucg::graph::proof {
@@ -49,6 +53,43 @@ Expected exchanged(const World& world, Rank rank, Rank from) {
     return {begin, begin + mine.receive.bytes[at(from)], from, from + 1, sent.offsets[at(rank)]};
 }
 
+/// The places of a rank's edges with `peer`, in its own order.
+std::vector<std::size_t> edges_with(const Blocks& blocks, Rank peer) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < blocks.peers.size(); ++i) {
+        if (blocks.peers[i] == peer) {
+            places.push_back(i);
+        }
+    }
+    return places;
+}
+
+/// All blocks that `from` gives `rank` in a neighbourhood collective: the k-th is its k-th.
+/// REQUIRES: check_agreement().
+void append_neighbor_blocks(const World& world, Rank rank, Rank from,
+                            std::vector<Expected>& blocks) {
+    const Blocks& sent = world.request(from).send;
+    const Blocks& received = world.request(rank).receive;
+    const std::vector<std::size_t> sources = edges_with(sent, rank);
+    const std::vector<std::size_t> targets = edges_with(received, from);
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+        const std::uint64_t begin = received.offsets[targets[k]];
+        blocks.push_back(
+            {begin, begin + received.bytes[targets[k]], from, from + 1, sent.offsets[sources[k]]});
+    }
+}
+
+std::vector<Expected> expected_of_neighbors(const World& world, Rank rank) {
+    std::vector<Rank> sources = world.request(rank).receive.peers;
+    std::sort(sources.begin(), sources.end());
+    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+    std::vector<Expected> blocks;
+    for (const Rank from : sources) {
+        append_neighbor_blocks(world, rank, from, blocks);
+    }
+    return blocks;
+}
+
 Expected scattered(const World& world, Rank rank) {
     const Request& mine = world.request(rank);
     const Request& root = world.request(mine.root);
@@ -91,6 +132,26 @@ bool uniform_alike(const Request& a, const Request& b) {
             a.in_place == b.in_place);
 }
 
+std::vector<std::uint64_t> lengths_with(const Blocks& blocks, Rank peer) {
+    std::vector<std::uint64_t> lengths;
+    for (const std::size_t place : edges_with(blocks, peer)) {
+        lengths.push_back(blocks.bytes[place]);
+    }
+    return lengths;
+}
+
+/// Two ranks agree about the edges between them: how many, in which order of lengths.
+Status check_edges(const World& world, Rank from, Rank to) {
+    const std::vector<std::uint64_t> given = lengths_with(world.request(from).send, to);
+    const std::vector<std::uint64_t> taken = lengths_with(world.request(to).receive, from);
+    return given == taken ? Status()
+                          : failure(Code::invalid_argument,
+                                    "rank {}: its request gives rank {} blocks of {} bytes, which "
+                                    "expects {}",
+                                    from, to, fmt::format("[{}]", fmt::join(given, ", ")),
+                                    fmt::format("[{}]", fmt::join(taken, ", ")));
+}
+
 /// How many bytes `from` gives to `to`, as each of the two says; ranks that do not say are
 /// represented by the other's number.
 struct BlockLength {
@@ -120,6 +181,15 @@ BlockLength block_length(const World& world, Rank from, Rank to) {
     }
 }
 
+Status check_block(const World& world, Rank from, Rank to) {
+    const BlockLength length = block_length(world, from, to);
+    return length.given == length.taken
+               ? Status()
+               : failure(Code::invalid_argument,
+                         "rank {}: its request gives rank {} {} bytes, which expects {}", from, to,
+                         length.given, length.taken);
+}
+
 } // namespace
 
 Status check_agreement(const World& world) {
@@ -135,13 +205,12 @@ Status check_agreement(const World& world) {
     if (!has_block_vectors(first.collective)) {
         return Status();
     }
+    const auto check =
+        first.collective == Collective::neighbor_alltoallv ? check_edges : check_block;
     for (Rank from = 0; from < world.rank_count(); ++from) {
         for (Rank to = 0; to < world.rank_count(); ++to) {
-            const BlockLength length = block_length(world, from, to);
-            if (length.given != length.taken) {
-                return failure(Code::invalid_argument,
-                               "rank {}: its request gives rank {} {} bytes, which expects {}",
-                               from, to, length.given, length.taken);
+            if (Status status = check(world, from, to); !status.ok()) {
+                return status;
             }
         }
     }
@@ -172,6 +241,7 @@ std::vector<Expected> expected(const World& world, Rank rank) {
     case Collective::allgatherv:
     case Collective::alltoall:
     case Collective::alltoallv: return expected_blocks(world, rank);
+    case Collective::neighbor_alltoallv: return expected_of_neighbors(world, rank);
     case Collective::scatter:
     case Collective::scatterv:
         return in_place(request, rank) ? std::vector<Expected>{}

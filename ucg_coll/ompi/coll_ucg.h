@@ -36,6 +36,11 @@
     X(exscan)                                                                                      \
     X(gather)                                                                                      \
     X(gatherv)                                                                                     \
+    X(neighbor_allgather)                                                                          \
+    X(neighbor_allgatherv)                                                                         \
+    X(neighbor_alltoall)                                                                           \
+    X(neighbor_alltoallv)                                                                          \
+    X(neighbor_alltoallw)                                                                          \
     X(reduce)                                                                                      \
     X(reduce_scatter)                                                                              \
     X(reduce_scatter_block)                                                                        \
@@ -180,10 +185,13 @@ typedef enum {
     COLL_UCG_OFF /**< All ranks agreed to use the previous modules for good. */
 } coll_ucg_state_t;
 
+/** The type of a pointer to a collective function. */
+#define COLL_UCG_FUNCTION_TYPE(name) __typeof__(((mca_coll_base_comm_coll_t*)NULL)->coll_##name)
+
 typedef struct {
 #define COLL_UCG_PREVIOUS_FIELD(name)                                                              \
     struct {                                                                                       \
-        mca_coll_base_module_##name##_fn_t function;                                               \
+        COLL_UCG_FUNCTION_TYPE(name) function;                                                     \
         mca_coll_base_module_t* module; /**< Retained. */                                          \
     } name;
     COLL_UCG_FOR_EACH(COLL_UCG_PREVIOUS_FIELD)
@@ -213,6 +221,15 @@ typedef struct {
     const int* displs; /**< ... together with these, which may be missing beside them. */
 } coll_ucg_latest_t;
 
+/** A rank's edges in the topology of its communicator, in an order in which the k-th edge of two
+ *  ranks is the k-th at both. Those to MPI_PROC_NULL are left out. */
+typedef struct {
+    ucg_neighbors_t ends;
+    int* destination_blocks; /**< Of each edge: which of the program's blocks goes there. */
+    int* source_blocks;
+    int* memory; /**< Of all four lists; NULL until they are known. */
+} coll_ucg_edges_t;
+
 typedef struct {
     mca_coll_base_module_t super;
     opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
@@ -231,6 +248,7 @@ typedef struct {
     coll_ucg_known_reduction_t reduction;
     coll_ucg_latest_t latest[COLL_UCG_FN_BLOCKING_COUNT];
     coll_ucg_workspace_t workspace; /**< Of blocking calls. */
+    coll_ucg_edges_t edges;
 } mca_coll_ucg_module_t;
 
 OBJ_CLASS_DECLARATION(mca_coll_ucg_module_t);
@@ -240,6 +258,10 @@ static inline mca_coll_ucg_module_t* coll_ucg_module_of(opal_list_item_t* link) 
 }
 
 void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace);
+
+/** Finds the edges at the first call: a communicator gets its topology after its modules. UCG_OK
+ *  ever after. */
+ucg_status_t coll_ucg_find_edges(mca_coll_ucg_module_t* module);
 
 void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* counters);
 
@@ -295,8 +317,7 @@ int coll_ucg_error(ucg_status_t status);
 /* ------------------------------------------------------------------ the functions */
 
 /** Each of the type that Open MPI has for it. */
-#define COLL_UCG_DECLARE(name)                                                                     \
-    __typeof__(*(mca_coll_base_module_##name##_fn_t)NULL) mca_coll_ucg_##name;
+#define COLL_UCG_DECLARE(name) __typeof__(*(COLL_UCG_FUNCTION_TYPE(name))NULL) mca_coll_ucg_##name;
 COLL_UCG_FOR_EACH(COLL_UCG_DECLARE)
 #undef COLL_UCG_DECLARE
 

@@ -77,6 +77,7 @@ typedef struct {
     /* Of blocks: */
     const int* counts;
     const int* displs;                    /**< In extents, or in bytes with `types`. */
+    const ptrdiff_t* places;              /**< The same in bytes, instead of `displs`, or NULL. */
     struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
     int size;                             /**< Number of blocks. */
     /* Where the vectors are in bytes: */
@@ -264,6 +265,10 @@ static inline size_t coll_ucg_block_length(const ucg_coll_params_t* params,
 /** The call reads these blocks, or writes them. Vectors as chosen. */
 ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
 ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
+
+/** Says where blocks lie whose counts, places, types and vectors `data` has: in the user's memory,
+ *  if they all lie there as messages carry them, else one after the other in `scratch`. */
+ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch);
 
 /* ------------------------------------------------------------------ operators */
 

@@ -122,12 +122,25 @@ static void register_switches(const mca_base_component_t* component) {
     }
 }
 
-/** Parameters like coll_ucg_allreduce_algorithm; libucg serves alltoallw as alltoallv. */
+/** Has it no algorithms of its own? libucg serves alltoallw as alltoallv, and all neighbourhood
+ *  collectives as neighbor_alltoallv. */
+static bool has_algorithms_of_another(int function) {
+    switch (function) {
+    case COLL_UCG_FN_alltoallw:
+    case COLL_UCG_FN_neighbor_allgather:
+    case COLL_UCG_FN_neighbor_allgatherv:
+    case COLL_UCG_FN_neighbor_alltoall:
+    case COLL_UCG_FN_neighbor_alltoallw: return true;
+    default: return false;
+    }
+}
+
+/** Parameters like coll_ucg_allreduce_algorithm. */
 static void register_algorithms(const mca_base_component_t* component) {
     for (int i = 0; i < COLL_UCG_FN_BLOCKING_COUNT; i++) {
         char name[64];
         char help[256];
-        if (COLL_UCG_FN_alltoallw == i) {
+        if (has_algorithms_of_another(i)) {
             continue;
         }
         snprintf(name, sizeof name, "%s_algorithm", function_names[i]);

@@ -128,6 +128,9 @@ static const ompi_datatype_t* block_type(const coll_ucg_data_t* data, size_t ind
 
 /** Bytes from the start of the user's buffer to the lower bound of a block's first element. */
 static ptrdiff_t block_displacement(const coll_ucg_data_t* data, size_t index) {
+    if (NULL != data->places) {
+        return data->places[index];
+    }
     const ptrdiff_t unit = NULL != data->types ? 1 : coll_ucg_extent(data->type);
     return unit * data->displs[index];
 }
@@ -162,6 +165,15 @@ static size_t lay_out_in_scratch(coll_ucg_data_t* data) {
     return sum;
 }
 
+ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch) {
+    data->direct = lay_out_in_place(data);
+    data->packed = data->user;
+    if (!data->direct) {
+        data->packed = coll_ucg_scratch_get(scratch, lay_out_in_scratch(data));
+    }
+    return data->direct || NULL != data->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
+}
+
 /**
  * Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the workspace's vectors to use.
  * Datatypes are copied: Fortran's bindings make an array of them for the time of the call.
@@ -180,13 +192,7 @@ static ucg_status_t open_in_bytes(coll_ucg_data_t* data, coll_ucg_workspace_t* w
         memcpy(types, data->types, size * sizeof *types);
         data->types = types;
     }
-    data->direct = lay_out_in_place(data);
-    data->packed = data->user;
-    if (!data->direct) {
-        coll_ucg_scratch_t* scratch = 0 == which ? &workspace->send : &workspace->receive;
-        data->packed = coll_ucg_scratch_get(scratch, lay_out_in_scratch(data));
-    }
-    return data->direct || NULL != data->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
+    return coll_ucg_lay_out_blocks(data, 0 == which ? &workspace->send : &workspace->receive);
 }
 
 static void take_blocks(coll_ucg_data_t* data, const coll_ucg_blocks_t* blocks, int size) {
@@ -194,6 +200,7 @@ static void take_blocks(coll_ucg_data_t* data, const coll_ucg_blocks_t* blocks, 
     data->in_blocks = true;
     data->counts = blocks->counts;
     data->displs = blocks->displs;
+    data->places = NULL;
     data->type = blocks->type;
     data->types = blocks->types;
     data->size = size;

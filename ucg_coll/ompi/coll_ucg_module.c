@@ -87,6 +87,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     memset(&module->reduction, 0, sizeof module->reduction);
     memset(module->latest, 0, sizeof module->latest);
     memset(&module->workspace, 0, sizeof module->workspace);
+    memset(&module->edges, 0, sizeof module->edges);
     OBJ_CONSTRUCT(&module->link, opal_list_item_t);
     OBJ_CONSTRUCT(&module->waiting, opal_list_item_t);
 }
@@ -95,6 +96,7 @@ static void module_destruct(mca_coll_ucg_module_t* module) {
     retire(module);
     release_previous(&module->previous);
     coll_ucg_workspace_free(&module->workspace);
+    free(module->edges.memory);
     OBJ_DESTRUCT(&module->waiting);
     OBJ_DESTRUCT(&module->link);
 }

@@ -58,7 +58,8 @@ std::uint64_t uniform_bytes(const graph::Request& request) {
         return std::accumulate(request.receive.bytes.begin(), request.receive.bytes.end(),
                                std::uint64_t{0});
     case graph::Collective::gatherv:
-    case graph::Collective::scatterv: return 0;
+    case graph::Collective::scatterv:
+    case graph::Collective::neighbor_alltoallv: return 0;
     case graph::Collective::barrier:
     case graph::Collective::bcast:
     case graph::Collective::reduce:

@@ -61,8 +61,8 @@ Facts facts_for(const Facts& facts, const graph::Request& request);
 
 /// The bytes of a request that all ranks know alike: `bytes`, for alltoallv what they have agreed
 /// that a block has in the mean, the sum of receive.bytes for allgatherv and reduce_scatter, 0
-/// where only some ranks know (gatherv, scatterv). Eligibility and cost may use nothing else of the
-/// request's lengths.
+/// where only some ranks know (gatherv, scatterv, neighbor_alltoallv). Eligibility and cost may use
+/// nothing else of the request's lengths.
 std::uint64_t uniform_bytes(const graph::Request& request);
 
 struct Algorithm {

@@ -184,7 +184,8 @@ bool sizes_are_uniform(graph::Collective collective) {
     switch (collective) {
     case graph::Collective::gatherv:
     case graph::Collective::scatterv:
-    case graph::Collective::alltoallv: return false;
+    case graph::Collective::alltoallv:
+    case graph::Collective::neighbor_alltoallv: return false;
     default: return true;
     }
 }

@@ -140,6 +140,9 @@ std::uint64_t CollectiveData::expected(Rank rank, std::uint64_t element) const {
     case UCG_COLL_ALLTOALL:
     case UCG_COLL_ALLTOALLV:
         return contribution(static_cast<Rank>(element / count), own_first + element % count);
+    case UCG_COLL_NEIGHBOR_ALLTOALLV:
+        return contribution(element < count ? (rank + 1) % size : (rank + size - 1) % size,
+                            element);
     default: return contribution(static_cast<Rank>(element / count), element % count);
     }
 }

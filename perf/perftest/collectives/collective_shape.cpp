@@ -26,6 +26,7 @@ const std::array<CollectiveShape, UCG_COLL_LAST>& collective_shapes() {
         {UCG_COLL_REDUCE_SCATTER_BLOCK, "reduce_scatter_block", each, one, true, false, false},
         {UCG_COLL_SCAN, "scan", one, one, true, false, false},
         {UCG_COLL_EXSCAN, "exscan", one, one, true, false, false},
+        {UCG_COLL_NEIGHBOR_ALLTOALLV, "neighbor_alltoallv", two, two, false, false, true},
     }};
     return kShapes;
 }
@@ -35,6 +36,7 @@ std::uint64_t block_count(Blocks blocks, Rank rank, Rank root, Rank size) {
     switch (blocks) {
     case Blocks::none: return 0;
     case Blocks::one: return 1;
+    case Blocks::two: return 2;
     case Blocks::each: return static_cast<std::uint64_t>(size);
     case Blocks::root_one: return has_some ? 1 : 0;
     case Blocks::root_each: return has_some ? static_cast<std::uint64_t>(size) : 0;
@@ -46,6 +48,9 @@ double algorithm_bytes(const CollectiveShape& shape, Rank size, std::uint64_t by
     const auto has_each = [](Blocks blocks) {
         return blocks == Blocks::each || blocks == Blocks::root_each;
     };
+    if (shape.send == Blocks::two) {
+        return 2 * static_cast<double>(bytes);
+    }
     const bool of_blocks = has_each(shape.send) || has_each(shape.receive);
     return static_cast<double>(bytes) * (of_blocks ? size : 1);
 }
@@ -58,7 +63,8 @@ double bus_factor(const CollectiveShape& shape, Rank size) {
     case UCG_COLL_BCAST:
     case UCG_COLL_REDUCE:
     case UCG_COLL_SCAN:
-    case UCG_COLL_EXSCAN: return 1;
+    case UCG_COLL_EXSCAN:
+    case UCG_COLL_NEIGHBOR_ALLTOALLV: return 1;
     default: return others;
     }
 }
@@ -88,6 +94,7 @@ double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes)
     case UCG_COLL_ALLGATHERV:
     case UCG_COLL_ALLTOALL:
     case UCG_COLL_ALLTOALLV: return ranks * ranks * block;
+    case UCG_COLL_NEIGHBOR_ALLTOALLV: return 2 * ranks * block;
     case UCG_COLL_LAST: break;
     }
     return 0;
@@ -118,6 +125,8 @@ double link_blocks(const CollectiveShape& shape, double own, double others, doub
     case UCG_COLL_SCATTERV: return has_root ? others : own;
     case UCG_COLL_ALLTOALL:
     case UCG_COLL_ALLTOALLV: return own * others;
+    // A part of a ring has two ends.
+    case UCG_COLL_NEIGHBOR_ALLTOALLV: return 2;
     case UCG_COLL_LAST: break;
     }
     return 0;

@@ -16,6 +16,7 @@ namespace ucg::perftest {
 enum class Blocks {
     none,
     one,       ///< On every rank.
+    two,       ///< The same, one for each neighbour in a ring.
     each,      ///< One for each rank, on every rank.
     root_one,  ///< The same, on the root alone.
     root_each, ///< The same, on the root alone.

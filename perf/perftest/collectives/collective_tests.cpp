@@ -86,6 +86,24 @@ struct Vectors {
     }
 };
 
+/// Ranks form a ring: the first block goes down and comes from above, the second the other way.
+struct Ring {
+    std::array<int, 2> destinations = {};
+    std::array<int, 2> sources = {};
+    ucg_neighbors_t neighbors = {destinations.data(), sources.data(), 2, 2};
+
+    Ring() = default;
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    void fill(Rank rank, Rank size) {
+        const Rank above = (rank + 1) % size;
+        const Rank below = (rank + size - 1) % size;
+        destinations = {below, above};
+        sources = {above, below};
+    }
+};
+
 class CollectiveTest : public Test {
   public:
     CollectiveTest(Runtime& runtime, const Parameters& parameters, CollectiveName name,
@@ -204,12 +222,17 @@ class CollectiveTest : public Test {
             call_.op = data_.operation;
         }
         if (data_.shape.vectors) {
-            vectors_.fill(data_.size, data_.count);
+            vectors_.fill(std::max<Rank>(data_.size, 2), data_.count); // Two neighbours at least.
             call_.field_mask |= UCG_COLL_PARAM_FIELD_VECTORS;
             call_.send_counts = vectors_.counts.data();
             call_.recv_counts = vectors_.counts.data();
             call_.send_displs = vectors_.displacements.data();
             call_.recv_displs = vectors_.displacements.data();
+        }
+        if (data_.shape.type == UCG_COLL_NEIGHBOR_ALLTOALLV) {
+            ring_.fill(runtime_.rank(), data_.size);
+            call_.field_mask |= UCG_COLL_PARAM_FIELD_NEIGHBORS;
+            call_.neighbors = &ring_.neighbors;
         }
     }
 
@@ -295,6 +318,7 @@ class CollectiveTest : public Test {
     Buffer send_;
     Buffer receive_;
     Vectors vectors_;
+    Ring ring_;
     ucg_coll_params_t call_ = {};
     ucg_coll_h prepared_ = nullptr;
     std::string details_;

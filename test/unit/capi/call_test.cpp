@@ -52,7 +52,123 @@ struct TwoBlocks {
     ucg_coll_params_t params = {};
 };
 
+/// Three edges out, two in, with `int` vectors as MPI gives them; on rank 1 of 3.
+struct Edges {
+    Edges() {
+        params.field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS | UCG_COLL_PARAM_FIELD_NEIGHBORS;
+        params.type = UCG_COLL_NEIGHBOR_ALLTOALLV;
+        params.element_bytes = 4;
+        params.int_send_counts = send_counts.data();
+        params.int_send_displs = send_displs.data();
+        params.int_recv_counts = receive_counts.data();
+        params.int_recv_displs = receive_displs.data();
+        params.neighbors = &neighbors;
+    }
+    Edges(const Edges&) = delete;
+    Edges& operator=(const Edges&) = delete;
+
+    ucg::Result<ucg::graph::Request> request() const {
+        const auto key = ucg::capi::key_of(params, 1, 3);
+        if (!key.ok()) {
+            return key.status();
+        }
+        return ucg::capi::request_of(params, *key, 1, 3);
+    }
+    /// Was a call that is now given as this one the same as `kept`?
+    bool repeats(const ucg::capi::GivenVectors& kept) const {
+        return kept.repeated_by(params, use);
+    }
+    ucg::capi::GivenVectors given() const { return {params, use, 3}; }
+
+    static constexpr ucg::capi::VectorUse use = {.send = true, .receive = true, .neighbors = true};
+
+    std::array<int, 3> destinations = {0, 1, 0};
+    std::array<int, 2> sources = {2, 1};
+    ucg_neighbors_t neighbors = {destinations.data(), sources.data(), 3, 2};
+    std::array<int, 3> send_counts = {1, 5, 3}, send_displs = {-2, -2, 7};
+    std::array<int, 2> receive_counts = {2, 5}, receive_displs = {5, 0};
+    ucg_coll_params_t params = {};
+};
+
 } // namespace
+
+TEST_CASE("edges of a neighbourhood become blocks with peers") {
+    Edges edges;
+    const auto request = edges.request();
+    REQUIRE(request.ok());
+    using ucg::graph::Blocks;
+    CHECK(request->send == Blocks{{4, 20, 12}, {0, 0, 36}, {0, 1, 0}});
+    CHECK(request->receive == Blocks{{8, 20}, {20, 0}, {2, 1}});
+    CHECK(request->bytes == 0);
+}
+
+TEST_CASE("a neighbourhood call repeats one with equal edges alone") {
+    Edges edges;
+    const ucg::capi::GivenVectors kept = edges.given();
+    CHECK(edges.repeats(kept));
+    SECTION("another peer") {
+        edges.destinations[2] = 2;
+    }
+    SECTION("another length") {
+        edges.receive_counts[0] = 3;
+    }
+    SECTION("fewer edges, of which each is as it was") {
+        edges.neighbors.destination_count = 2;
+    }
+    SECTION("more edges, which nobody may read of what is kept") {
+        edges.neighbors.source_count = 1 << 20;
+    }
+    SECTION("none") {
+        edges.params.neighbors = nullptr;
+    }
+    CHECK_FALSE(edges.repeats(kept));
+}
+
+TEST_CASE("a rank without edges needs no vectors") {
+    Edges edges;
+    edges.neighbors = {nullptr, nullptr, 0, 0};
+    edges.params.int_send_counts = edges.params.int_send_displs = nullptr;
+    edges.params.int_recv_counts = edges.params.int_recv_displs = nullptr;
+    REQUIRE(edges.request().ok());
+    CHECK(edges.repeats(edges.given()));
+}
+
+TEST_CASE("edges that make no sense are refused") {
+    Edges edges;
+    SECTION("no field") {
+        edges.params.field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS;
+    }
+    SECTION("no neighbours") {
+        edges.params.neighbors = nullptr;
+    }
+    SECTION("no destinations") {
+        edges.neighbors.destinations = nullptr;
+    }
+    SECTION("no lengths") {
+        edges.params.int_send_counts = nullptr;
+    }
+    SECTION("a negative length") {
+        edges.receive_counts[1] = -1;
+    }
+    SECTION("a negative degree") {
+        edges.neighbors.source_count = static_cast<std::uint32_t>(-1);
+    }
+    SECTION("a rank that does not exist") {
+        edges.sources[0] = 3;
+    }
+    SECTION("no rank") {
+        edges.destinations[0] = -2;
+    }
+    SECTION("another block to itself than from itself") {
+        edges.receive_counts[1] = 4;
+    }
+    SECTION("in place") {
+        edges.params.flags = UCG_COLL_FLAG_IN_PLACE;
+    }
+    const auto request = edges.request();
+    REQUIRE_FALSE(request.ok());
+    CHECK(request.status().code() == Code::invalid_argument);
+}
 
 TEST_CASE("elements of more than 4 GiB keep their size") {
     for (const ucg_coll_type_t type :

@@ -29,10 +29,6 @@ bool together(Rank, Rank, const void*) {
     return true;
 }
 
-bool may_be_in_place(Collective collective) {
-    return collective != Collective::barrier && collective != Collective::bcast;
-}
-
 } // namespace
 
 TEST_CASE("capi: a rank proves its plan with what it knows of the others", "[capi][verify]") {
@@ -42,7 +38,7 @@ TEST_CASE("capi: a rank proves its plan with what it knows of the others", "[cap
         for (const bool in_place : {false, true}) {
             const std::uint64_t bytes = row.collective == Collective::barrier ? 0 : 24;
             const Case sample{row.collective, kRanks, 3, bytes, 8, in_place};
-            if ((in_place && !may_be_in_place(row.collective)) ||
+            if ((in_place && !graph::has_in_place(row.collective)) ||
                 !row.eligible(facts, plan::test::request_of(sample, 0))) {
                 continue;
             }

@@ -194,10 +194,6 @@ topo::Placement random_placement(Random& random, Rank count) {
     return topo::Placement(std::move(places));
 }
 
-bool never_in_place(Collective collective) {
-    return collective == Collective::barrier || collective == Collective::bcast;
-}
-
 /// A request that some row serves which reads peers' memory; one in four by any row.
 Call random_call(const plan::Facts& facts, const plan::Facts& without, Random& random) {
     for (;;) {
@@ -218,7 +214,7 @@ Call random_call(const plan::Facts& facts, const plan::Facts& without, Random& r
             request.bytes = 0;
         }
         request.element_bytes = sizeof(Affine);
-        request.in_place = !never_in_place(row.collective) && random() % 2 == 0;
+        request.in_place = graph::has_in_place(row.collective) && random() % 2 == 0;
         request.commutative = random() % 2 == 0;
         const bool reads = !row.eligible(without, request);
         if (row.eligible(facts, request) && (reads || random() % 4 == 0)) {

@@ -102,8 +102,29 @@ class Meaning {
         }
     }
 
+    /// The k-th block of a rank for this one is the k-th that this one receives from it.
+    void take_from_neighbors(Rank rank) {
+        const graph::Blocks& taken = request(rank).receive;
+        std::vector<std::size_t> next(requests_.size(), 0); // Place to look on from, by rank.
+        for (std::size_t i = 0; i < taken.peers.size(); ++i) {
+            const Rank from = taken.peers[i];
+            const graph::Blocks& sent = request(from).send;
+            std::size_t& place = next[at(from)];
+            while (sent.peers[place] != rank) {
+                ++place;
+            }
+            put(rank, taken.offsets[i],
+                View(source(from)).subspan(sent.offsets[place], sent.bytes[place]));
+            ++place;
+        }
+    }
+
     void gather(Rank rank) {
         const Request& r = request(rank);
+        if (r.collective == Collective::neighbor_alltoallv) {
+            take_from_neighbors(rank);
+            return;
+        }
         const bool scatters =
             r.collective == Collective::scatter || r.collective == Collective::scatterv;
         if (r.collective == Collective::barrier || (scatters && r.in_place) ||

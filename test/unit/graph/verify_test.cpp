@@ -89,6 +89,42 @@ TEST_CASE("graph: verify accepts blocks of different length", "[graph][verify]")
           "rank 0: its request gives rank 1 3 bytes, which expects 4");
 }
 
+TEST_CASE("graph: verify matches the k-th edge of two ranks with the k-th", "[graph][verify]") {
+    // Rank 0 sends rank 1 two blocks and itself one; rank 1 takes them in the other order of
+    // places.
+    std::vector<Request> edges(2, request(Collective::neighbor_alltoallv, 2, 0));
+    edges[0].send = {{2, 5, 3}, {0, 9, 0}, {1, 0, 1}};
+    edges[0].receive = {{5}, {1}, {0}};
+    edges[1].receive = {{2, 3}, {3, 0}, {0, 0}};
+    const std::string sends = "rank\n send to 1 input[0:2]\n send to 1 input[0:3]\n";
+    const std::string copies = " copy input[9:14] -> output[1:6]\n";
+    CHECK(verdict(edges,
+                  sends + copies + "rank\n recv from 0 output[3:5]\n recv from 0 output[0:3]\n")
+              .empty());
+    SECTION("a block that goes to the place of another") {
+        edges[0].send.bytes = edges[1].receive.bytes = {3, 3};
+        edges[0].send = {{3, 5, 3}, {0, 9, 4}, {1, 0, 1}};
+        const std::string apart = "rank\n send to 1 input[0:3]\n send to 1 input[4:7]\n";
+        CHECK(verdict(edges,
+                      apart + copies + "rank\n recv from 0 output[3:6]\n recv from 0 output[0:3]\n")
+                  .empty());
+        CHECK_FALSE(verdict(edges, apart + copies +
+                                       "rank\n recv from 0 output[0:3]\n recv from 0 "
+                                       "output[3:6]\n")
+                        .empty());
+    }
+    SECTION("lengths that differ") {
+        edges[1].receive.bytes = {3, 2};
+        CHECK(verdict(edges, "rank\nrank\n") ==
+              "rank 0: its request gives rank 1 blocks of [2, 3] bytes, which expects [3, 2]");
+    }
+    SECTION("an edge that the other end does not know") {
+        edges[1].receive = {{2}, {3}, {0}};
+        CHECK(verdict(edges, "rank\nrank\n") ==
+              "rank 0: its request gives rank 1 blocks of [2, 3] bytes, which expects [2]");
+    }
+}
+
 TEST_CASE("graph: verify accepts reduce_scatter, scan and exscan", "[graph][verify]") {
     const std::string_view pair =
         "rank scratch 4\n send to 1 input[4:8]\n recv from 1 scratch[0:4]\n"

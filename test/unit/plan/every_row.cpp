@@ -19,11 +19,6 @@ std::set<Rank> roots_for(const Trials& trials, const Algorithm& row, Rank count)
                                                          : std::set<Rank>{0};
 }
 
-bool can_be_in_place(const Algorithm& row) {
-    return row.collective != graph::Collective::barrier &&
-           row.collective != graph::Collective::bcast;
-}
-
 /// All requests of one placement that the row serves; returns how many.
 unsigned try_requests(const Trials& trials, const Algorithm& row, const Facts& facts,
                       const std::function<void(const Trial&)>& visit) {
@@ -34,8 +29,9 @@ unsigned try_requests(const Trials& trials, const Algorithm& row, const Facts& f
             for (const bool in_place : {false, true}) {
                 for (const bool commutative : {true, false}) {
                     const Case sample{row.collective, count, root, bytes, 8, in_place, commutative};
-                    const bool varies = (!in_place || (trials.in_place && can_be_in_place(row))) &&
-                                        (commutative || graph::reduces(row.collective));
+                    const bool varies =
+                        (!in_place || (trials.in_place && graph::has_in_place(row.collective))) &&
+                        (commutative || graph::reduces(row.collective));
                     if (varies && row.eligible(facts, request_of(sample, 0))) {
                         visit({row, facts, sample});
                         ++served;

@@ -76,7 +76,7 @@ TEST_CASE("plan: all ranks choose the same row whatever their local facts", "[pl
     const Facts facts{placement, cost::default_profile()};
     for (const Collective collective : graph::kCollectives) {
         for (const std::uint64_t bytes : {0ULL, 8ULL, 4096ULL, 1ULL << 20}) {
-            const bool may = collective != Collective::barrier && collective != Collective::bcast;
+            const bool may = graph::has_in_place(collective);
             const Case sample{collective, kCount, 4, bytes, 8, may};
             const Algorithm& first = choose(facts, request_of(sample, 0));
             for (Rank rank = 1; rank < kCount; ++rank) {

@@ -29,6 +29,41 @@ Blocks blocks_of(const Case& sample, WeightOf weight_of) {
     return blocks;
 }
 
+/// The edges that leave rank `from`, the n-th one to the n-th of these distances or none: several
+/// edges of a pair, edges of ranks to themselves, and degrees that differ.
+constexpr Rank kDistances[] = {1, 0, 3, 1, 6, 2};
+
+bool has_edge(Rank from, std::size_t n) {
+    return (static_cast<std::size_t>(from) + n) % 4 != 3;
+}
+
+void append_edge(Blocks& blocks, Rank peer, std::uint64_t bytes, std::uint64_t gap) {
+    const std::uint64_t end =
+        blocks.bytes.empty() ? 0 : blocks.offsets.back() + blocks.bytes.back();
+    blocks.offsets.push_back(end + (blocks.bytes.size() % 3 == 2 ? gap : 0));
+    blocks.bytes.push_back(bytes);
+    blocks.peers.push_back(peer);
+}
+
+void add_edges(Request& request, const Case& sample, Rank rank) {
+    const Rank count = sample.rank_count;
+    for (std::size_t n = 0; n < std::size(kDistances); ++n) {
+        const Rank distance = kDistances[n] % count;
+        const auto length = [&](Rank from) {
+            return sample.bytes * ((static_cast<std::uint64_t>(from) + n) % 3);
+        };
+        const Rank to = (rank + distance) % count;
+        const Rank from = (rank - distance + count) % count;
+        if (has_edge(rank, n)) {
+            append_edge(request.send, to, length(rank), sample.bytes);
+        }
+        if (has_edge(from, n)) {
+            append_edge(request.receive, from, length(from), sample.bytes);
+        }
+    }
+    request.bytes = 0;
+}
+
 void add_blocks(Request& request, const Case& sample, Rank rank) {
     const bool at_root = rank == sample.root;
     const Blocks by_rank = blocks_of(sample, [](Rank other) { return weight(0, other); });
@@ -44,6 +79,7 @@ void add_blocks(Request& request, const Case& sample, Rank rank) {
         request.send = sample.in_place ? Blocks{} : with_each;
         request.bytes = 0;
         break;
+    case Collective::neighbor_alltoallv: add_edges(request, sample, rank); break;
     case Collective::gatherv:
         request.receive = at_root ? by_rank : Blocks{};
         request.bytes = sample.bytes * weight(0, rank);

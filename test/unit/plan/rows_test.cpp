@@ -26,9 +26,8 @@ std::set<Rank> roots(const Algorithm& row, Rank count) {
 }
 
 std::vector<bool> in_place_choices(const Algorithm& row) {
-    const bool never =
-        row.collective == graph::Collective::barrier || row.collective == graph::Collective::bcast;
-    return never ? std::vector<bool>{false} : std::vector<bool>{false, true};
+    return graph::has_in_place(row.collective) ? std::vector<bool>{false, true}
+                                               : std::vector<bool>{false};
 }
 
 std::vector<bool> commutative_choices(const Algorithm& row) {

@@ -113,6 +113,15 @@ bool depends(const std::vector<graph::Request>& requests, Rank rank, Rank other)
     case Collective::gatherv: return at_root && requests[static_cast<std::size_t>(other)].bytes > 0;
     case Collective::allgatherv:
     case Collective::alltoallv: return received(other);
+    case Collective::neighbor_alltoallv: {
+        const graph::Blocks& edges = request.receive;
+        for (std::size_t i = 0; i < edges.peers.size(); ++i) {
+            if (edges.peers[i] == other && edges.bytes[i] > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
     case Collective::reduce_scatter: return received(rank);
     case Collective::scan:
     case Collective::exscan: return other < rank;

@@ -121,7 +121,7 @@ class Local(Clean):
 
     def test_every_collective_in_every_form(self):
         names = re.search(r"prepared once\):\n((?:  [a-z_ ]+\n)+)", run("--help").stdout)[1]
-        self.assertEqual(len(names.split()), 16)
+        self.assertEqual(len(names.split()), 17)
         for name in names.split():
             for form in ["", "_nonblocking", "_persistent"]:
                 done = run("--np", "3", "-t", name + form, "-s", "8k", "--check", *SHORT)

@@ -230,6 +230,7 @@ typedef enum {
     UCG_COLL_REDUCE_SCATTER_BLOCK,
     UCG_COLL_SCAN,
     UCG_COLL_EXSCAN,
+    UCG_COLL_NEIGHBOR_ALLTOALLV, /**< Serves all five of MPI's neighbourhood collectives. */
     UCG_COLL_LAST
 } ucg_coll_type_t;
 
@@ -285,8 +286,17 @@ enum ucg_coll_params_field {
     UCG_COLL_PARAM_FIELD_REDUCE = UCG_BIT(0),  /**< datatype, op, reduce, reduce_arg */
     UCG_COLL_PARAM_FIELD_VECTORS = UCG_BIT(1), /**< send_counts ... recv_displs */
     /** Instead of UCG_COLL_PARAM_FIELD_VECTORS: int_send_counts ... int_recv_displs, MPI's own. */
-    UCG_COLL_PARAM_FIELD_INT_VECTORS = UCG_BIT(2)
+    UCG_COLL_PARAM_FIELD_INT_VECTORS = UCG_BIT(2),
+    UCG_COLL_PARAM_FIELD_NEIGHBORS = UCG_BIT(3) /**< neighbors */
 };
+
+/** The ends of a rank's edges in a neighbourhood collective. */
+typedef struct {
+    const int* destinations;
+    const int* sources;
+    uint32_t destination_count;
+    uint32_t source_count;
+} ucg_neighbors_t;
 
 /**
  * One collective call, with MPI's meaning of every argument.
@@ -296,10 +306,16 @@ enum ucg_coll_params_field {
  * elements of the own block. bcast uses `recv_buffer` on every rank, the root too.
  *
  * Vectors: `recv_counts` for allgatherv, gatherv (root), alltoallv, reduce_scatter; `recv_displs`
- * for the first three; `send_counts`, `send_displs` for alltoallv and scatterv (root). They are
+ * for the first three; `send_counts`, `send_displs` for alltoallv and scatterv (root); all four for
+ * neighbor_alltoallv, with an entry for each destination, or source. They are
  * read during ucg_coll_init only. Displacements may be negative. Both are in elements, of 64 bits
  * or, with UCG_COLL_PARAM_FIELD_INT_VECTORS, of `int`: the int_ name of the same pointer. Ranks may
  * differ in this. Where both bits are set, the int_ ones count.
+ *
+ * neighbor_alltoallv: block i of the send buffer goes to rank `neighbors->destinations[i]`, block i
+ * of the receive buffer comes from `neighbors->sources[i]`. A rank may be named several times, the
+ * caller too: the k-th block that a rank sends to another is the k-th that this one receives from
+ * it, and has its length. Blocks to send may overlap: those of an allgather all begin at one place.
  */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_coll_params_field. */
@@ -313,7 +329,10 @@ typedef struct {
     ucg_datatype_t datatype;
     ucg_op_t op;
     ucg_reduce_cb_t reduce;
-    void* reduce_arg;
+    union {
+        void* reduce_arg;
+        const ucg_neighbors_t* neighbors; /**< Read during ucg_coll_init only. */
+    };
     union {
         const uint64_t* send_counts;
         const int* int_send_counts;

@@ -48,7 +48,8 @@
     ROW(kScanRecursiveDoubling)                                                                    \
     ROW(kScanChain)                                                                                \
     ROW(kExscanRecursiveDoubling)                                                                  \
-    ROW(kExscanChain)
+    ROW(kExscanChain)                                                                              \
+    ROW(kNeighborAlltoallvLinear)
 
 namespace ucg::plan {
 

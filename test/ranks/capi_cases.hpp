@@ -1,0 +1,35 @@
+// Calls of every collective of the C API, with data whose result is known.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ucg/ucg.h"
+
+namespace ucg::test {
+
+struct Case {
+    Case(unsigned of_rank, unsigned of_size, unsigned of_root, std::size_t elements, bool in_place_)
+        : rank(of_rank), size(of_size), root(of_root), count(elements), in_place(in_place_) {}
+
+    unsigned rank;
+    unsigned size;
+    unsigned root;
+    std::size_t count; // Elements of a block or vector.
+    bool in_place;
+    ucg_coll_params_t params = {};
+    std::vector<std::int64_t> send, receive, expected;
+    std::vector<std::uint64_t> counts;
+    std::vector<std::int64_t> displs;
+    std::vector<int> destinations, sources; // In a ring: down and up; from above and from below.
+    ucg_neighbors_t neighbors = {};
+};
+
+/// Makes it a call of that collective.
+void fill(Case& c, ucg_coll_type_t type);
+
+/// Has it the result that it should?
+bool right(const Case& c);
+
+} // namespace ucg::test
