@@ -20,6 +20,7 @@ program = executable('levels', 'test.cpp', 'ucg_coll/graph/level.cpp')
 test('levels', program, suite: 'unit')
 test('slow', program, args: 'slow', suite: 'unit')
 test('apart', executable('apart', 'apart.cpp'), suite: 'unit')
+test('levels', find_program('false'), suite: 'other')
 executable('unused', 'test.cpp', 'ucg_coll/graph/level.cpp')
 """,
     "apart.cpp": "int main() {}\n",
