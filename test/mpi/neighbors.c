@@ -88,8 +88,9 @@ static edges_t edges_of(MPI_Comm comm, int rank) {
     }
     MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
     edges_t edges = {side_make(out), side_make(in)};
-    MPI_Dist_graph_neighbors(comm, in, edges.in.peers, MPI_UNWEIGHTED, out, edges.out.peers,
-                             MPI_UNWEIGHTED);
+    /* Weights go where lengths will be. */
+    MPI_Dist_graph_neighbors(comm, in, edges.in.peers, edges.in.counts, out, edges.out.peers,
+                             edges.out.counts);
     return edges;
 }
 
@@ -311,6 +312,7 @@ static void run_dist_graph(int seed, int rank, int size) {
     char name[32];
     int* out = malloc(4 * (size_t)size * sizeof *out);
     int* in = malloc(4 * (size_t)size * sizeof *in);
+    int* weights = calloc(4 * (size_t)size, sizeof *weights);
     int degrees[2] = {0, 0};
     uint64_t state = seed_of("shuffle", rank) + (uint64_t)seed;
     MPI_Comm comm;
@@ -329,9 +331,10 @@ static void run_dist_graph(int seed, int rank, int size) {
         out[other] = kept;
     }
     snprintf(name, sizeof name, "dist_graph%d", seed);
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degrees[1], in, MPI_UNWEIGHTED, degrees[0], out,
-                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degrees[1], in, weights, degrees[0], out,
+                                   weights, MPI_INFO_NULL, 0, &comm);
     run_place(name, comm);
+    free(weights);
     free(in);
     free(out);
 }
