@@ -73,14 +73,13 @@ Profile zen4_profile() {
 /// AMD Zen 5 (EPYC, family 26, model 2): `ucg_tune memory` on two virtual cores (48 KiB L1 and 1
 /// MiB L2 each, 32 MiB L3): `cache` while they were in one group of cores, `numa` and beyond while
 /// they were not. In a group a byte of a message takes a quarter of what it takes on Zen 4, of a
-/// copy a third: stores to lines that the other core holds are hardly slower than others. Where
-/// messages are single, as the tool times them, short rings do as well; collectives one after the
-/// other take 3-4 % less by those of Zen 4 (bcast, gather, allgather, alltoall of 16 KiB to 1 MiB,
-/// 256 KiB against 2 MiB; bcast of 64 KiB 11 %). G is that of messages
-/// that are copied in and out at the same time; those of up to 4 KiB take twice as long per byte.
-/// The kernel copies as slowly, and a ring is
-/// faster at every length up to 4 MiB, also where two ranks share a processor. What one may have of
-/// the L3 is as on Zen 4.
+/// copy a third: stores to lines that the other core holds are hardly slower than others. So rings
+/// are short: those of 2 MiB, as of Zen 4, make collectives one after the other 2-7 % faster (most
+/// at 64 KiB) but have a second state, in which messages that go one way only stay for most of a
+/// run and take three times as long (bcast of 64 KiB 3.4 us, of 1 MiB 52 us; with 256 KiB 1.1 and
+/// 19). G is that of messages that are copied in and out at the same time; those of up to 4 KiB
+/// take twice as long per byte. The kernel copies as slowly, and a ring is faster at every length
+/// up to 4 MiB, also where two ranks share a processor. What one may have of the L3 is as on Zen 4.
 Profile zen5_profile() {
     Profile profile = zen4_profile();
     MemoryModel& memory = profile.memory;
@@ -121,6 +120,7 @@ Profile zen5_profile() {
                   .bytes_min = 4 << 20};
     memory.copies.mapped_bytes_min = 4 << 10;
     memory.copies.crowded_cma_bytes_min = 4 << 20;
+    memory.copies.ring_bytes = 256 << 10;
     memory.wake = {.yield_switch_ns = 1160, .futex_core_ns = 4800, .futex_across_ns = 18000};
     profile.levels[cache_level] = {
         .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.018};
