@@ -48,14 +48,14 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
 }
 
 /// What a call of a length that is new costs a rank of a host before it begins.
-void plan_on_host(benchmark::State& state, graph::Collective collective, double ranks_per_cpu) {
-    constexpr Rank kRanks = 8;
-    const topo::Placement placement = topo::Placement::one_host(kRanks);
+void plan_on_host(benchmark::State& state, graph::Collective collective, Rank ranks,
+                  double ranks_per_cpu) {
+    const topo::Placement placement = topo::Placement::one_host(ranks);
     const cost::Profile& profile = cost::default_profile();
     const plan::Facts facts{placement, profile,
                             plan::shared_memory(placement, profile, 1 << 20, false), ranks_per_cpu};
     graph::Request request = request_for(collective, 4096);
-    request.rank_count = kRanks;
+    request.rank_count = ranks;
     request.root = 0;
     for (auto _ : state) {
         benchmark::DoNotOptimize(plan::plan(facts, request, 1));
@@ -95,11 +95,14 @@ int main(int argc, char** argv) {
           graph::Collective::allreduce}) {
         const std::string name = "choose/" + std::string(graph::name(collective));
         benchmark::RegisterBenchmark(name.c_str(), choose_row, collective);
-        for (const double ranks_per_cpu : {1.0, 4.0}) {
-            const std::string host =
-                fmt::format("host/{}/{:g}_per_cpu", graph::name(collective), ranks_per_cpu);
-            benchmark::RegisterBenchmark(host.c_str(), plan_on_host, collective, ranks_per_cpu)
-                ->Unit(benchmark::kMicrosecond);
+        for (const Rank ranks : {8, 16}) {
+            for (const double ranks_per_cpu : {1.0, 4.0}) {
+                const std::string host = fmt::format("host/{}/{}_ranks/{:g}_per_cpu",
+                                                     graph::name(collective), ranks, ranks_per_cpu);
+                benchmark::RegisterBenchmark(host.c_str(), plan_on_host, collective, ranks,
+                                             ranks_per_cpu)
+                    ->Unit(benchmark::kMicrosecond);
+            }
         }
     }
     benchmark::Initialize(&argc, argv);

@@ -20,25 +20,28 @@ MultiplyingBound::MultiplyingBound(const MultiplyingLines& lines, Rank count)
 }
 
 void MultiplyingBound::fill(const MultiplyingLines& lines) {
-    std::array<Rank, kStepsMax> bases{};
+    std::array<double, kStepsMax> factor_ns;   // Both rise with the step, so that what
+    std::array<double, kStepsMax> collapse_ns; // is dearer than a bound ends the search for it.
     for (std::size_t step = 1; step < count_; ++step) {
-        bases[step] = base_for(step);
+        const Rank base = base_for(step);
+        factor_ns[step] = lines.factor_ns(base);
+        collapse_ns[step] = lines.collapse_ns(base - 1);
     }
     without_collapse_ns_[0] = 0;
     least_ns_[0] = 0;
     for (std::size_t i = 1; i < count_; ++i) {
         // A merge whose groups are of two at both ends gains half a rank for each that joins.
         double without_ns = 2 * (threshold_[i] - 1) * (lines.join_ns + lines.part_ns);
-        for (std::size_t step = 1; step <= i; ++step) {
-            without_ns =
-                std::min(without_ns, lines.factor_ns(bases[step]) + without_collapse_ns_[i - step]);
+        for (std::size_t step = 1; step <= i && factor_ns[step] < without_ns; ++step) {
+            without_ns = std::min(without_ns, factor_ns[step] + without_collapse_ns_[i - step]);
         }
         without_collapse_ns_[i] = without_ns;
         double least_ns = without_ns;
-        for (std::size_t step = 1; step <= i; ++step) {
-            least_ns =
-                std::min({least_ns, lines.factor_ns(bases[step]) + least_ns_[i - step],
-                          lines.collapse_ns(bases[step] - 1) + without_collapse_ns_[i - step]});
+        for (std::size_t step = 1; step <= i && factor_ns[step] < least_ns; ++step) {
+            least_ns = std::min(least_ns, factor_ns[step] + least_ns_[i - step]);
+        }
+        for (std::size_t step = 1; step <= i && collapse_ns[step] < least_ns; ++step) {
+            least_ns = std::min(least_ns, collapse_ns[step] + without_collapse_ns_[i - step]);
         }
         least_ns_[i] = least_ns;
     }

@@ -357,6 +357,18 @@ MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {
     return schedule;
 }
 
+/// Are the ends two factors, and not like those of a choice with earlier ones?
+bool has_new_ends(const Choice& choice) {
+    const auto alike_before = [&](std::size_t place) {
+        return std::count(choice.factors.begin(),
+                          choice.factors.begin() + static_cast<std::ptrdiff_t>(place),
+                          choice.factors[place]);
+    };
+    const auto [first, last] = choice.ends;
+    const bool same = choice.factors[first] == choice.factors[last];
+    return first != last && alike_before(first) == 0 && alike_before(last) == (same ? 1 : 0);
+}
+
 struct PricedChoice {
     MultiplyingSchedule schedule;
     double ns = std::numeric_limits<double>::infinity();
@@ -372,7 +384,7 @@ PricedChoice cheapest_of_small(const Link& link, Rank count, std::uint64_t bytes
     PricedChoice best;
     const auto look_at = [&](const Choice& choice) {
         MultiplyingSchedule schedule = schedule_of(choice, count);
-        if (const double ns = ranks.finish_ns(schedule, count); ns < best.ns) {
+        if (const double ns = ranks.finish_ns(schedule, count, best.ns); ns < best.ns) {
             best = {std::move(schedule), ns};
         }
     };
@@ -384,7 +396,7 @@ PricedChoice cheapest_of_small(const Link& link, Rank count, std::uint64_t bytes
         Ends& ends = choice.ends;
         for (ends.first = 0; ends.first < choice.count; ++ends.first) {
             for (ends.last = 0; ends.last < choice.count; ++ends.last) {
-                if (ends.first != ends.last) {
+                if (has_new_ends(choice)) {
                     look_at(choice);
                 }
             }

@@ -21,13 +21,21 @@ void MultiplyingRanks::send(Actor& from, Actor& to) const {
     to.arrivals_ns.push_back(from.left_ns + message_.flight_ns);
 }
 
-void MultiplyingRanks::take_and_reduce(Actor& actor, Rank operands) const {
+double MultiplyingRanks::reduce_ns(Rank operands) {
+    if (operands != reduced_operands_) {
+        reduced_operands_ = operands;
+        reduced_ns_ = link_.reduce_ns(static_cast<unsigned>(operands), bytes_);
+    }
+    return reduced_ns_;
+}
+
+void MultiplyingRanks::take_and_reduce(Actor& actor, Rank operands) {
     std::sort(actor.arrivals_ns.begin(), actor.arrivals_ns.end());
     for (const double arrival_ns : actor.arrivals_ns) {
         actor.clock_ns = std::max(actor.clock_ns, arrival_ns) + message_.take_ns;
     }
     actor.arrivals_ns.clear();
-    actor.clock_ns += link_.reduce_ns(static_cast<unsigned>(operands), bytes_);
+    actor.clock_ns += reduce_ns(operands);
 }
 
 void MultiplyingRanks::collapse(const MultiplyingSeats& seats, const Phase& phase) {
@@ -55,7 +63,8 @@ void MultiplyingRanks::multiply(const Phase& phase, Rank distance) {
         const Rank place = number / distance % phase.base;
         const Rank first = number - place * distance;
         for (Rank hop = 1; hop < phase.base; ++hop) {
-            send(worker(number), worker(first + (place + hop) % phase.base * distance));
+            const Rank to = workers == 1 ? 0 : first + (place + hop) % phase.base * distance;
+            send(worker(number), worker(to)); // What goes to one's like comes from one's like.
         }
         if (phase.kind == PhaseKind::inverse_merge) {
             for (Rank told = number % phase.groups; told < members; told += phase.groups) {
@@ -94,14 +103,27 @@ double MultiplyingRanks::expand_ns(const MultiplyingSeats& seats, const Phase& p
     return last_ns;
 }
 
-double MultiplyingRanks::finish_ns(const MultiplyingSchedule& schedule, Rank rank_count) {
+double MultiplyingRanks::latest_ns() const {
+    double latest_ns = 0;
+    for (const auto* actors : {&workers_, &members_}) {
+        for (const Actor& one : *actors) {
+            latest_ns = std::max({latest_ns, one.clock_ns, one.left_ns});
+        }
+    }
+    return latest_ns;
+}
+
+double MultiplyingRanks::finish_ns(const MultiplyingSchedule& schedule, Rank rank_count,
+                                   double limit_ns) {
     const MultiplyingSeats seats(schedule, rank_count);
     Rank workers = 1;
+    bool all_alike = true;
     for (const Phase& phase : schedule.phases) {
         const bool folds = phase.kind == PhaseKind::collapse || phase.kind == PhaseKind::expand;
         workers *= folds ? 1 : phase.base;
+        all_alike = all_alike && phase.kind == PhaseKind::factor;
     }
-    start(workers, seats.remainder());
+    start(all_alike ? 1 : workers, seats.remainder());
     double last_ns = 0;
     Rank distance = 1;
     for (const Phase& phase : schedule.phases) {
@@ -115,10 +137,9 @@ double MultiplyingRanks::finish_ns(const MultiplyingSchedule& schedule, Rank ran
             distance *= phase.base;
             break;
         }
-    }
-    for (const auto* actors : {&workers_, &members_}) {
-        for (const Actor& one : *actors) {
-            last_ns = std::max({last_ns, one.clock_ns, one.left_ns});
+        last_ns = std::max(last_ns, latest_ns());
+        if (last_ns >= limit_ns) {
+            return std::numeric_limits<double>::infinity();
         }
     }
     return last_ns;

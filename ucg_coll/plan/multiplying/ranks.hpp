@@ -3,6 +3,7 @@
 // who has most to do in the next.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "ucg_coll/plan/multiplying/schedule.hpp"
@@ -18,9 +19,11 @@ class MultiplyingRanks {
     MultiplyingRanks(const Link& link, std::uint64_t bytes)
         : link_(link), bytes_(bytes), message_(link.message_terms(bytes)) {}
 
-    /// When the last of `rank_count` ranks is done. Takes time in their messages.
+    /// When the last of `rank_count` ranks is done; infinity if that is not before `limit_ns`.
+    /// Takes time in their messages, or in those of one rank where all have the same to do.
     /// REQUIRES: fits(schedule, rank_count).
-    double finish_ns(const MultiplyingSchedule& schedule, Rank rank_count);
+    double finish_ns(const MultiplyingSchedule& schedule, Rank rank_count,
+                     double limit_ns = std::numeric_limits<double>::infinity());
 
   private:
     /// A rank that acts: a worker, or a member of the remainder.
@@ -32,8 +35,11 @@ class MultiplyingRanks {
     };
 
     void start(Rank workers, Rank members);
+    /// Until when the busiest of those who act has been busy.
+    double latest_ns() const;
+    double reduce_ns(Rank operands);
     void send(Actor& from, Actor& to) const;
-    void take_and_reduce(Actor& actor, Rank operands) const;
+    void take_and_reduce(Actor& actor, Rank operands);
     void collapse(const MultiplyingSeats& seats, const Phase& phase);
     void multiply(const Phase& phase, Rank distance);
     double expand_ns(const MultiplyingSeats& seats, const Phase& phase);
@@ -45,7 +51,9 @@ class MultiplyingRanks {
     const Link& link_;
     std::uint64_t bytes_;
     cost::MessageTerms message_;
-    std::vector<Actor> workers_;
+    Rank reduced_operands_ = 0; ///< Of the latest reduction: most are like the one before.
+    double reduced_ns_ = 0;
+    std::vector<Actor> workers_; ///< One, where all have the same to do.
     std::vector<Actor> members_;
 };
 
