@@ -107,6 +107,7 @@ class Price {
             for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
                 const std::uint64_t bytes = bytes_of(blocks_at(hop, distance, count_));
                 ns += link_.relay_ns(bytes); // One goes and one comes.
+                ns += link_.meeting_ns(hop == 2 * distance ? first + bytes : bytes);
             }
             distance = end;
         }

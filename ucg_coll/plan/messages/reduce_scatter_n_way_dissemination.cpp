@@ -175,7 +175,9 @@ class Price {
         ns += first && round.distance > 1 ? link_.copy_ns(nearest) : 0;
         unsigned operands = 2;
         for (std::int64_t hop = 2 * round.distance; hop < round.end; hop += round.distance) {
-            ns += link_.relay_ns(bytes_of(round.blocks_at(hop))); // One goes and one comes.
+            const std::uint64_t bytes = bytes_of(round.blocks_at(hop));
+            ns += link_.relay_ns(bytes); // One goes and one comes.
+            ns += link_.meeting_ns(hop == 2 * round.distance ? nearest + bytes : bytes);
             ++operands;
         }
         return ns + link_.reduce_arrived_ns(operands, bytes_of(static_cast<Rank>(round.distance)),

@@ -98,6 +98,13 @@ class Link {
     }
     /// Between two messages that a rank receives and passes on.
     double relay_ns(std::uint64_t bytes) const;
+    /// What `bytes` take longer in messages of several ranks to one, which meet on its link:
+    /// between hosts, by the profile's LinkCosts::contention.
+    double meeting_ns(std::uint64_t bytes) const {
+        return messages_.across_hosts()
+                   ? (profile_.links.contention - 1) * static_cast<double>(bytes) * byte_ns()
+                   : 0;
+    }
     /// How wide trees may be. Where ranks take turns on processors a level costs a turn of each,
     /// and one more message a fraction of that.
     unsigned radix_max() const;
