@@ -160,7 +160,10 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     const auto operands = static_cast<unsigned>(std::min(kFanIn, count - 1)) + 1;
     const std::uint64_t total = longest * static_cast<std::uint64_t>(count);
     const double reductions_ns = batches * link.reduce_arrived_ns(operands, longest, total);
-    return link.message_ns(longest) + (count - 2) * link.relay_ns(longest) + reductions_ns;
+    // The messages of a batch are on their way at once.
+    const double meeting_ns = count > 2 ? link.meeting_ns(total - longest) : 0;
+    return link.message_ns(longest) + (count - 2) * link.relay_ns(longest) + meeting_ns +
+           reductions_ns;
 }
 
 const Algorithm kReduceScatterPairwise = {
