@@ -18,9 +18,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+struct Ineligible {
+    std::string_view name;
+    std::string needs; ///< That is not there.
+};
+
 struct Verdict {
     std::vector<plan::Candidate> candidates; ///< Cheapest first; the first is chosen.
-    std::vector<const plan::Algorithm*> ineligible;
+    std::vector<Ineligible> ineligible;
     std::string asked_for = {}; ///< For a request of that size; empty: nothing.
     std::string refusal = {};   ///< Why that does not serve; empty if it does.
 
@@ -31,16 +36,17 @@ struct Verdict {
     }
 };
 
-Verdict judge(const plan::Facts& facts, const graph::Request& request, Rank rank,
+Verdict judge(const plan::Facts& real, const graph::Request& request, Rank rank,
               std::string_view asked_for) {
-    Verdict verdict{plan::candidates(facts, request), {}, std::string(asked_for)};
+    Verdict verdict{plan::candidates(real, request), {}, std::string(asked_for)};
     if (!asked_for.empty()) {
-        const auto schedule = plan::plan(facts, request, rank, asked_for);
+        const auto schedule = plan::plan(real, request, rank, asked_for);
         verdict.refusal = schedule.ok() ? "" : schedule.status().message();
     }
+    const plan::Facts facts = plan::facts_for(real, request);
     for (const plan::Algorithm& row : plan::algorithms()) {
         if (row.collective == request.collective && !row.eligible(facts, request)) {
-            verdict.ineligible.push_back(&row);
+            verdict.ineligible.push_back({row.name, row.unmet_text(facts, request)});
         }
     }
     return verdict;
@@ -71,8 +77,8 @@ std::string text(const Question& question, const topo::Placement& placement,
     for (const plan::Candidate& candidate : verdict.candidates) {
         width = std::max(width, candidate.algorithm->name.size());
     }
-    for (const plan::Algorithm* row : verdict.ineligible) {
-        width = std::max(width, row->name.size());
+    for (const Ineligible& row : verdict.ineligible) {
+        width = std::max(width, row.name.size());
     }
     const double best_ns = verdict.candidates.front().cost_ns;
     for (std::size_t i = 0; i < verdict.candidates.size(); ++i) {
@@ -86,8 +92,8 @@ std::string text(const Question& question, const topo::Placement& placement,
         }
         text += '\n';
     }
-    for (const plan::Algorithm* row : verdict.ineligible) {
-        text += fmt::format("  {:<{}}  not eligible: needs {}\n", row->name, width, row->needs);
+    for (const Ineligible& row : verdict.ineligible) {
+        text += fmt::format("  {:<{}}  not eligible: needs {}\n", row.name, width, row.needs);
     }
     return text;
 }
@@ -101,8 +107,8 @@ std::string json(const Question& question, const topo::Placement& placement,
                               {"summary", candidate.algorithm->summary}});
     }
     Json ineligible = Json::array();
-    for (const plan::Algorithm* row : verdict.ineligible) {
-        ineligible.push_back({{"algorithm", row->name}, {"needs", row->needs}});
+    for (const Ineligible& row : verdict.ineligible) {
+        ineligible.push_back({{"algorithm", row.name}, {"needs", row.needs}});
     }
     const Json object = {{"collective", graph::name(question.collective)},
                          {"ranks", placement.rank_count()},

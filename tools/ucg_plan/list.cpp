@@ -105,7 +105,7 @@ class ListCommand final : public Command {
                 text += fmt::format("; takes :{}", algorithm.argument);
             }
             if (!algorithm.needs.empty()) {
-                text += fmt::format("; needs {}", algorithm.needs);
+                text += fmt::format("; needs {}", algorithm.needs_text());
             }
             text += '\n';
         }
@@ -118,7 +118,7 @@ class ListCommand final : public Command {
             Json object = {{"collective", graph::name(row.algorithm->collective)},
                            {"algorithm", row.algorithm->name},
                            {"summary", row.algorithm->summary},
-                           {"needs", row.algorithm->needs},
+                           {"needs", row.algorithm->needs_text()},
                            {"argument", row.algorithm->argument}};
             if (row.eligible) {
                 object["eligible"] = *row.eligible;

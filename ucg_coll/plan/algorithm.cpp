@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "ucg_coll/plan/peer_memory/sockets.hpp"
 
@@ -84,10 +85,39 @@ AlgorithmText split_algorithm(std::string_view text) {
     return {text.substr(0, colon), text.substr(colon + 1), true};
 }
 
-bool serves_all(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(facts);
-    static_cast<void>(request);
-    return true;
+namespace {
+
+/// "one", "one and two", "one, two, and three".
+std::string enumerate(const std::vector<std::string_view>& items) {
+    std::string text;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (i > 0) {
+            text += items.size() > 2 ? ", " : " ";
+            text += i + 1 == items.size() ? "and " : "";
+        }
+        text += items[i];
+    }
+    return text;
+}
+
+} // namespace
+
+std::string Algorithm::needs_text() const {
+    std::vector<std::string_view> items;
+    for (const Need& need : needs) {
+        items.push_back(need.what);
+    }
+    return enumerate(items);
+}
+
+std::string Algorithm::unmet_text(const Facts& facts, const graph::Request& request) const {
+    std::vector<std::string_view> items;
+    for (const Need& need : needs) {
+        if (!need.met(facts, request)) {
+            items.push_back(need.what);
+        }
+    }
+    return enumerate(items);
 }
 
 } // namespace ucg::plan

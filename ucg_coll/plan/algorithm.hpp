@@ -1,8 +1,10 @@
 // One row of the planner's table.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "topo/topo.hpp"
@@ -65,20 +67,26 @@ Facts facts_for(const Facts& facts, const graph::Request& request);
 /// nothing else of the request's lengths.
 std::uint64_t uniform_bytes(const graph::Request& request);
 
+/// One thing that an algorithm asks for.
+struct Need {
+    std::string_view what; ///< To complete "needs ...": "one host".
+    /// Is it there? Where it means nothing since another need is not met, it is. Uniform facts
+    /// only.
+    bool (*met)(const Facts& facts, const graph::Request& request);
+};
+
 struct Algorithm {
     /// The name in the literature: "recursive_doubling".
     std::string_view name;
     graph::Collective collective;
     /// One line for people, with the source.
     std::string_view summary;
-    /// May it serve this request? Uniform facts only.
-    bool (*eligible)(const Facts& facts, const graph::Request& request);
     /// Predicted time of the slowest rank, in nanoseconds. Uniform facts only.
     double (*cost_ns)(const Facts& facts, const graph::Request& request);
     /// The program of `rank`. REQUIRES: eligible(facts, request).
     graph::Schedule (*build)(const Facts& facts, const graph::Request& request, Rank rank);
-    /// What eligible() asks for, to complete "needs ..." in messages; empty if it serves all.
-    std::string_view needs = {};
+    /// All that it asks for; nothing if it serves all.
+    std::span<const Need> needs = {};
     /// The program that the argument of "name:argument" describes; null if the row takes none.
     /// Fails with invalid_argument if it is malformed or does not suit the request; uniform facts
     /// decide. REQUIRES: eligible(facts, request).
@@ -86,6 +94,16 @@ struct Algorithm {
                                           Rank rank, std::string_view argument) = nullptr;
     /// What the argument is, for people: "the phases, such as a4,a2".
     std::string_view argument = {};
+
+    /// May it serve this request?
+    bool eligible(const Facts& facts, const graph::Request& request) const {
+        return std::all_of(needs.begin(), needs.end(),
+                           [&](const Need& need) { return need.met(facts, request); });
+    }
+    /// For people: "one host, several ranks, and boards"; empty if it serves all.
+    std::string needs_text() const;
+    /// The same of what is not met, where it is not eligible.
+    std::string unmet_text(const Facts& facts, const graph::Request& request) const;
 };
 
 /// An algorithm as users write it: "name" or "name:argument". The argument, which may have commas
@@ -102,8 +120,5 @@ using Rows = std::span<const Algorithm* const>;
 /// A mechanism lists its rows once, as a macro that is given one of these for each.
 #define UCG_DECLARE_ROW(row) extern const Algorithm row;
 #define UCG_POINT_TO_ROW(row) &row,
-
-/// An eligibility predicate that always holds.
-bool serves_all(const Facts& facts, const graph::Request& request);
 
 } // namespace ucg::plan

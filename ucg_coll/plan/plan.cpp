@@ -44,13 +44,14 @@ Result<const Algorithm*> named(const Facts& facts, const graph::Request& request
                        graph::name(request.collective), name, names_of(request.collective));
     }
     if (!algorithm->eligible(facts, request)) {
-        return failure(
-            Code::unsupported,
-            "{} algorithm '{}' cannot serve this request ({} bytes, {} ranks on {} "
-            "hosts, {}commutative{}): it needs {}",
-            graph::name(request.collective), name, uniform_bytes(request), request.rank_count,
-            facts.placement.host_count(), request.commutative ? "" : "not ",
-            facts.reproducible != nullptr ? ", reproducible on any hosts" : "", algorithm->needs);
+        return failure(Code::unsupported,
+                       "{} algorithm '{}' cannot serve this request ({} bytes, {} ranks on {} "
+                       "hosts, {}commutative{}): it needs {}",
+                       graph::name(request.collective), name, uniform_bytes(request),
+                       request.rank_count, facts.placement.host_count(),
+                       request.commutative ? "" : "not ",
+                       facts.reproducible != nullptr ? ", reproducible on any hosts" : "",
+                       algorithm->unmet_text(facts, request));
     }
     return algorithm;
 }

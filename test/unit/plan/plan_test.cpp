@@ -38,6 +38,27 @@ TEST_CASE("plan: a row that does not serve all says what it needs", "[plan]") {
     }
 }
 
+TEST_CASE("plan: of a row's needs those are named that are not met", "[plan]") {
+    const topo::Placement placement = topo::Placement::one_host(6);
+    Facts facts{placement, cost::default_profile()};
+    facts.shared.staging_bytes = 1 << 20;
+    const Algorithm& row = *find_algorithm(Collective::allreduce, "tiled_cyclic");
+    CHECK(row.needs_text() ==
+          "one host, several ranks, data, staging memory that ranks share, strips that fit the "
+          "staging memory, and a commutative operator");
+    Case sample{Collective::allreduce, 6, 0, 800, 8, false, true};
+    CHECK(row.eligible(facts, request_of(sample, 0)));
+    CHECK(row.unmet_text(facts, request_of(sample, 0)).empty());
+    sample.commutative = false;
+    CHECK(row.unmet_text(facts, request_of(sample, 0)) == "a commutative operator");
+    facts.shared.staging_bytes = 0;
+    CHECK(row.unmet_text(facts, request_of(sample, 0)) ==
+          "staging memory that ranks share and a commutative operator");
+    const Result<graph::Schedule> refused = plan(facts, request_of(sample, 0), 0, "two_level");
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.status().message().ends_with("it needs several hosts"));
+}
+
 TEST_CASE("plan: every collective has a row for every request", "[plan]") {
     for (const Collective collective : graph::kCollectives) {
         for (const Rank count : {1, 2, 7}) {

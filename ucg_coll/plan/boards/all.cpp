@@ -24,10 +24,11 @@ void for_each_peer(const graph::Request& request, Rank rank, Visit&& visit) {
     }
 }
 
-bool barrier_eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return has_boards(facts, 0);
-}
+constexpr std::array kBarrierNeeds = {kOneHost, kBoards};
+constexpr std::array kAllgatherNeeds = {
+    kOneHost, kBoards, Need{kTaken, [](const Facts& facts, const graph::Request& request) {
+                                return board_takes(facts, longest_block(request));
+                            }}};
 
 double barrier_ns(const Facts& facts, const graph::Request& request) {
     return all_boards_ns(facts, use_of(request, 0, 0), 0);
@@ -40,10 +41,6 @@ graph::Schedule build_barrier(const Facts& facts, const graph::Request& request,
     builder.share(builder.input(0, 0));
     for_each_peer(request, rank, [&](Rank peer) { builder.await_share(peer); });
     return builder.finish();
-}
-
-bool allgather_eligible(const Facts& facts, const graph::Request& request) {
-    return has_boards(facts, longest_block(request));
 }
 
 double allgather_ns(const Facts& facts, const graph::Request& request) {
@@ -65,11 +62,6 @@ graph::Schedule build_allgather(const Facts& facts, const graph::Request& reques
         builder.copy(Builder::board(peer, 0, block.length), block);
     });
     return builder.finish();
-}
-
-bool alltoall_eligible(const Facts& facts, const graph::Request& request) {
-    const auto count = static_cast<std::uint64_t>(request.rank_count);
-    return has_boards(facts, 0) && request.bytes <= facts.shared.board_bytes / count;
 }
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
@@ -102,40 +94,36 @@ const Algorithm kBarrierBoards = {
     .name = "boards",
     .collective = graph::Collective::barrier,
     .summary = "each rank writes a line that all read (Li, Hoefler, Snir 2013)",
-    .eligible = barrier_eligible,
     .cost_ns = barrier_ns,
     .build = build_barrier,
-    .needs = kNeedsBoards,
+    .needs = kBarrierNeeds,
 };
 
 const Algorithm kAllgatherBoards = {
     .name = "boards",
     .collective = graph::Collective::allgather,
     .summary = "each rank writes its block once, where all read it",
-    .eligible = allgather_eligible,
     .cost_ns = allgather_ns,
     .build = build_allgather,
-    .needs = kNeedsBoards,
+    .needs = kAllgatherNeeds,
 };
 
 const Algorithm kAllgathervBoards = {
     .name = "boards",
     .collective = graph::Collective::allgatherv,
     .summary = "each rank writes its block once, where all read it",
-    .eligible = allgather_eligible,
     .cost_ns = allgather_ns,
     .build = build_allgather,
-    .needs = kNeedsBoards,
+    .needs = kAllgatherNeeds,
 };
 
 const Algorithm kAlltoallBoards = {
     .name = "boards",
     .collective = graph::Collective::alltoall,
     .summary = "each rank writes all its blocks at once, of which every peer reads its own",
-    .eligible = alltoall_eligible,
     .cost_ns = alltoall_ns,
     .build = build_alltoall,
-    .needs = kNeedsBoards,
+    .needs = kBlocksNeeds,
 };
 
 } // namespace ucg::plan

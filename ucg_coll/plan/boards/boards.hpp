@@ -7,8 +7,11 @@
 // writer gave another one, as messages do.
 #pragma once
 
+#include <array>
+
 #include "ucg_coll/plan/boards/rows.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/needs.hpp"
 
 namespace ucg::plan {
 
@@ -16,13 +19,27 @@ namespace ucg::plan {
 inline bool boards_take(const Facts& facts, std::uint64_t bytes) {
     return facts.shared.board_bytes >= std::max<std::uint64_t>(bytes, 1);
 }
-/// Eligibility: the same, and all ranks are on one host.
-inline bool has_boards(const Facts& facts, std::uint64_t bytes) {
-    return facts.placement.host_count() == 1 && boards_take(facts, bytes);
+inline constexpr Need kBoards = {
+    "several ranks that have boards",
+    [](const Facts& facts, const graph::Request&) { return facts.shared.board_bytes > 0; }};
+inline constexpr std::string_view kTaken = "parts that a board takes";
+/// Does a board take that, if there are boards?
+inline bool board_takes(const Facts& facts, std::uint64_t bytes) {
+    return facts.shared.board_bytes == 0 || bytes <= facts.shared.board_bytes;
 }
-/// What it asks for, in words.
-inline constexpr std::string_view kNeedsBoards =
-    "one host, several ranks, and boards that take what each shares";
+/// That a board takes the vector,
+inline constexpr Need kVectorTaken = {kTaken,
+                                      [](const Facts& facts, const graph::Request& request) {
+                                          return board_takes(facts, request.bytes);
+                                      }};
+/// or a block for each rank.
+inline constexpr Need kBlocksTaken = {
+    kTaken, [](const Facts& facts, const graph::Request& request) {
+        const auto count = static_cast<std::uint64_t>(request.rank_count);
+        return facts.shared.board_bytes == 0 || request.bytes <= facts.shared.board_bytes / count;
+    }};
+inline constexpr std::array kVectorNeeds = {kOneHost, kBoards, kVectorTaken};
+inline constexpr std::array kBlocksNeeds = {kOneHost, kBoards, kBlocksTaken};
 
 /// What a rank does with boards.
 struct BoardUse {

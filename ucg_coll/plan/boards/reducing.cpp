@@ -12,10 +12,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool vector_eligible(const Facts& facts, const graph::Request& request) {
-    return has_boards(facts, request.bytes);
-}
-
 /// `combined`: how many operands the last rank combines.
 double reading_all_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes,
                       std::uint64_t read_bytes, Rank combined) {
@@ -44,9 +40,10 @@ graph::Schedule build_allreduce(const Facts& facts, const graph::Request& reques
     return builder.finish();
 }
 
-bool reduce_scatter_eligible(const Facts& facts, const graph::Request& request) {
-    return has_boards(facts, all_blocks(request));
-}
+constexpr std::array kReduceScatterNeeds = {
+    kOneHost, kBoards, Need{kTaken, [](const Facts& facts, const graph::Request& request) {
+                                return board_takes(facts, all_blocks(request));
+                            }}};
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
     return reading_all_ns(facts, request, all_blocks(request), longest_block(request),
@@ -106,50 +103,45 @@ const Algorithm kAllreduceBoards = {
     .name = "boards",
     .collective = graph::Collective::allreduce,
     .summary = "each rank writes its vector once, and combines those of all for itself",
-    .eligible = vector_eligible,
     .cost_ns = allreduce_ns,
     .build = build_allreduce,
-    .needs = kNeedsBoards,
+    .needs = kVectorNeeds,
 };
 
 const Algorithm kReduceScatterBoards = {
     .name = "boards",
     .collective = graph::Collective::reduce_scatter,
     .summary = "each rank writes its vector once, and combines its block of all of them",
-    .eligible = reduce_scatter_eligible,
     .cost_ns = reduce_scatter_ns,
     .build = build_reduce_scatter,
-    .needs = kNeedsBoards,
+    .needs = kReduceScatterNeeds,
 };
 
 const Algorithm kReduceScatterBlockBoards = {
     .name = "boards",
     .collective = graph::Collective::reduce_scatter_block,
     .summary = "each rank writes its vector once, and combines its block of all of them",
-    .eligible = reduce_scatter_eligible,
     .cost_ns = reduce_scatter_ns,
     .build = build_reduce_scatter,
-    .needs = kNeedsBoards,
+    .needs = kReduceScatterNeeds,
 };
 
 const Algorithm kScanBoards = {
     .name = "boards",
     .collective = graph::Collective::scan,
     .summary = "each rank writes its vector once, and combines those up to its own",
-    .eligible = vector_eligible,
     .cost_ns = scan_ns,
     .build = build_scan,
-    .needs = kNeedsBoards,
+    .needs = kVectorNeeds,
 };
 
 const Algorithm kExscanBoards = {
     .name = "boards",
     .collective = graph::Collective::exscan,
     .summary = "each rank writes its vector once, and combines those below its own",
-    .eligible = vector_eligible,
     .cost_ns = exscan_ns,
     .build = build_exscan,
-    .needs = kNeedsBoards,
+    .needs = kVectorNeeds,
 };
 
 } // namespace ucg::plan

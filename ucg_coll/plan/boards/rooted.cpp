@@ -35,10 +35,6 @@ double to_root_ns(const Facts& facts, const graph::Request& request, std::uint64
     });
 }
 
-bool vector_eligible(const Facts& facts, const graph::Request& request) {
-    return has_boards(facts, request.bytes);
-}
-
 double bcast_ns(const Facts& facts, const graph::Request& request) {
     return from_root_ns(facts, request, request.bytes);
 }
@@ -88,11 +84,6 @@ std::uint64_t all_of(const graph::Request& request) {
     return request.bytes * static_cast<std::uint64_t>(request.rank_count);
 }
 
-bool scatter_eligible(const Facts& facts, const graph::Request& request) {
-    const auto count = static_cast<std::uint64_t>(request.rank_count);
-    return has_boards(facts, 0) && request.bytes <= facts.shared.board_bytes / count;
-}
-
 double scatter_ns(const Facts& facts, const graph::Request& request) {
     return from_root_ns(facts, request, all_of(request));
 }
@@ -116,40 +107,36 @@ const Algorithm kBcastBoards = {
     .name = "boards",
     .collective = graph::Collective::bcast,
     .summary = "the root writes the vector once, where all read it",
-    .eligible = vector_eligible,
     .cost_ns = bcast_ns,
     .build = build_bcast,
-    .needs = kNeedsBoards,
+    .needs = kVectorNeeds,
 };
 
 const Algorithm kReduceBoards = {
     .name = "boards",
     .collective = graph::Collective::reduce,
     .summary = "each rank writes its vector once, and the root combines them all",
-    .eligible = vector_eligible,
     .cost_ns = reduce_ns,
     .build = build_reduce,
-    .needs = kNeedsBoards,
+    .needs = kVectorNeeds,
 };
 
 const Algorithm kGatherBoards = {
     .name = "boards",
     .collective = graph::Collective::gather,
     .summary = "each rank writes its block once, where the root reads it",
-    .eligible = vector_eligible,
     .cost_ns = gather_ns,
     .build = build_gather,
-    .needs = kNeedsBoards,
+    .needs = kVectorNeeds,
 };
 
 const Algorithm kScatterBoards = {
     .name = "boards",
     .collective = graph::Collective::scatter,
     .summary = "the root writes all blocks at once, of which every rank reads its own",
-    .eligible = scatter_eligible,
     .cost_ns = scatter_ns,
     .build = build_scatter,
-    .needs = kNeedsBoards,
+    .needs = kBlocksNeeds,
 };
 
 } // namespace ucg::plan

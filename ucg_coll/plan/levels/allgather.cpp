@@ -10,11 +10,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return has_two_levels(facts);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t total = all_blocks(request);
     const double order_ns =
@@ -62,7 +57,6 @@ constexpr Algorithm row() {
         .name = "two_level",
         .collective = collective,
         .summary = "gather on each host, allgather among leaders, broadcast on each host",
-        .eligible = eligible,
         .cost_ns = cost_ns,
         .build = build,
         .needs = kTwoLevelNeeds,

@@ -39,7 +39,6 @@ const Algorithm kAllreduceTwoLevel = {
     .name = "two_level",
     .collective = graph::Collective::allreduce,
     .summary = "reduce on the hosts, allreduce between them, bcast (Li, Hoefler, Snir 2013)",
-    .eligible = eligible_for_two_level_reduction,
     .cost_ns = cost_ns,
     .build = build,
     .needs = kTwoLevelReductionNeeds,

@@ -9,11 +9,6 @@ namespace {
 
 using graph::Builder;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return has_two_levels(facts);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     static_cast<void>(request);
     const Link across = leader_link(facts);
@@ -43,7 +38,6 @@ const Algorithm kBarrierTwoLevel = {
     .name = "two_level",
     .collective = graph::Collective::barrier,
     .summary = "to the leaders of hosts, dissemination between them, back (Li, Hoefler, Snir 2013)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
     .needs = kTwoLevelNeeds,

@@ -8,11 +8,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return has_two_levels(facts);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return bcast_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                          request.bytes) +
@@ -39,7 +34,6 @@ const Algorithm kBcastTwoLevel = {
     .name = "two_level",
     .collective = graph::Collective::bcast,
     .summary = "the cheapest broadcast between hosts, then the cheapest on each host",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
     .needs = kTwoLevelNeeds,

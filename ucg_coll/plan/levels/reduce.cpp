@@ -36,7 +36,6 @@ const Algorithm kReduceTwoLevel = {
     .name = "two_level",
     .collective = graph::Collective::reduce,
     .summary = "the cheapest reduction on each host, then the cheapest between hosts",
-    .eligible = eligible_for_two_level_reduction,
     .cost_ns = cost_ns,
     .build = build,
     .needs = kTwoLevelReductionNeeds,

@@ -83,7 +83,6 @@ constexpr Algorithm row() {
         .name = "two_level",
         .collective = collective,
         .summary = "reduce on each host, reduce-scatter among leaders, scatter on each host",
-        .eligible = eligible_for_two_level_reduction,
         .cost_ns = cost_ns,
         .build = build,
         .needs = kTwoLevelReductionNeeds,

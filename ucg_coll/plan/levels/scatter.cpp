@@ -9,11 +9,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return has_two_levels(facts);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
     const double order_ns =
@@ -77,7 +72,6 @@ const Algorithm kScatterTwoLevel = {
     .name = "two_level",
     .collective = graph::Collective::scatter,
     .summary = "from the root to the leaders, then on each host",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
     .needs = kTwoLevelNeeds,

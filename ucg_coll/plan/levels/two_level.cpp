@@ -17,8 +17,4 @@ TwoLevels::TwoLevels(const Facts& facts, Rank rank, Rank root)
     }
 }
 
-bool eligible_for_two_level_reduction(const Facts& facts, const graph::Request& request) {
-    return has_two_levels(facts) && (request.commutative || facts.placement.hosts_are_contiguous());
-}
-
 } // namespace ucg::plan

@@ -2,7 +2,10 @@
 // it leads there, the leaders of all hosts.
 #pragma once
 
+#include <array>
+
 #include "ucg_coll/plan/messages/best.hpp"
+#include "ucg_coll/plan/parts/needs.hpp"
 
 namespace ucg::plan {
 
@@ -33,11 +36,20 @@ class TwoLevels {
     Rank root_host_ = kNoRank;
 };
 
+inline constexpr Need kSeveralHosts = {
+    "several hosts",
+    [](const Facts& facts, const graph::Request&) { return facts.placement.host_count() > 1; }};
+inline constexpr Need kSharedHost = {"several ranks on one of the hosts",
+                                     [](const Facts& facts, const graph::Request&) {
+                                         return facts.placement.ranks_per_host_max() > 1;
+                                     }};
 /// Reductions by host combine in rank order only if the ranks of each host follow one another.
-bool eligible_for_two_level_reduction(const Facts& facts, const graph::Request& request);
-inline constexpr std::string_view kTwoLevelNeeds = "several hosts, one of them with several ranks";
-inline constexpr std::string_view kTwoLevelReductionNeeds =
-    "several hosts, one of them with several ranks; if the operator does not commute, the ranks of "
-    "each host must follow one another";
+inline constexpr Need kHostsInOrder = {"a commutative operator or hosts of consecutive ranks",
+                                       [](const Facts& facts, const graph::Request& request) {
+                                           return request.commutative ||
+                                                  facts.placement.hosts_are_contiguous();
+                                       }};
+inline constexpr std::array kTwoLevelNeeds = {kSeveralHosts, kSharedHost};
+inline constexpr std::array kTwoLevelReductionNeeds = {kSeveralHosts, kSharedHost, kHostsInOrder};
 
 } // namespace ucg::plan

@@ -74,7 +74,6 @@ const Algorithm kAllgatherBruck = {
     .name = "bruck",
     .collective = graph::Collective::allgather,
     .summary = "doubling runs of blocks in ceil(log2 P) rounds (Bruck et al. 1997)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };
@@ -83,7 +82,6 @@ const Algorithm kAllgathervBruck = {
     .name = "bruck",
     .collective = graph::Collective::allgatherv,
     .summary = "doubling runs of blocks in ceil(log2 P) rounds (Bruck et al. 1997)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

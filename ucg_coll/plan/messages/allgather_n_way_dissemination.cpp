@@ -150,7 +150,6 @@ constexpr Algorithm row() {
         .name = "n_way_dissemination",
         .collective = collective,
         .summary = "growing runs of blocks to several others a round (Bruck et al. 1997)",
-        .eligible = serves_all,
         .cost_ns = cost_ns,
         .build = Row::build,
         .build_with = Row::build_with,

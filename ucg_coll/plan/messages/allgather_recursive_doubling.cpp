@@ -2,6 +2,7 @@
 // aligned run of 2^k blocks. Powers of two only. Thakur, Rabenseifner, Gropp, "Optimization of
 // collective communication operations in MPICH", 2005, section 3.1.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
@@ -14,10 +15,10 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(facts);
-    return std::has_single_bit(static_cast<std::uint32_t>(request.rank_count));
-}
+constexpr std::array kNeeds = {Need{
+    "a number of ranks that is a power of two", [](const Facts&, const graph::Request& request) {
+        return std::has_single_bit(static_cast<std::uint32_t>(request.rank_count));
+    }}};
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
@@ -80,10 +81,9 @@ const Algorithm kAllgatherRecursiveDoubling = {
     .name = "recursive_doubling",
     .collective = graph::Collective::allgather,
     .summary = "exchanges at doubling distance (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "a number of ranks that is a power of two",
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

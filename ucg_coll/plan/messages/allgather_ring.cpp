@@ -65,7 +65,6 @@ const Algorithm kAllgatherRing = {
     .name = "ring",
     .collective = graph::Collective::allgather,
     .summary = "each block once around the ring of ranks (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };
@@ -74,7 +73,6 @@ const Algorithm kAllgathervRing = {
     .name = "ring",
     .collective = graph::Collective::allgatherv,
     .summary = "each block once around the ring of ranks (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -134,7 +134,6 @@ const Algorithm kAllreduceElimination = {
     .name = "elimination",
     .collective = graph::Collective::allreduce,
     .summary = "recursive doubling with 3-2 eliminations (Rabenseifner, Traeff 2004)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

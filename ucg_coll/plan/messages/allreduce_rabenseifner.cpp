@@ -108,7 +108,6 @@ const Algorithm kAllreduceRabenseifner = {
     .name = "rabenseifner",
     .collective = graph::Collective::allreduce,
     .summary = "reduce-scatter by halving, allgather by doubling (Rabenseifner 2004)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -82,7 +82,6 @@ const Algorithm kAllreduceRecursiveDoubling = {
     .name = "recursive_doubling",
     .collective = graph::Collective::allreduce,
     .summary = "whole vectors are exchanged at doubling distances",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -47,7 +47,6 @@ const Algorithm kAllreduceReduceBcast = {
     .name = "reduce_bcast",
     .collective = graph::Collective::allreduce,
     .summary = "up a k-nomial tree to the first rank, and down again",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

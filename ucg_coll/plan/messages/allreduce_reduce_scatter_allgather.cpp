@@ -69,7 +69,6 @@ const Algorithm kAllreduceReduceScatterAllgather = {
     .name = "reduce_scatter_allgather",
     .collective = graph::Collective::allreduce,
     .summary = "the cheapest reduce-scatter, then the cheapest allgather (van de Geijn 1994)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

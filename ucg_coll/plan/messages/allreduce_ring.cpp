@@ -2,6 +2,8 @@
 // twice, less two blocks, which is the least possible (Patarasuk, Yuan, "Bandwidth optimal
 // all-reduce algorithms for clusters of workstations", 2009). A block is combined in the order of
 // the ring from where it starts, which is not rank order.
+#include <array>
+
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
@@ -13,10 +15,7 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(facts);
-    return request.commutative;
-}
+constexpr std::array kNeeds = {kCommutative};
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
@@ -64,10 +63,9 @@ const Algorithm kAllreduceRing = {
     .name = "ring",
     .collective = graph::Collective::allreduce,
     .summary = "reduce-scatter and allgather around the ring of ranks (Patarasuk, Yuan 2009)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "a commutative operator",
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

@@ -143,7 +143,6 @@ const Algorithm kAlltoallBruck = {
     .collective = graph::Collective::alltoall,
     .summary =
         "blocks hop along the bits of their distance, ceil(log2 P) rounds (Bruck et al. 1997)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -49,7 +49,6 @@ constexpr Algorithm row() {
         .collective = collective,
         .summary = window == kPairwise ? "one exchange at a time (Thakur, Rabenseifner, Gropp 2005)"
                                        : "every block directly, a window of messages under way",
-        .eligible = serves_all,
         .cost_ns = cost_ns<window>,
         .build = build<window>,
     };

@@ -48,7 +48,6 @@ const Algorithm kBarrierDissemination = {
     .name = "dissemination",
     .collective = graph::Collective::barrier,
     .summary = "in each round every rank signals some at growing distances (Hensgen 1988)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

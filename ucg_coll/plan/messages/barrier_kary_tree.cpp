@@ -95,7 +95,6 @@ const Algorithm kBarrierKaryTree = {
     .name = "kary_tree",
     .collective = graph::Collective::barrier,
     .summary = "arrivals go up a k-ary tree, the release comes down (Li, Hoefler, Snir 2013)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

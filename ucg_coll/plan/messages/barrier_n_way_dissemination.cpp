@@ -72,7 +72,6 @@ const Algorithm kBarrierNWayDissemination = {
     .name = "n_way_dissemination",
     .collective = graph::Collective::barrier,
     .summary = "dissemination with a number of signals for each round (Hoefler 2006)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = Row::build,
     .build_with = Row::build_with,

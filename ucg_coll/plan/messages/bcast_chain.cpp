@@ -69,7 +69,6 @@ const Algorithm kBcastChain = {
     .name = "chain",
     .collective = graph::Collective::bcast,
     .summary = "in segments from each rank to the next",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -64,7 +64,6 @@ const Algorithm kBcastKnomial = {
     .name = "knomial",
     .collective = graph::Collective::bcast,
     .summary = "down a k-nomial tree, largest subtrees first",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -97,7 +97,6 @@ const Algorithm kBcastScatterAllgather = {
     .name = "scatter_allgather",
     .collective = graph::Collective::bcast,
     .summary = "a binomial scatter, then the cheapest allgather (van de Geijn 1994)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -3,9 +3,12 @@
 // lie.
 #pragma once
 
+#include <array>
+
 #include "ucg_coll/plan/messages/dissemination.hpp"
 #include "ucg_coll/plan/multiplying/schedule.hpp"
 #include "ucg_coll/plan/parts/blocks.hpp"
+#include "ucg_coll/plan/parts/needs.hpp"
 
 namespace ucg::plan {
 
@@ -146,5 +149,11 @@ class MessageWindow {
     std::vector<std::vector<graph::OpId>> steps_;
     std::size_t next_ = 0;
 };
+
+/// Of rows that combine operands in an order of their own.
+inline constexpr std::array kReduceScatterAnyOrder = {
+    Need{kCommutative.what, [](const Facts&, const graph::Request& request) {
+             return request.commutative || request.rank_count == 1;
+         }}};
 
 } // namespace ucg::plan

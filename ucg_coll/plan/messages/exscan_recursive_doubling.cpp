@@ -70,7 +70,6 @@ const Algorithm kExscanRecursiveDoubling = {
     .name = "recursive_doubling",
     .collective = graph::Collective::exscan,
     .summary = "partial results go up at doubling distances (Hillis, Steele 1986)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -97,7 +97,6 @@ const Algorithm kGatherBinomial = {
     .name = "binomial",
     .collective = graph::Collective::gather,
     .summary = "up a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

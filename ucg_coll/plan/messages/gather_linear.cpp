@@ -53,7 +53,6 @@ const Algorithm kGatherLinear = {
     .name = "linear",
     .collective = graph::Collective::gather,
     .summary = "every rank sends to the root, which has a window of receives under way",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };
@@ -62,7 +61,6 @@ const Algorithm kGathervLinear = {
     .name = "linear",
     .collective = graph::Collective::gatherv,
     .summary = "every rank sends to the root, which has a window of receives under way",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

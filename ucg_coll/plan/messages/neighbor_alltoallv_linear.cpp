@@ -59,7 +59,6 @@ const Algorithm kNeighborAlltoallvLinear = {
     .name = "linear",
     .collective = graph::Collective::neighbor_alltoallv,
     .summary = "a message for each edge, all at once",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

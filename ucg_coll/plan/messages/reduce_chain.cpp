@@ -151,7 +151,6 @@ const Algorithm kReduceChain = {
     .name = "chain",
     .collective = graph::Collective::reduce,
     .summary = "in segments along the ranks from both ends to the root",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

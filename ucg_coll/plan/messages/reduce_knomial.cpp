@@ -152,7 +152,6 @@ const Algorithm kReduceKnomial = {
     .name = "knomial",
     .collective = graph::Collective::reduce,
     .summary = "up a k-nomial tree, smallest subtrees first",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

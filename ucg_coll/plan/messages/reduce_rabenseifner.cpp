@@ -59,7 +59,6 @@ const Algorithm kReduceRabenseifner = {
     .name = "rabenseifner",
     .collective = graph::Collective::reduce,
     .summary = "reduce-scatter by halving, then a binomial gather (Rabenseifner 2004)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -22,11 +22,6 @@ using graph::Builder;
 using graph::Slice;
 using Slices = std::vector<Slice>;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(facts);
-    return request.commutative || request.rank_count == 1;
-}
-
 /// One round: partial results for the blocks 0 .. end - 1 above a member become some for the first
 /// `distance` of them.
 struct Round {
@@ -260,10 +255,9 @@ const Algorithm kReduceScatterNWayDissemination = {
     .name = "n_way_dissemination",
     .collective = graph::Collective::reduce_scatter,
     .summary = kSummary,
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = Row::build,
-    .needs = "a commutative operator",
+    .needs = kReduceScatterAnyOrder,
     .build_with = build_with,
     .argument = kArgument,
 };
@@ -272,10 +266,9 @@ const Algorithm kReduceScatterBlockNWayDissemination = {
     .name = "n_way_dissemination",
     .collective = graph::Collective::reduce_scatter_block,
     .summary = kSummary,
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = Row::build,
-    .needs = "a commutative operator",
+    .needs = kReduceScatterAnyOrder,
     .build_with = build_with,
     .argument = kArgument,
 };

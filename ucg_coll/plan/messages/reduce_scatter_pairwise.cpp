@@ -171,7 +171,6 @@ const Algorithm kReduceScatterPairwise = {
     .collective = graph::Collective::reduce_scatter,
     .summary =
         "every block to its owner, combined in rank order (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };
@@ -181,7 +180,6 @@ const Algorithm kReduceScatterBlockPairwise = {
     .collective = graph::Collective::reduce_scatter_block,
     .summary =
         "every block to its owner, combined in rank order (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -19,11 +19,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(facts);
-    return request.commutative || request.rank_count == 1;
-}
-
 /// What is exchanged in pieces: of blocks that do not fit the own cache with what comes and the
 /// result. Between the turns of a rank the others of its processor have that cache.
 std::uint64_t strip_bytes(const Facts& facts, const graph::Request& request) {
@@ -185,20 +180,18 @@ const Algorithm kReduceScatterRecursiveHalving = {
     .name = "recursive_halving",
     .collective = graph::Collective::reduce_scatter,
     .summary = "exchanges of half the vector, a quarter, ... (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "a commutative operator",
+    .needs = kReduceScatterAnyOrder,
 };
 
 const Algorithm kReduceScatterBlockRecursiveHalving = {
     .name = "recursive_halving",
     .collective = graph::Collective::reduce_scatter_block,
     .summary = "exchanges of half the vector, a quarter, ... (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "a commutative operator",
+    .needs = kReduceScatterAnyOrder,
 };
 
 } // namespace ucg::plan

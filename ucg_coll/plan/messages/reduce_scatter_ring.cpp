@@ -15,11 +15,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(facts);
-    return request.commutative || request.rank_count == 1;
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
         facts, unshared_link(facts), 3 * all_blocks(request), [&](const Link& link) {
@@ -84,20 +79,18 @@ const Algorithm kReduceScatterRing = {
     .name = "ring",
     .collective = graph::Collective::reduce_scatter,
     .summary = "partial results once around the ring (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "a commutative operator",
+    .needs = kReduceScatterAnyOrder,
 };
 
 const Algorithm kReduceScatterBlockRing = {
     .name = "ring",
     .collective = graph::Collective::reduce_scatter_block,
     .summary = "partial results once around the ring (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "a commutative operator",
+    .needs = kReduceScatterAnyOrder,
 };
 
 } // namespace ucg::plan

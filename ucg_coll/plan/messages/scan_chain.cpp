@@ -141,7 +141,6 @@ constexpr Algorithm row() {
         .name = "chain",
         .collective = collective,
         .summary = "in segments from each rank to the next, which combines them with its own",
-        .eligible = serves_all,
         .cost_ns = cost_ns,
         .build = build<collective>,
     };

@@ -59,7 +59,6 @@ const Algorithm kScanRecursiveDoubling = {
     .name = "recursive_doubling",
     .collective = graph::Collective::scan,
     .summary = "partial results go up at doubling distances (Hillis, Steele 1986)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -64,7 +64,6 @@ const Algorithm kScatterBinomial = {
     .name = "binomial",
     .collective = graph::Collective::scatter,
     .summary = "down a binomial tree, ceil(log2 P) rounds (Thakur, Rabenseifner, Gropp 2005)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -43,7 +43,6 @@ const Algorithm kScatterLinear = {
     .name = "linear",
     .collective = graph::Collective::scatter,
     .summary = "the root sends to every rank, a window of messages under way",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };
@@ -52,7 +51,6 @@ const Algorithm kScattervLinear = {
     .name = "linear",
     .collective = graph::Collective::scatterv,
     .summary = "the root sends to every rank, a window of messages under way",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
 };

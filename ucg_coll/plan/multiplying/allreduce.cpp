@@ -226,7 +226,6 @@ const Algorithm kAllreduceRecursiveMultiplying = {
     .name = "recursive_multiplying",
     .collective = graph::Collective::allreduce,
     .summary = "whole vectors are exchanged in growing groups (Ruefenacht, Bull, Booth 2017)",
-    .eligible = serves_all,
     .cost_ns = cost_ns,
     .build = build,
     .build_with = build_with,

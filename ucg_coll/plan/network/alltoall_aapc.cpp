@@ -2,6 +2,7 @@
 // all-to-all personalized communication on Ethernet switched clusters", IPDPS 2005. The schedule is
 // ucg_coll/aapc; here it becomes sends, receives, signals and awaits.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <span>
@@ -126,11 +127,6 @@ graph::Schedule build_steps(const graph::Request& request, Rank rank, std::strin
 
 // By the tree of links.
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return facts.network != nullptr;
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return scheduled_ns(facts, request, static_cast<double>(facts.network->phases().count()));
 }
@@ -209,11 +205,6 @@ Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& req
 
 // By a list that was loaded.
 
-bool is_loaded(const Facts& facts, const graph::Request& request) {
-    static_cast<void>(request);
-    return facts.loaded != nullptr;
-}
-
 double loaded_ns(const Facts& facts, const graph::Request& request) {
     return scheduled_ns(facts, request, static_cast<double>(facts.loaded->listed->phase_count));
 }
@@ -234,17 +225,22 @@ Result<graph::Schedule> build_loaded_from(const Facts& facts, const graph::Reque
     return build_loaded(facts, request, rank);
 }
 
+constexpr std::array kLoadedNeeds = {Need{
+    "a schedule that was loaded when the context was made, and one rank on each of its machines",
+    [](const Facts& facts, const graph::Request&) { return facts.loaded != nullptr; }}};
+constexpr std::array kNeeds = {
+    Need{"a file that describes the network between the hosts (UCG_TOPOLOGY)",
+         [](const Facts& facts, const graph::Request&) { return facts.network != nullptr; }}};
+
 template <graph::Collective collective>
 constexpr Algorithm loaded_row() {
     return {
         .name = "file",
         .collective = collective,
         .summary = "phases and synchronisations that were loaded from a file (ucg_aapc)",
-        .eligible = is_loaded,
         .cost_ns = loaded_ns,
         .build = build_loaded,
-        .needs = "a schedule that was loaded when the context was made, and one rank on each of "
-                 "its machines",
+        .needs = kLoadedNeeds,
         .build_with = build_loaded_from,
         .argument = "the file's path",
     };
@@ -256,10 +252,9 @@ constexpr Algorithm row() {
         .name = "aapc",
         .collective = collective,
         .summary = "phases without contention on a tree of switches (Faraj, Yuan 2005)",
-        .eligible = eligible,
         .cost_ns = cost_ns,
         .build = build,
-        .needs = "a file that describes the network between the hosts (UCG_TOPOLOGY)",
+        .needs = kNeeds,
         .build_with = build_with,
         .argument = "who says that a message has gone, source or destination; or windowN: the "
                     "source, and a link carries up to N messages at a time",

@@ -193,10 +193,6 @@ Link leader_link(const Facts& facts) {
     return Link(facts, topo::Distance::network);
 }
 
-bool has_two_levels(const Facts& facts) {
-    return facts.placement.host_count() > 1 && facts.placement.ranks_per_host_max() > 1;
-}
-
 unsigned tree_depth(Rank count, unsigned radix) {
     unsigned depth = 0;
     for (std::uint64_t reach = 1; reach < static_cast<std::uint64_t>(count); reach *= radix) {

@@ -171,9 +171,6 @@ Link host_link(const Facts& facts);
 /// Among one rank of each host.
 Link leader_link(const Facts& facts);
 
-/// Are there two levels to tell apart: several hosts, one of them with several ranks?
-bool has_two_levels(const Facts& facts);
-
 /// How many levels a tree of this radix has: the smallest d with radix^d >= count.
 unsigned tree_depth(Rank count, unsigned radix);
 /// How many children the root of a k-nomial one has.

@@ -19,11 +19,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
     return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kRotation);
 }
 
-/// In place a rank would write its result over what others still read.
-bool eligible(const Facts& facts, const graph::Request& request) {
-    return !request.in_place && strips_fit(facts, request, kRotation);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
     const cost::MemoryLevel& level = widest_level(facts);
@@ -62,16 +57,17 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
+constexpr auto kNeeds = peer_needs(kStripsFit<kRotation>, kNotInPlace);
+
 } // namespace
 
 const Algorithm kAllreduceAllRead = {
     .name = "all_read",
     .collective = graph::Collective::allreduce,
     .summary = "every rank reads and combines all vectors for itself",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "one host, several ranks, staging memory that they share, and not in place",
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

@@ -37,10 +37,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
                       places(facts, request.rank_count));
 }
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, places(facts, request.rank_count));
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Strips strips = strips_of(facts, request);
     const unsigned rounds = tree_depth(request.rank_count, 2);
@@ -252,6 +248,11 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
+constexpr auto kNeeds =
+    peer_needs(Need{kStripsFit<1>.what, [](const Facts& facts, const graph::Request& request) {
+                        return strips_fit(facts, request, places(facts, request.rank_count));
+                    }});
+
 } // namespace
 
 const Algorithm kAllreduceNumaDissemination = {
@@ -259,10 +260,9 @@ const Algorithm kAllreduceNumaDissemination = {
     .collective = graph::Collective::allreduce,
     .summary =
         "partners at growing distances read each other, sockets first (Li, Hoefler, Snir 2013)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = kNeedsSharedMemory,
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

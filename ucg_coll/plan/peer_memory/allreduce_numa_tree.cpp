@@ -19,11 +19,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
     return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kPlaces);
 }
 
-bool eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, kPlaces) &&
-           (request.commutative || facts.shared.sockets_are_contiguous);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request);
@@ -69,17 +64,17 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
+constexpr auto kNeeds = peer_needs(kStripsFit<kPlaces>, kSocketsInOrder);
+
 } // namespace
 
 const Algorithm kAllreduceNumaTree = {
     .name = "numa_tree",
     .collective = graph::Collective::allreduce,
     .summary = "up n-ary trees in shared memory and down again (Li, Hoefler, Snir 2013)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "one host, several ranks, staging memory that they share, and a commutative operator "
-             "or sockets of consecutive ranks",
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

@@ -33,13 +33,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
                       variant.places);
 }
 
-/// In place, what a rank is sent stands where others still read its vector.
-template <const Variant& variant>
-bool eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, variant.places) && (request.commutative || !variant.cyclic) &&
-           !(request.in_place && variant.sends);
-}
-
 template <const Variant& variant>
 double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes) {
     const cost::NodeModel& node = facts.shared.node;
@@ -175,27 +168,29 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 }
 
 template <const Variant& variant>
-constexpr Algorithm row(const char* summary, std::string_view needs) {
+constexpr Algorithm row(const char* summary, std::span<const Need> needs) {
     return {
         .name = variant.name,
         .collective = graph::Collective::allreduce,
         .summary = summary,
-        .eligible = eligible<variant>,
         .cost_ns = cost_ns<variant>,
         .build = build<variant>,
         .needs = needs,
     };
 }
 
+constexpr auto kNaiveNeeds = peer_needs(kStripsFit<kNaive.places>);
+constexpr auto kCyclicNeeds = peer_needs(kStripsFit<kCyclic.places>, kCommutative);
+/// In place, what a rank is sent stands where others still read its vector.
+constexpr auto kExchangeNeeds = peer_needs(kStripsFit<kExchange.places>, kNotInPlace);
+
 } // namespace
 
-const Algorithm kAllreduceTiledNaive = row<kNaive>(
-    "each rank combines a tile of all vectors (Li, Hoefler, Snir 2013)", kNeedsSharedMemory);
+const Algorithm kAllreduceTiledNaive =
+    row<kNaive>("each rank combines a tile of all vectors (Li, Hoefler, Snir 2013)", kNaiveNeeds);
 const Algorithm kAllreduceTiledCyclic = row<kCyclic>(
-    "each rank combines a tile, starting with its own vector (Mamidala 2006)",
-    "one host, several ranks, staging memory that they share, and a commutative operator");
-const Algorithm kAllreduceTiledExchange =
-    row<kExchange>("each rank combines a tile of all vectors, and sends it to all others",
-                   "one host, several ranks, staging memory that they share, and not in place");
+    "each rank combines a tile, starting with its own vector (Mamidala 2006)", kCyclicNeeds);
+const Algorithm kAllreduceTiledExchange = row<kExchange>(
+    "each rank combines a tile of all vectors, and sends it to all others", kExchangeNeeds);
 
 } // namespace ucg::plan

@@ -27,12 +27,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
                       kPlaces);
 }
 
-/// Within one socket it would be tiled_naive.
-bool eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, kPlaces) && facts.shared.node.sockets > 1 &&
-           (request.commutative || facts.shared.sockets_are_contiguous);
-}
-
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request);
@@ -173,17 +167,17 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
+constexpr auto kNeeds = peer_needs(kStripsFit<kPlaces>, kSeveralSockets, kSocketsInOrder);
+
 } // namespace
 
 const Algorithm kAllreduceTiledHierarchical = {
     .name = "tiled_hierarchical",
     .collective = graph::Collective::allreduce,
     .summary = "tiles within sockets, trees over them for each tile (Li, Hoefler, Snir 2013)",
-    .eligible = eligible,
     .cost_ns = cost_ns,
     .build = build,
-    .needs = "one host with several sockets, staging memory that ranks share, and a commutative "
-             "operator or sockets of consecutive ranks",
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

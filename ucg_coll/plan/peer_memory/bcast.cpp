@@ -17,15 +17,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
     return strips_for(facts.shared, request.bytes, 1, kRotation, kRotation);
 }
 
-bool one_stage_eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, kRotation);
-}
-
-/// Otherwise it would be the same as one stage.
-bool two_stage_eligible(const Facts& facts, const graph::Request& request) {
-    return one_stage_eligible(facts, request) && facts.shared.node.sockets > 1;
-}
-
 /// `publishers` ranks are read by the others.
 double crowded_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
                          unsigned publishers) {
@@ -80,26 +71,27 @@ graph::Schedule build_two_stage(const Facts& facts, const graph::Request& reques
     return run(builder, facts, request, stages);
 }
 
+constexpr auto kOneStageNeeds = peer_needs(kStripsFit<kRotation>);
+constexpr auto kTwoStageNeeds = peer_needs(kStripsFit<kRotation>, kSeveralSockets);
+
 } // namespace
 
 const Algorithm kBcastOneStage = {
     .name = "one_stage",
     .collective = graph::Collective::bcast,
     .summary = "all read the root's vector in shared memory (Li, Hoefler, Snir 2013)",
-    .eligible = one_stage_eligible,
     .cost_ns = one_stage_ns,
     .build = build_one_stage,
-    .needs = kNeedsSharedMemory,
+    .needs = kOneStageNeeds,
 };
 
 const Algorithm kBcastTwoStage = {
     .name = "two_stage",
     .collective = graph::Collective::bcast,
     .summary = "one rank of each socket reads the root's vector, the others its copy",
-    .eligible = two_stage_eligible,
     .cost_ns = two_stage_ns,
     .build = build_two_stage,
-    .needs = "one host with several sockets, and staging memory that ranks share",
+    .needs = kTwoStageNeeds,
 };
 
 } // namespace ucg::plan

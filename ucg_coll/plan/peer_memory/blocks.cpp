@@ -32,10 +32,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
     return strips_for(facts.shared, request.bytes, 1, kRotation, kRotation);
 }
 
-bool strips_eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, kRotation);
-}
-
 /// A rank reads and writes all blocks, which its cache holds or does not.
 double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
     return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
@@ -135,16 +131,6 @@ graph::Schedule build_gather(const Facts& facts, const graph::Request& request, 
 // Scatter, alltoall and reduce_scatter_block: blocks for all ranks are published at once, which the
 // window must hold.
 
-bool whole_eligible(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t blocks =
-        facts.shared.staging_bytes / std::max<std::uint64_t>(uniform_bytes(request), 1);
-    return reads_peers(facts, request) && blocks >= others(request) + 1;
-}
-
-bool whole_not_in_place(const Facts& facts, const graph::Request& request) {
-    return !request.in_place && whole_eligible(facts, request);
-}
-
 double scatter_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, all_bytes(request)) + 2 * host_link(facts).message_ns(0) +
            cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
@@ -229,11 +215,15 @@ graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& r
     return builder.finish();
 }
 
-constexpr std::string_view kNeedsWhole =
-    "one host, several ranks, and staging memory that they share and that holds all blocks";
-constexpr std::string_view kNeedsWholeNotInPlace =
-    "one host, several ranks, staging memory that they share and that holds all blocks, and not "
-    "in place";
+constexpr Need kBlocksFit = {"staging memory that holds all blocks",
+                             [](const Facts& facts, const graph::Request& request) {
+                                 const std::uint64_t bytes = uniform_bytes(request);
+                                 return facts.shared.staging_bytes == 0 || bytes == 0 ||
+                                        facts.shared.staging_bytes / bytes >= others(request) + 1;
+                             }};
+constexpr auto kStripsNeeds = peer_needs(kStripsFit<kRotation>);
+constexpr auto kWholeNeeds = peer_needs(kBlocksFit);
+constexpr auto kWholeNotInPlaceNeeds = peer_needs(kBlocksFit, kNotInPlace);
 
 } // namespace
 
@@ -241,50 +231,45 @@ const Algorithm kAllgatherPeerRead = {
     .name = "peer_read",
     .collective = graph::Collective::allgather,
     .summary = "every rank reads the others' blocks in shared memory",
-    .eligible = strips_eligible,
     .cost_ns = allgather_ns,
     .build = build_allgather,
-    .needs = kNeedsSharedMemory,
+    .needs = kStripsNeeds,
 };
 
 const Algorithm kGatherPeerRead = {
     .name = "peer_read",
     .collective = graph::Collective::gather,
     .summary = "the root reads the others' blocks in shared memory",
-    .eligible = strips_eligible,
     .cost_ns = gather_ns,
     .build = build_gather,
-    .needs = kNeedsSharedMemory,
+    .needs = kStripsNeeds,
 };
 
 const Algorithm kScatterPeerRead = {
     .name = "peer_read",
     .collective = graph::Collective::scatter,
     .summary = "every rank reads its block in the root's shared memory",
-    .eligible = whole_eligible,
     .cost_ns = scatter_ns,
     .build = build_scatter,
-    .needs = kNeedsWhole,
+    .needs = kWholeNeeds,
 };
 
 const Algorithm kAlltoallPeerRead = {
     .name = "peer_read",
     .collective = graph::Collective::alltoall,
     .summary = "every rank reads its blocks in the others' shared memory",
-    .eligible = whole_not_in_place,
     .cost_ns = alltoall_ns,
     .build = build_alltoall,
-    .needs = kNeedsWholeNotInPlace,
+    .needs = kWholeNotInPlaceNeeds,
 };
 
 const Algorithm kReduceScatterBlockPeerRead = {
     .name = "peer_read",
     .collective = graph::Collective::reduce_scatter_block,
     .summary = "every rank combines its block of all vectors in shared memory",
-    .eligible = whole_not_in_place,
     .cost_ns = reduce_scatter_ns,
     .build = build_reduce_scatter,
-    .needs = kNeedsWholeNotInPlace,
+    .needs = kWholeNotInPlaceNeeds,
 };
 
 } // namespace ucg::plan

@@ -7,15 +7,10 @@
 
 namespace ucg::plan {
 
-bool reads_peers(const Facts& facts, const graph::Request& request) {
-    return facts.shared.staging_bytes > 0 && facts.placement.host_count() == 1 &&
-           request.rank_count > 1 && uniform_bytes(request) > 0;
-}
-
 bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places) {
-    return reads_peers(facts, request) &&
-           strips_for(facts.shared, uniform_bytes(request), request.element_bytes, 1, places)
-                   .strip_bytes > 0;
+    const std::uint64_t bytes = uniform_bytes(request);
+    return facts.shared.staging_bytes == 0 || bytes == 0 ||
+           strips_for(facts.shared, bytes, request.element_bytes, 1, places).strip_bytes > 0;
 }
 
 namespace {

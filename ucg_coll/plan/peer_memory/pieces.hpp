@@ -4,22 +4,43 @@
 // reach a buffer in place reads a copy in a window.
 #pragma once
 
+#include <array>
+
 #include "ucg_coll/plan/messages/pieces.hpp"
+#include "ucg_coll/plan/parts/needs.hpp"
 #include "ucg_coll/plan/parts/strips.hpp"
 #include "ucg_coll/plan/peer_memory/rows.hpp"
 #include "ucg_coll/plan/peer_memory/sockets.hpp"
 
 namespace ucg::plan {
 
-/// Eligibility: several ranks, all on one host, that reach one another's memory, and something to
-/// read.
-bool reads_peers(const Facts& facts, const graph::Request& request);
-/// What it asks for, in words.
-inline constexpr std::string_view kNeedsSharedMemory =
-    "one host, several ranks, and staging memory that they share";
+inline constexpr Need kData = {
+    "data", [](const Facts&, const graph::Request& request) { return uniform_bytes(request) > 0; }};
+inline constexpr Need kStaging = {
+    "staging memory that ranks share",
+    [](const Facts& facts, const graph::Request&) { return facts.shared.staging_bytes > 0; }};
 
-/// Do `places` strips of a cache line's elements each fit the staging memory?
+/// Do `places` strips of a cache line's elements each fit the staging memory, if there is some?
 bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places);
+template <std::uint32_t places>
+inline constexpr Need kStripsFit = {"strips that fit the staging memory",
+                                    [](const Facts& facts, const graph::Request& request) {
+                                        return strips_fit(facts, request, places);
+                                    }};
+inline constexpr Need kSeveralSockets = {
+    "several sockets",
+    [](const Facts& facts, const graph::Request&) { return facts.shared.node.sockets > 1; }};
+inline constexpr Need kSocketsInOrder = {"a commutative operator or sockets of consecutive ranks",
+                                         [](const Facts& facts, const graph::Request& request) {
+                                             return request.commutative ||
+                                                    facts.shared.sockets_are_contiguous;
+                                         }};
+
+/// What it takes that ranks read one another's memory, and more.
+template <typename... More>
+constexpr auto peer_needs(const More&... more) {
+    return std::array{kOneHost, kSeveralRanks, kData, kStaging, more...};
+}
 
 /// All members know that all have arrived: by signals in as many rounds as are cheapest.
 void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);

@@ -21,12 +21,6 @@ Strips strips_of(const Facts& facts, const graph::Request& request, std::uint32_
     return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, places);
 }
 
-/// Trees end at the root; they keep rank order only if it comes first.
-bool tree_eligible(const Facts& facts, const graph::Request& request) {
-    const bool in_order = request.root == 0 && facts.shared.sockets_are_contiguous;
-    return strips_fit(facts, request, kTreePlaces) && (request.commutative || in_order);
-}
-
 double tree_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request, kTreePlaces);
@@ -52,10 +46,6 @@ graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Ra
     climb_by_strips(builder, climb, strips, contribution(builder, request),
                     builder.input(0, request.bytes), builder.output(0, request.bytes));
     return builder.finish();
-}
-
-bool tiled_eligible(const Facts& facts, const graph::Request& request) {
-    return strips_fit(facts, request, kTiledPlaces);
 }
 
 double tiled_ns(const Facts& facts, const graph::Request& request) {
@@ -160,27 +150,32 @@ graph::Schedule build_tiled(const Facts& facts, const graph::Request& request, R
     return builder.finish();
 }
 
+constexpr Need kTreeInOrder = {
+    "a commutative operator, or root 0 and sockets of consecutive ranks",
+    [](const Facts& facts, const graph::Request& request) {
+        return request.commutative || (request.root == 0 && facts.shared.sockets_are_contiguous);
+    }};
+constexpr auto kTreeNeeds = peer_needs(kStripsFit<kTreePlaces>, kTreeInOrder);
+constexpr auto kTiledNeeds = peer_needs(kStripsFit<kTiledPlaces>);
+
 } // namespace
 
 const Algorithm kReduceNumaTree = {
     .name = "numa_tree",
     .collective = graph::Collective::reduce,
     .summary = "up n-ary trees in shared memory, sockets first (Li, Hoefler, Snir 2013)",
-    .eligible = tree_eligible,
     .cost_ns = tree_ns,
     .build = build_tree,
-    .needs = "one host, several ranks, staging memory that they share, and a commutative operator "
-             "or root 0",
+    .needs = kTreeNeeds,
 };
 
 const Algorithm kReduceTiled = {
     .name = "tiled",
     .collective = graph::Collective::reduce,
     .summary = "each rank combines a tile in shared memory, the root collects them",
-    .eligible = tiled_eligible,
     .cost_ns = tiled_ns,
     .build = build_tiled,
-    .needs = kNeedsSharedMemory,
+    .needs = kTiledNeeds,
 };
 
 } // namespace ucg::plan
