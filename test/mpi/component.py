@@ -144,7 +144,7 @@ def check_unlike_ranks(checks, launcher, program):
     """One job, whose last rank would choose other collectives than the first two."""
     for name, value in [("coll", "^ucg"), ("coll_ucg_priority", "-1"), ("coll_ucg_priority", "20"),
                         ("coll_ucg_setup_after", "3"), ("coll_ucg_enable_allreduce", "0"),
-                        ("coll_tuned_priority", "99")]:
+                        ("coll_ucg_enable_scatterv_init", "0"), ("coll_tuned_priority", "99")]:
         command = mpirun.on_ranks([2], {f"OMPI_MCA_{name}": value}, [program, "use"])
         check_unlike(checks, launcher, f"a rank with {name}={value}", ["-n", "3", *command])
 

@@ -10,11 +10,10 @@
 #include <mpi.h>
 
 #include "differential.h"
+#include "forms.h"
 #include "persistent.h"
 
-typedef enum { BLOCKING, NONBLOCKING, PERSISTENT } form_t;
-
-static form_t form(void) {
+form_t form(void) {
     static int known = -1;
     if (known < 0) {
         const char* name = getenv("DIFFERENTIAL_FORM");
@@ -33,16 +32,7 @@ void forms_prepare(MPI_Comm comm) {
 
 /* ------------------------------------------------------------------ companions */
 
-/** Collectives that are outstanding beside the one under test. */
-typedef struct {
-    MPI_Comm comm;
-    MPI_Request requests[3];
-    int before;
-    int mine;
-    int sum;
-} companions_t;
-
-static void begin(companions_t* companions, MPI_Comm comm) {
+void companions_begin(companions_t* companions, MPI_Comm comm) {
     companions->comm = comm;
     companions->mine = 3;
     companions->before = 0;
@@ -50,8 +40,7 @@ static void begin(companions_t* companions, MPI_Comm comm) {
     PMPI_Ibcast(&companions->before, 1, MPI_INT, 0, comm, &companions->requests[0]);
 }
 
-/** Waits for all, the one under test in the middle. Notes nothing: a wrong result ends the run. */
-static void end(companions_t* companions, MPI_Request* request) {
+void companions_end(companions_t* companions, MPI_Request* request) {
     int size;
     PMPI_Comm_size(companions->comm, &size);
     PMPI_Iallreduce(&companions->mine, &companions->sum, 1, MPI_INT, MPI_SUM, companions->comm,
@@ -74,7 +63,7 @@ static int starts(const void* send, MPI_Comm comm) {
     return once ? 1 : 2;
 }
 
-static void run_persistent(MPI_Request* request, int count) {
+void run_persistent(MPI_Request* request, int count) {
     for (int i = 0; i < count; i++) {
         PMPI_Start(request);
         PMPI_Wait(request, MPI_STATUS_IGNORE);
@@ -88,9 +77,9 @@ int MPI_Barrier(MPI_Comm comm) {
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ibarrier(comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -105,9 +94,9 @@ int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ibcast(buffer, count, type, root, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -123,9 +112,9 @@ int MPI_Gather(const void* send, int sent, MPI_Datatype stype, void* receive, in
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Igather(send, sent, stype, receive, received, rtype, root, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -142,9 +131,9 @@ int MPI_Scatter(const void* send, int sent, MPI_Datatype stype, void* receive, i
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iscatter(send, sent, stype, receive, received, rtype, root, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -161,9 +150,9 @@ int MPI_Allgather(const void* send, int sent, MPI_Datatype stype, void* receive,
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iallgather(send, sent, stype, receive, received, rtype, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -180,9 +169,9 @@ int MPI_Alltoall(const void* send, int sent, MPI_Datatype stype, void* receive, 
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ialltoall(send, sent, stype, receive, received, rtype, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -199,9 +188,9 @@ int MPI_Gatherv(const void* send, int sent, MPI_Datatype stype, void* receive, c
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Igatherv(send, sent, stype, receive, counts, displs, rtype, root, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -218,9 +207,9 @@ int MPI_Scatterv(const void* send, const int* counts, const int* displs, MPI_Dat
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iscatterv(send, counts, displs, stype, receive, received, rtype, root, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -237,9 +226,9 @@ int MPI_Allgatherv(const void* send, int sent, MPI_Datatype stype, void* receive
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iallgatherv(send, sent, stype, receive, counts, displs, rtype, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -257,10 +246,10 @@ int MPI_Alltoallv(const void* send, const int* scounts, const int* sdispls, MPI_
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ialltoallv(send, scounts, sdispls, stype, receive, rcounts, rdispls, rtype, comm,
                         &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -278,10 +267,10 @@ int MPI_Alltoallw(const void* send, const int* scounts, const int* sdispls,
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ialltoallw(send, scounts, sdispls, stypes, receive, rcounts, rdispls, rtypes, comm,
                         &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -298,9 +287,9 @@ int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MP
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ireduce(send, receive, count, type, op, root, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -316,9 +305,9 @@ int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iallreduce(send, receive, count, type, op, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -334,9 +323,9 @@ int MPI_Scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iscan(send, receive, count, type, op, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -352,9 +341,9 @@ int MPI_Exscan(const void* send, void* receive, int count, MPI_Datatype type, MP
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Iexscan(send, receive, count, type, op, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -370,9 +359,9 @@ int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_D
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ireduce_scatter(send, receive, counts, type, op, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {
@@ -388,9 +377,9 @@ int MPI_Reduce_scatter_block(const void* send, void* receive, int count, MPI_Dat
     MPI_Request request;
     companions_t companions;
     if (NONBLOCKING == form()) {
-        begin(&companions, comm);
+        companions_begin(&companions, comm);
         PMPI_Ireduce_scatter_block(send, receive, count, type, op, comm, &request);
-        end(&companions, &request);
+        companions_end(&companions, &request);
         return MPI_SUCCESS;
     }
     if (PERSISTENT == form()) {

@@ -254,6 +254,7 @@ static void run_place(const char* name, MPI_Comm comm) {
     place_t place = {.name = name, .comm = comm};
     MPI_Comm_rank(comm, &place.rank);
     MPI_Comm_size(comm, &place.size);
+    forms_prepare(comm);
     case_t c = {.place = &place, .edges = edges_of(comm, place.rank)};
     run_layout(&c, &predefined);
     for (int i = 0; i < LAYOUT_COUNT; i++) {

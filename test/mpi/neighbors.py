@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """Compares the neighbourhood collectives under UCG with those of Open MPI's own components.
 
-usage: neighbors.py COMPONENT-FOLDER PROGRAM RANKS...
+usage: neighbors.py [--form nonblocking|persistent] COMPONENT-FOLDER PROGRAM RANKS...
 
 The program calls them over Cartesian topologies of one to three dimensions, graphs and distributed
-graphs, and writes a digest of all memory that a call may have written. UCG must serve every call.
+graphs, and writes a digest of all memory that a call may have written. With a form it calls them so
+under UCG, and blocking under Open MPI, whose nonblocking ones take the wrong block in periodic
+dimensions of one and two. UCG must serve every call.
 """
 
+import argparse
 import itertools
-import sys
 import tempfile
 
 import mpirun
 
-CALLS = {"neighbor_" + name
-         for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")}
+CALLS = [f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv",
+                                          "alltoallw")]
+NAMES = {None: "{}", "nonblocking": "i{}", "persistent": "{}_init"}
 
 
 def lines(prefix, rank):
@@ -22,27 +25,34 @@ def lines(prefix, rank):
         return stream.read().splitlines()
 
 
-def run(checks, launcher, program, ranks, prefix, mca):
+def run(checks, launcher, program, ranks, prefix, mca, form=None):
     """The output of a run, or None."""
-    job = launcher.run(ranks, [program, prefix], mca, timeout=600)
+    environment = {"DIFFERENTIAL_FORM": form} if form is not None else {}
+    job = launcher.run(ranks, [program, prefix], mca, timeout=600, environment=environment)
     good = checks.expect(job.status == 0, f"{ranks} ranks: status {job.status}\n"
                                           + job.output[-4000:])
     return job.output if good else None
 
 
-def compare(checks, launcher, program, ranks, folder):
+def check_counters(checks, ranks, output, form):
+    """Every function of the form was called, and none of any form passed on."""
+    names = {NAMES[form].format(name) for name in CALLS}
+    counted = {name: value for name, value in mpirun.counters(output).items()
+               if "neighbor_" in name}
+    checks.expect(set(counted) == names, f"{ranks} ranks: called {sorted(counted)}")
+    checks.expect(all(taken > 0 == passed for taken, passed in counted.values()),
+                  f"{ranks} ranks: passed on: {counted}")
+
+
+def compare(checks, launcher, program, ranks, folder, form):
     theirs, ours = f"{folder}/theirs{ranks}", f"{folder}/ours{ranks}"
     if run(checks, launcher, program, ranks, theirs, {"coll": "^ucg"}) is None:
         return
-    output = run(checks, launcher, program, ranks, ours, {"coll_ucg_verbose": "1"})
+    output = run(checks, launcher, program, ranks, ours, {"coll_ucg_verbose": "1"}, form)
     if output is None:
         return
     if ranks > 1:
-        counted = {name: value for name, value in mpirun.counters(output).items()
-                   if name in CALLS}
-        checks.expect(set(counted) == CALLS, f"{ranks} ranks: called {sorted(counted)}")
-        checks.expect(all(taken > 0 == passed for taken, passed in counted.values()),
-                      f"{ranks} ranks: passed on: {counted}")
+        check_counters(checks, ranks, output, form)
     for rank in range(ranks):
         wrong = [f"{mine} is not {other}" for mine, other
                  in itertools.zip_longest(lines(ours, rank), lines(theirs, rank))
@@ -53,12 +63,17 @@ def compare(checks, launcher, program, ranks, folder):
 
 
 def main():
-    component, program, *counts = sys.argv[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--form", choices=["nonblocking", "persistent"])
+    parser.add_argument("component")
+    parser.add_argument("program")
+    parser.add_argument("ranks", nargs="+", type=int)
+    given = parser.parse_args()
     checks = mpirun.Checks()
-    launcher = mpirun.Launcher(component)
+    launcher = mpirun.Launcher(given.component)
     with tempfile.TemporaryDirectory() as folder:
-        for count in counts:
-            compare(checks, launcher, program, int(count), folder)
+        for count in given.ranks:
+            compare(checks, launcher, given.program, count, folder, given.form)
     checks.end()
 
 

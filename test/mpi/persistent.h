@@ -13,6 +13,11 @@
 
 #define MPI_Allreduce_init MPIX_Allreduce_init
 #define MPI_Bcast_init MPIX_Bcast_init
+#define MPI_Neighbor_allgather_init MPIX_Neighbor_allgather_init
+#define MPI_Neighbor_allgatherv_init MPIX_Neighbor_allgatherv_init
+#define MPI_Neighbor_alltoall_init MPIX_Neighbor_alltoall_init
+#define MPI_Neighbor_alltoallv_init MPIX_Neighbor_alltoallv_init
+#define MPI_Neighbor_alltoallw_init MPIX_Neighbor_alltoallw_init
 /* All of them, as the profiling interface has them. */
 #define PMPI_Allgather_init PMPIX_Allgather_init
 #define PMPI_Allgatherv_init PMPIX_Allgatherv_init
@@ -25,6 +30,11 @@
 #define PMPI_Exscan_init PMPIX_Exscan_init
 #define PMPI_Gather_init PMPIX_Gather_init
 #define PMPI_Gatherv_init PMPIX_Gatherv_init
+#define PMPI_Neighbor_allgather_init PMPIX_Neighbor_allgather_init
+#define PMPI_Neighbor_allgatherv_init PMPIX_Neighbor_allgatherv_init
+#define PMPI_Neighbor_alltoall_init PMPIX_Neighbor_alltoall_init
+#define PMPI_Neighbor_alltoallv_init PMPIX_Neighbor_alltoallv_init
+#define PMPI_Neighbor_alltoallw_init PMPIX_Neighbor_alltoallw_init
 #define PMPI_Reduce_init PMPIX_Reduce_init
 #define PMPI_Reduce_scatter_init PMPIX_Reduce_scatter_init
 #define PMPI_Reduce_scatter_block_init PMPIX_Reduce_scatter_block_init

@@ -4,6 +4,8 @@
  * communicators and datatypes freed before the end, starts in different orders, threads. One part
  * for each argument; "PART ok" from rank 0.
  */
+#include "requests.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,17 +16,17 @@
 
 #include "persistent.h"
 
-static int world_rank;
-static int world_size;
+int world_rank;
+int world_size;
 
-static void require(int condition, const char* what) {
+void require(int condition, const char* what) {
     if (!condition) {
         fprintf(stderr, "requests: rank %d: wrong: %s\n", world_rank, what);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
 }
 
-static uint64_t next_random(uint64_t* state) {
+uint64_t next_random(uint64_t* state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -77,8 +79,7 @@ static void check_cell(const cell_t* cell, int index) {
     }
 }
 
-/** Completes all in an order of the rank's own, by one of MPI's ways. */
-static void complete(MPI_Request* requests, int count, int way, uint64_t* random) {
+void complete(MPI_Request* requests, int count, int way, uint64_t* random) {
     if (way == 0) {
         MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     }
@@ -99,11 +100,20 @@ static void complete(MPI_Request* requests, int count, int way, uint64_t* random
     }
 }
 
+void shuffle(MPI_Request* requests, int count, uint64_t* random) {
+    for (int i = count - 1; i > 0; i--) {
+        const int other = (int)(next_random(random) % (uint64_t)(i + 1));
+        const MPI_Request kept = requests[i];
+        requests[i] = requests[other];
+        requests[other] = kept;
+    }
+}
+
 static void many(void) {
     cell_t* cells = malloc(MANY * sizeof *cells);
     MPI_Request requests[MANY];
     uint64_t random = (uint64_t)world_rank + 1;
-    for (int round = 0; round < 4 * MANY_ROUNDS; round++) {
+    for (int round = 0; round < WAYS * MANY_ROUNDS; round++) {
         for (int i = 0; i < MANY; i++) {
             start_cell(&cells[i], i, MPI_COMM_WORLD, &requests[i]);
             if (i % 97 == 0) {
@@ -111,7 +121,7 @@ static void many(void) {
                 MPI_Bcast(&mine, 1, MPI_INT, 0, MPI_COMM_WORLD); /* Beside those outstanding. */
             }
         }
-        complete(requests, MANY, round % 4, &random);
+        complete(requests, MANY, round % WAYS, &random);
         for (int i = 0; i < MANY; i++) {
             check_cell(&cells[i], i);
         }
@@ -224,12 +234,7 @@ static void persistent(void) {
             receive[i] = send[i];
             started[i] = requests[i];
         }
-        for (int i = KEPT - 1; i > 0; i--) {
-            const int other = (int)(next_random(&random) % (uint64_t)(i + 1));
-            const MPI_Request kept = started[i];
-            started[i] = started[other];
-            started[other] = kept;
-        }
+        shuffle(started, KEPT, &random);
         MPI_Startall(KEPT, started);
         MPI_Barrier(MPI_COMM_WORLD);
         complete(started, round % 2 == 0 ? KEPT : 0, 0, &random);
@@ -321,10 +326,16 @@ static const struct {
     const char* name;
     void (*run)(void);
 } parts[] = {
-    {"many", many},           {"messages", messages},
-    {"freed", freed},         {"persistent", persistent},
-    {"forgotten", forgotten}, {"idup", idup},
+    {"many", many},
+    {"messages", messages},
+    {"freed", freed},
+    {"persistent", persistent},
+    {"forgotten", forgotten},
+    {"idup", idup},
     {"threads", threads},
+    {"neighbors_many", neighbors_many},
+    {"neighbors_freed", neighbors_freed},
+    {"neighbors_persistent", neighbors_persistent},
 };
 
 int main(int argc, char** argv) {

@@ -59,6 +59,11 @@
     X(iexscan)                                                                                     \
     X(igather)                                                                                     \
     X(igatherv)                                                                                    \
+    X(ineighbor_allgather)                                                                         \
+    X(ineighbor_allgatherv)                                                                        \
+    X(ineighbor_alltoall)                                                                          \
+    X(ineighbor_alltoallv)                                                                         \
+    X(ineighbor_alltoallw)                                                                         \
     X(ireduce)                                                                                     \
     X(ireduce_scatter)                                                                             \
     X(ireduce_scatter_block)                                                                       \
@@ -77,6 +82,11 @@
     X(exscan_init)                                                                                 \
     X(gather_init)                                                                                 \
     X(gatherv_init)                                                                                \
+    X(neighbor_allgather_init)                                                                     \
+    X(neighbor_allgatherv_init)                                                                    \
+    X(neighbor_alltoall_init)                                                                      \
+    X(neighbor_alltoallv_init)                                                                     \
+    X(neighbor_alltoallw_init)                                                                     \
     X(reduce_init)                                                                                 \
     X(reduce_scatter_init)                                                                         \
     X(reduce_scatter_block_init)                                                                   \

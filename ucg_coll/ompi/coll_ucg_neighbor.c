@@ -2,6 +2,7 @@
  * The neighbourhood collectives. To libucg all five are one: blocks of bytes along edges.
  */
 #include "coll_ucg_repeat.h"
+#include "coll_ucg_request.h"
 
 /** The blocks of one side, as MPI's arguments describe them. */
 typedef struct {
@@ -192,6 +193,37 @@ int mca_coll_ucg_neighbor_allgather(const void* sbuf, int scount, struct ompi_da
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
+int mca_coll_ucg_ineighbor_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                     void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                                     struct ompi_communicator_t* comm, ompi_request_t** request,
+                                     mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_allgather(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, ineighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                   comm, request);
+}
+
+int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, int scount,
+                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                         struct ompi_datatype_t* rdtype,
+                                         struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(mine, open_allgather(&mine->call, sbuf, scount, sdtype, OUTPUT),
+                                    request);
+    }
+    COLL_UCG_LEAVE(ucg, neighbor_allgather_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                   comm, info, request);
+}
+
 int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                                      void* rbuf, const int* rcounts, const int* rdispls,
                                      struct ompi_datatype_t* rdtype,
@@ -206,6 +238,37 @@ int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_d
     }
     COLL_UCG_LEAVE(ucg, neighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
                    rdtype, comm);
+}
+
+int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                      void* rbuf, const int* rcounts, const int* rdispls,
+                                      struct ompi_datatype_t* rdtype,
+                                      struct ompi_communicator_t* comm, ompi_request_t** request,
+                                      mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(
+            mine, open_allgather(&mine->call, sbuf, scount, sdtype, V_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, ineighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
+                   rdtype, comm, request);
+}
+
+int mca_coll_ucg_neighbor_allgatherv_init(
+    const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+    const int* rdispls, struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+    struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(
+            mine, open_allgather(&mine->call, sbuf, scount, sdtype, V_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, neighbor_allgatherv_init, status, sbuf, scount, sdtype, rbuf, rcounts,
+                   rdispls, rdtype, comm, info, request);
 }
 
 static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
@@ -241,6 +304,35 @@ int mca_coll_ucg_neighbor_alltoall(const void* sbuf, int scount, struct ompi_dat
     return alltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
+int mca_coll_ucg_ineighbor_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                    void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                                    struct ompi_communicator_t* comm, ompi_request_t** request,
+                                    mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(mine, open_alltoall(&mine->call, INPUT, OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, ineighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                   comm, request);
+}
+
+int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, int scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                        struct ompi_datatype_t* rdtype,
+                                        struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                        ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(mine, open_alltoall(&mine->call, INPUT, OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, neighbor_alltoall_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                   comm, info, request);
+}
+
 int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
                                     struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
                                     const int* rdispls, struct ompi_datatype_t* rdtype,
@@ -255,6 +347,37 @@ int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const 
     }
     COLL_UCG_LEAVE(ucg, neighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
                    rdispls, rdtype, comm);
+}
+
+int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
+                                     struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                                     const int* rdispls, struct ompi_datatype_t* rdtype,
+                                     struct ompi_communicator_t* comm, ompi_request_t** request,
+                                     mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(mine, open_alltoall(&mine->call, V_INPUT, V_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, ineighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
+                   rdispls, rdtype, comm, request);
+}
+
+int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
+                                         struct ompi_datatype_t* sdtype, void* rbuf,
+                                         const int* rcounts, const int* rdispls,
+                                         struct ompi_datatype_t* rdtype,
+                                         struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(mine, open_alltoall(&mine->call, V_INPUT, V_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, neighbor_alltoallv_init, status, sbuf, scounts, sdispls, sdtype, rbuf,
+                   rcounts, rdispls, rdtype, comm, info, request);
 }
 
 int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
@@ -272,4 +395,37 @@ int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const 
     }
     COLL_UCG_LEAVE(ucg, neighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
                    rdispls, rdtypes, comm);
+}
+
+int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
+                                     struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                                     const int* rcounts, const MPI_Aint* rdispls,
+                                     struct ompi_datatype_t* const* rdtypes,
+                                     struct ompi_communicator_t* comm, ompi_request_t** request,
+                                     mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_start_call(mine, open_alltoall(&mine->call, W_INPUT, W_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, ineighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
+                   rdispls, rdtypes, comm, request);
+}
+
+int mca_coll_ucg_neighbor_alltoallw_init(const void* sbuf, const int* scounts,
+                                         const MPI_Aint* sdispls,
+                                         struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                                         const int* rcounts, const MPI_Aint* rdispls,
+                                         struct ompi_datatype_t* const* rdtypes,
+                                         struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = coll_ucg_keep_call(mine, open_alltoall(&mine->call, W_INPUT, W_OUTPUT), request);
+    }
+    COLL_UCG_LEAVE(ucg, neighbor_alltoallw_init, status, sbuf, scounts, sdispls, sdtypes, rbuf,
+                   rcounts, rdispls, rdtypes, comm, info, request);
 }

@@ -17,14 +17,16 @@
 #include "opal/mca/btl/base/base.h"
 #include "opal/util/output.h"
 
+enum { BITS = 64, ENABLED_WORDS = (COLL_UCG_FN_COUNT + BITS - 1) / BITS };
+
 /** What a process publishes. All but the last must be equal. */
 typedef struct {
-    uint64_t enabled;    /**< A bit for each function. */
-    uint32_t version[3]; /**< Of libucg, as it runs. */
-    int32_t priority;    /**< Negative: takes nothing. */
-    int32_t setup_after; /**< From which collective on it serves a communicator. */
-    uint32_t others;     /**< Which other components there are, and their priorities. */
-    uint32_t threads;    /**< Was MPI_THREAD_MULTIPLE granted? */
+    uint64_t enabled[ENABLED_WORDS]; /**< A bit for each function. */
+    uint32_t version[3];             /**< Of libucg, as it runs. */
+    int32_t priority;                /**< Negative: takes nothing. */
+    int32_t setup_after;             /**< From which collective on it serves a communicator. */
+    uint32_t others;                 /**< Which other components there are, and their priorities. */
+    uint32_t threads;                /**< Was MPI_THREAD_MULTIPLE granted? */
 } card_t;
 
 typedef enum {
@@ -94,7 +96,7 @@ static card_t make_card(bool stays_out) {
     card.priority = stays_out ? -1 : component->priority;
     card.setup_after = component->setup_after;
     for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
-        card.enabled |= component->enabled[i] ? UINT64_C(1) << i : 0;
+        card.enabled[i / BITS] |= component->enabled[i] ? UINT64_C(1) << i % BITS : 0;
     }
     card.others = other_components();
     card.threads = ompi_mpi_thread_multiple ? 1 : 0;

@@ -1,0 +1,31 @@
+/*
+ * The forms in which programs call collectives that they have as blocking ones. DIFFERENTIAL_FORM
+ * says which: nonblocking (with others outstanding before and after, completed in another order
+ * than started), or persistent.
+ */
+#ifndef UCG_TEST_MPI_FORMS_H
+#define UCG_TEST_MPI_FORMS_H
+
+#include <mpi.h>
+
+typedef enum { BLOCKING, NONBLOCKING, PERSISTENT } form_t;
+
+form_t form(void);
+
+/** Collectives that are outstanding beside the one under test. */
+typedef struct {
+    MPI_Comm comm;
+    MPI_Request requests[3];
+    int before;
+    int mine;
+    int sum;
+} companions_t;
+
+void companions_begin(companions_t* companions, MPI_Comm comm);
+/** Waits for all, the one under test in the middle. Notes nothing: a wrong result ends the run. */
+void companions_end(companions_t* companions, MPI_Request* request);
+
+/** Starts it so many times, waits each time, and frees it. */
+void run_persistent(MPI_Request* request, int count);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * What the parts of the program of requests share, and its parts about neighbourhood collectives.
+ */
+#ifndef UCG_TEST_MPI_REQUESTS_H
+#define UCG_TEST_MPI_REQUESTS_H
+
+#include <stdint.h>
+
+#include <mpi.h>
+
+extern int world_rank;
+extern int world_size;
+
+void require(int condition, const char* what);
+uint64_t next_random(uint64_t* state);
+
+enum { WAYS = 4 };
+/** Completes all in an order of the rank's own, by one of MPI's ways. */
+void complete(MPI_Request* requests, int count, int way, uint64_t* random);
+
+/** Puts them into another order. */
+void shuffle(MPI_Request* requests, int count, uint64_t* random);
+
+void neighbors_many(void);
+void neighbors_freed(void);
+void neighbors_persistent(void);
+
+#endif
