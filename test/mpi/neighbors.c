@@ -171,10 +171,12 @@ static void run_allgatherv(case_t* c) {
         in.span += in.counts[i] + 1;
     }
     const int own = c->unit * (c->place->rank % 3);
-    open_case(c, "neighbor_allgatherv", own, in.span);
-    MPI_Neighbor_allgatherv(c->send.data, own, type, c->receive.data, in.counts, in.displs, type,
-                            c->place->comm);
-    close_case(c);
+    for (int i = 0; i < TIMES; i++) {
+        open_case(c, "neighbor_allgatherv", own, in.span);
+        MPI_Neighbor_allgatherv(c->send.data, own, type, c->receive.data, in.counts, in.displs,
+                                type, c->place->comm);
+        close_case(c);
+    }
     side_free(&in);
 }
 
@@ -240,8 +242,9 @@ static void run_layout(case_t* c, const layout_t* layout) {
             run_equal_blocks(c);
             run_allgatherv(c);
             run_vectors_of(c);
-            run_alltoallw(c, 0);
-            run_alltoallw(c, 1);
+            for (int j = 0; j < 2 * TIMES; j++) {
+                run_alltoallw(c, j >= TIMES);
+            }
         }
     }
 }

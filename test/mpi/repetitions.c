@@ -1,7 +1,8 @@
 /*
  * Calls that repeat the one before but for their buffers, and calls that differ from it in one
- * argument: a walk of seeded steps through the collectives that have blocks for each rank. Every
- * result is checked, and so is the memory around it. Prints "walk ok" from rank 0.
+ * argument: a walk of seeded steps through the collectives that have blocks for each rank, or for
+ * each neighbor on a ring. Every result is checked, and so is the memory around it. Prints "walk
+ * ok" from rank 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@ enum {
     RANKS_MAX = 8,
     COUNT_MAX = 6,                           /* Of ints to a block; always even. */
     SPACE = RANKS_MAX * (COUNT_MAX + 1) + 2, /* Of ints: blocks, and gaps of one int. */
-    STEPS = 6000,
+    STEPS = 10000,
+    SIDES = 2, /* Of a ring: below and above. */
     UNTOUCHED = -1,
 };
 
@@ -22,17 +24,19 @@ typedef struct {
     int function;
     int root;
     int in_place;
-    int backwards;         /* Blocks lie in descending order of ranks. */
-    int paired;            /* This rank's part is of pairs of ints, if it is that of `root`. */
+    int backwards; /* Blocks lie in descending order of ranks. */
+    int unlike;    /* The part of rank `root` is of another type: pairs, or ints with gaps. */
     int counts[RANKS_MAX]; /* The first one is that of all where there are no vectors. */
 } arguments_t;
 
 typedef struct {
     MPI_Comm comm;
+    MPI_Comm ring;
     int rank;
     int size;
     int step;
     MPI_Datatype pair;
+    MPI_Datatype wide; /* An int and room for another. */
 } walk_t;
 
 enum {
@@ -43,6 +47,11 @@ enum {
     ALLGATHERV,
     REDUCE_SCATTER,
     REDUCE_SCATTER_BLOCK,
+    NEIGHBOR_ALLGATHER,
+    NEIGHBOR_ALLGATHERV,
+    NEIGHBOR_ALLTOALL,
+    NEIGHBOR_ALLTOALLV,
+    NEIGHBOR_ALLTOALLW,
     KINDS
 };
 
@@ -64,7 +73,8 @@ typedef struct {
 
 static int has_vectors(int function) {
     return GATHERV == function || SCATTERV == function || ALLGATHERV == function ||
-           REDUCE_SCATTER == function;
+           REDUCE_SCATTER == function || NEIGHBOR_ALLGATHERV == function ||
+           NEIGHBOR_ALLTOALLV <= function;
 }
 
 /** Without vectors, and in reductions, one block follows the other. */
@@ -122,7 +132,7 @@ typedef struct {
 } part_t;
 
 static part_t part_of(const walk_t* walk, const arguments_t* arguments, int count) {
-    const int paired = arguments->paired && walk->rank == arguments->root;
+    const int paired = arguments->unlike && walk->rank == arguments->root;
     return (part_t){paired ? count / 2 : count, paired ? walk->pair : MPI_INT};
 }
 
@@ -205,6 +215,98 @@ static void reduce_scatter(const walk_t* walk, const arguments_t* arguments, int
     require(walk, arguments->in_place || result[count] == UNTOUCHED, "what lies behind the sums");
 }
 
+/** The blocks of both neighbors. */
+typedef struct {
+    int counts[SIDES];
+    int displs[SIDES];
+    MPI_Aint places[SIDES];
+    MPI_Datatype types[SIDES];
+} sides_t;
+
+static sides_t lay_out_sides(const arguments_t* arguments, int below, int above,
+                             MPI_Datatype type) {
+    const int gap = has_vectors(arguments->function) ? 1 : 0;
+    sides_t sides = {.counts = {below, above}, .types = {type, type}};
+    int end = gap;
+    for (int i = 0; i < SIDES; i++) {
+        const int side = 0 != gap && arguments->backwards ? 1 - i : i;
+        sides.displs[side] = end;
+        sides.places[side] = 2 * (MPI_Aint)sizeof(int) * end; /* Wide ones have room as well. */
+        end += sides.counts[side] + gap;
+    }
+    return sides;
+}
+
+/** Writes the numbers of the block of that side, where a call has it. */
+static void write_side(const walk_t* walk, const arguments_t* arguments, int* space,
+                       const sides_t* sides, int side, int sender) {
+    const int stride = sides->types[side] == walk->wide ? 2 : 1;
+    int* block = space + (NEIGHBOR_ALLTOALLW == arguments->function
+                              ? sides->places[side] / (MPI_Aint)sizeof(int)
+                              : sides->displs[side] * stride);
+    for (int i = 0; i < sides->counts[side]; i++) {
+        block[i * stride] = number(walk, sender, i);
+    }
+}
+
+static int neighbor(const walk_t* walk, int side) {
+    return (walk->rank + (0 == side ? walk->size - 1 : 1)) % walk->size;
+}
+
+static int count_of(const arguments_t* arguments, int rank) {
+    return arguments->counts[has_vectors(arguments->function) ? rank : 0];
+}
+
+static void call_neighbors(const walk_t* walk, int function, const part_t* part, const int* mine,
+                           const sides_t* out, int* all, const sides_t* in) {
+    switch (function) {
+    case NEIGHBOR_ALLGATHER:
+        MPI_Neighbor_allgather(mine, part->count, part->type, all, in->counts[0], MPI_INT,
+                               walk->ring);
+        break;
+    case NEIGHBOR_ALLGATHERV:
+        MPI_Neighbor_allgatherv(mine, part->count, part->type, all, in->counts, in->displs, MPI_INT,
+                                walk->ring);
+        break;
+    case NEIGHBOR_ALLTOALL:
+        MPI_Neighbor_alltoall(mine, part->count, part->type, all, in->counts[0], MPI_INT,
+                              walk->ring);
+        break;
+    case NEIGHBOR_ALLTOALLV:
+        MPI_Neighbor_alltoallv(mine, out->counts, out->displs, part->type, all, in->counts,
+                               in->displs, MPI_INT, walk->ring);
+        break;
+    default:
+        MPI_Neighbor_alltoallw(mine, out->counts, out->places, out->types, all, in->counts,
+                               in->places, in->types, walk->ring);
+    }
+}
+
+/** Each gives as much to both neighbors. What comes from below went up there. */
+static void exchange(const walk_t* walk, const arguments_t* arguments, int* mine, int* all) {
+    const int gathers = arguments->function <= NEIGHBOR_ALLGATHERV;
+    const int count = count_of(arguments, walk->rank);
+    const int unlike = arguments->unlike && walk->rank == arguments->root;
+    const part_t part = {count, unlike ? walk->wide : MPI_INT};
+    const sides_t out = lay_out_sides(arguments, count, count, part.type);
+    const sides_t one = {.counts = {count}, .types = {part.type}};
+    const sides_t in = lay_out_sides(arguments, count_of(arguments, neighbor(walk, 0)),
+                                     count_of(arguments, neighbor(walk, 1)), MPI_INT);
+    int expected[SPACE];
+    fill(mine, UNTOUCHED);
+    fill(all, UNTOUCHED);
+    fill(expected, UNTOUCHED);
+    for (int side = 0; side < (gathers ? 1 : SIDES); side++) {
+        write_side(walk, arguments, mine, gathers ? &one : &out, side, SIDES * walk->rank + side);
+    }
+    for (int side = 0; side < SIDES; side++) {
+        const int given = gathers ? 0 : 1 - side;
+        write_side(walk, arguments, expected, &in, side, SIDES * neighbor(walk, side) + given);
+    }
+    call_neighbors(walk, arguments->function, &part, mine, &out, all, &in);
+    require_same(walk, all, expected, "what came from neighbors");
+}
+
 static void call(const walk_t* walk, const arguments_t* arguments, int* mine, int* all) {
     switch (arguments->function) {
     case GATHER:
@@ -212,7 +314,9 @@ static void call(const walk_t* walk, const arguments_t* arguments, int* mine, in
     case ALLGATHERV: gather(walk, arguments, mine, all); break;
     case SCATTER:
     case SCATTERV: scatter(walk, arguments, mine, all); break;
-    default: reduce_scatter(walk, arguments, mine, all);
+    case REDUCE_SCATTER:
+    case REDUCE_SCATTER_BLOCK: reduce_scatter(walk, arguments, mine, all); break;
+    default: exchange(walk, arguments, mine, all);
     }
 }
 
@@ -231,7 +335,7 @@ static void change_one(arguments_t* arguments, int size) {
     case 1: arguments->root = draw(size); break;
     case 2: arguments->in_place = !arguments->in_place; break;
     case 3: arguments->backwards = !arguments->backwards; break;
-    case 4: arguments->paired = !arguments->paired; break;
+    case 4: arguments->unlike = !arguments->unlike; break;
     default: arguments->counts[draw(size)] = 2 * draw(COUNT_MAX / 2 + 1);
     }
 }
@@ -240,6 +344,7 @@ int main(int argc, char** argv) {
     static int mine[2][SPACE];
     static int all[2][SPACE];
     arguments_t arguments = {.function = GATHERV, .counts = {2, 2, 2, 2, 2, 2, 2, 2}};
+    const int periodic = 1;
     walk_t walk = {.comm = MPI_COMM_WORLD};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(walk.comm, &walk.rank);
@@ -247,6 +352,9 @@ int main(int argc, char** argv) {
     require(&walk, walk.size <= RANKS_MAX, "the number of ranks");
     MPI_Type_contiguous(2, MPI_INT, &walk.pair);
     MPI_Type_commit(&walk.pair);
+    MPI_Type_create_resized(MPI_INT, 0, 2 * (MPI_Aint)sizeof(int), &walk.wide);
+    MPI_Type_commit(&walk.wide);
+    MPI_Cart_create(walk.comm, 1, &walk.size, &periodic, 0, &walk.ring);
     for (; walk.step < STEPS; walk.step++) {
         if (0 == draw(4)) {
             change_one(&arguments, walk.size);
@@ -254,6 +362,8 @@ int main(int argc, char** argv) {
         const int buffers = draw(2);
         call(&walk, &arguments, mine[buffers], all[buffers]);
     }
+    MPI_Comm_free(&walk.ring);
+    MPI_Type_free(&walk.wide);
     MPI_Type_free(&walk.pair);
     if (0 == walk.rank) {
         printf("walk ok\n");

@@ -217,6 +217,12 @@ typedef struct {
     ucg_datatype_t native_type;
 } coll_ucg_known_reduction_t;
 
+/** An argument that is a vector: of counts, displacements or datatypes. */
+typedef struct {
+    const void* data;
+    size_t bytes;
+} coll_ucg_vector_t;
+
 /** The arguments of the latest call of a function, but for its buffers: calls that have the same
  *  are repetitions, for which libucg has a shorter path (coll_ucg_repeat.h). */
 typedef struct {
@@ -226,9 +232,8 @@ typedef struct {
     int count;
     int root; /**< 0 where there is none. */
     bool in_place;
-    const int*
-        counts; /**< Of each rank, or NULL: none. The module's have memory of their own, ... */
-    const int* displs; /**< ... together with these, which may be missing beside them. */
+    int vector_count;
+    const coll_ucg_vector_t* vectors; /**< The module's have memory of their own. */
 } coll_ucg_latest_t;
 
 /** A rank's edges in the topology of its communicator, in an order in which the k-th edge of two
@@ -237,6 +242,8 @@ typedef struct {
     ucg_neighbors_t ends;
     int* destination_blocks; /**< Of each edge: which of the program's blocks goes there. */
     int* source_blocks;
+    size_t sent_blocks; /**< That the program has, for MPI_PROC_NULL as well. */
+    size_t received_blocks;
     int* memory; /**< Of all four lists; NULL until they are known. */
 } coll_ucg_edges_t;
 

@@ -117,11 +117,13 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call, open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
         if (in_place || (scount == own && sdtype == rdtype)) {
+            const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
+                                                 COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
             const coll_ucg_latest_t latest = {.type = rdtype,
                                               .count = own,
                                               .in_place = in_place,
-                                              .counts = rcounts,
-                                              .displs = displs};
+                                              .vector_count = 2,
+                                              .vectors = vectors};
             coll_ucg_remember_call(&call, COLL_UCG_FN_allgatherv, &latest, status);
         }
     }
@@ -138,8 +140,10 @@ int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t
     const bool in_place = MPI_IN_PLACE == sbuf;
     const int own = rcounts[ompi_comm_rank(comm)];
     const bool alike = in_place || (scount == own && sdtype == rdtype);
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
     if (alike && coll_ucg_repeats(latest, rdtype, NULL, own, in_place) &&
-        coll_ucg_same_vectors(latest, rcounts, displs, ompi_comm_size(comm))) {
+        coll_ucg_same_vectors(latest, vectors, 2)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_allgatherv, in_place ? NULL : sbuf, rbuf);
     }
     return allgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, module);

@@ -12,12 +12,11 @@ static ucg_status_t open_barrier(coll_ucg_call_t* call) {
 }
 
 static ucg_status_t barrier(mca_coll_ucg_module_t* ucg) {
-    const ucg_coll_params_t params = {.type = UCG_COLL_BARRIER};
-    const coll_ucg_latest_t call = {.count = 0};
-    ucg_status_t status = ucg_coll_run(ucg->group, &params);
-    if (UCG_OK == status) {
-        coll_ucg_remember(ucg, COLL_UCG_FN_barrier, &call, &params);
-    }
+    const coll_ucg_latest_t latest = {.count = 0};
+    coll_ucg_call_t call;
+    coll_ucg_begin_blocking(&call, ucg);
+    const ucg_status_t status = coll_ucg_run_opened(&call, open_barrier(&call));
+    coll_ucg_remember_call(&call, COLL_UCG_FN_barrier, &latest, status);
     return status;
 }
 

@@ -68,7 +68,7 @@ int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sd
     const bool alike =
         coll_ucg_describe_rooted(&call, ucg, root, sbuf, scount, sdtype,
                                  (coll_ucg_root_blocks_t){.count = rcount, .type = rdtype});
-    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_gather, &call)) {
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_gather, &call)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_gather, call.in_place ? NULL : sbuf, rbuf);
     }
     return gather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, module,
@@ -164,11 +164,14 @@ int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* s
                          int root, struct ompi_communicator_t* comm,
                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const int own = ompi_comm_rank(comm) == root ? rcounts[root] : 0;
     coll_ucg_latest_t call;
     const bool alike = coll_ucg_describe_rooted(
         &call, ucg, root, sbuf, scount, sdtype,
-        (coll_ucg_root_blocks_t){.type = rdtype, .counts = rcounts, .displs = displs});
-    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_gatherv, &call)) {
+        (coll_ucg_root_blocks_t){.count = own, .type = rdtype, .vectors = vectors});
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_gatherv, &call)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_gatherv, call.in_place ? NULL : sbuf, rbuf);
     }
     return gatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root, comm, module,

@@ -160,6 +160,10 @@ static ucg_status_t open_alltoall(coll_ucg_call_t* call, const blocks_t* input,
 #define W_INPUT (&(blocks_t){.user = sbuf, .counts = scounts, .places = sdispls, .types = sdtypes})
 #define W_OUTPUT (&(blocks_t){.user = rbuf, .counts = rcounts, .places = rdispls, .types = rdtypes})
 
+/** Vectors with an entry for each block of a side, none before the first call of a communicator. */
+#define SENT(vector) COLL_UCG_VECTOR(vector, ucg->edges.sent_blocks)
+#define RECEIVED(vector) COLL_UCG_VECTOR(vector, ucg->edges.received_blocks)
+
 static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
                                          struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
                                          struct ompi_datatype_t* rdtype,
@@ -224,20 +228,40 @@ int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, int scount,
                    comm, info, request);
 }
 
-int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                     void* rbuf, const int* rcounts, const int* rdispls,
-                                     struct ompi_datatype_t* rdtype,
-                                     struct ompi_communicator_t* comm,
-                                     mca_coll_base_module_t* module) {
+static COLL_UCG_APART int
+allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                const int* rcounts, const int* rdispls, struct ompi_datatype_t* rdtype,
+                struct ompi_communicator_t* comm, mca_coll_base_module_t* module,
+                const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call, open_allgather(&call, sbuf, scount, sdtype, V_OUTPUT));
+        if (NULL != arguments) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgatherv, arguments, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, neighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
                    rdtype, comm);
+}
+
+int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                     void* rbuf, const int* rcounts, const int* rdispls,
+                                     struct ompi_datatype_t* rdtype,
+                                     struct ompi_communicator_t* comm,
+                                     mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_vector_t vectors[] = {RECEIVED(rcounts), RECEIVED(rdispls)};
+    const coll_ucg_latest_t call = {
+        .type = rdtype, .count = scount, .vector_count = 2, .vectors = vectors};
+    const bool alike = sdtype == rdtype;
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_allgatherv, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_allgatherv, sbuf, rbuf);
+    }
+    return allgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, rdispls, rdtype, comm, module,
+                           alike ? &call : NULL);
 }
 
 int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
@@ -333,20 +357,40 @@ int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, int scount,
                    comm, info, request);
 }
 
-int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                                    struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                                    const int* rdispls, struct ompi_datatype_t* rdtype,
-                                    struct ompi_communicator_t* comm,
-                                    mca_coll_base_module_t* module) {
+static COLL_UCG_APART int
+alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
+               struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* rdispls,
+               struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+               mca_coll_base_module_t* module, const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call, open_alltoall(&call, V_INPUT, V_OUTPUT));
+        if (NULL != arguments) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallv, arguments, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, neighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
                    rdispls, rdtype, comm);
+}
+
+int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
+                                    struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                                    const int* rdispls, struct ompi_datatype_t* rdtype,
+                                    struct ompi_communicator_t* comm,
+                                    mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_vector_t vectors[] = {SENT(scounts), SENT(sdispls), RECEIVED(rcounts),
+                                         RECEIVED(rdispls)};
+    const coll_ucg_latest_t call = {.type = rdtype, .vector_count = 4, .vectors = vectors};
+    const bool alike = sdtype == rdtype;
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallv, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_alltoallv, sbuf, rbuf);
+    }
+    return alltoallv_anew(sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm,
+                          module, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
@@ -380,6 +424,26 @@ int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, const int* scounts, c
                    rcounts, rdispls, rdtype, comm, info, request);
 }
 
+static COLL_UCG_APART int
+alltoallw_anew(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
+               struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
+               const MPI_Aint* rdispls, struct ompi_datatype_t* const* rdtypes,
+               struct ompi_communicator_t* comm, mca_coll_base_module_t* module,
+               const coll_ucg_latest_t* arguments) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    ucg_status_t status = coll_ucg_enter(ucg);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        coll_ucg_call_t call;
+        coll_ucg_begin_blocking(&call, ucg);
+        status = coll_ucg_run_opened(&call, open_alltoall(&call, W_INPUT, W_OUTPUT));
+        if (NULL != arguments) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallw, arguments, status);
+        }
+    }
+    COLL_UCG_LEAVE(ucg, neighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
+                   rdispls, rdtypes, comm);
+}
+
 int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
                                     struct ompi_datatype_t* const* sdtypes, void* rbuf,
                                     const int* rcounts, const MPI_Aint* rdispls,
@@ -387,14 +451,14 @@ int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const 
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        coll_ucg_call_t call;
-        coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_alltoall(&call, W_INPUT, W_OUTPUT));
+    const coll_ucg_vector_t vectors[] = {SENT(scounts),     SENT(sdispls),     SENT(sdtypes),
+                                         RECEIVED(rcounts), RECEIVED(rdispls), RECEIVED(rdtypes)};
+    const coll_ucg_latest_t call = {.vector_count = 6, .vectors = vectors};
+    if (coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallw, &call)) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_alltoallw, sbuf, rbuf);
     }
-    COLL_UCG_LEAVE(ucg, neighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
-                   rdispls, rdtypes, comm);
+    return alltoallw_anew(sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls, rdtypes, comm,
+                          module, &call);
 }
 
 int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,

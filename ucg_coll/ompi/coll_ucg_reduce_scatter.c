@@ -69,8 +69,12 @@ static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf, cons
         coll_ucg_begin_blocking(&call, ucg);
         status =
             coll_ucg_run_opened(&call, open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
-        const coll_ucg_latest_t latest = {
-            .type = dtype, .op = op, .in_place = MPI_IN_PLACE == sbuf, .counts = rcounts};
+        const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
+        const coll_ucg_latest_t latest = {.type = dtype,
+                                          .op = op,
+                                          .in_place = MPI_IN_PLACE == sbuf,
+                                          .vector_count = 1,
+                                          .vectors = &counts};
         coll_ucg_remember_call(&call, COLL_UCG_FN_reduce_scatter, &latest, status);
     }
     COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
@@ -82,8 +86,9 @@ int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_reduce_scatter];
     const bool in_place = MPI_IN_PLACE == sbuf;
+    const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
     if (coll_ucg_repeats(latest, dtype, op, 0, in_place) &&
-        coll_ucg_same_vectors(latest, rcounts, NULL, ompi_comm_size(comm))) {
+        coll_ucg_same_vectors(latest, &counts, 1)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_reduce_scatter, in_place ? NULL : sbuf, rbuf);
     }
     return reduce_scatter_anew(sbuf, rbuf, rcounts, dtype, op, comm, module);

@@ -5,58 +5,78 @@
 
 #include <stdlib.h>
 
-/** Does libucg get the user's own buffers, and does no later object have the same address? */
-static bool always_means_the_same(const coll_ucg_latest_t* call, const ucg_coll_params_t* params) {
-    const bool plain_type =
-        NULL == call->type || (ompi_datatype_is_predefined(call->type) &&
-                               coll_ucg_is_gapless(call->type) && 0 == call->type->super.true_lb);
-    return plain_type && (NULL == call->op || UCG_OP_USER != params->op);
+static bool is_plain(const ompi_datatype_t* type) {
+    return NULL == type || (ompi_datatype_is_predefined(type) && coll_ucg_is_gapless(type) &&
+                            0 == type->super.true_lb);
 }
 
-static bool same_call(const coll_ucg_latest_t* latest, const coll_ucg_latest_t* call, int size) {
+static bool has_plain_blocks(const coll_ucg_data_t* data) {
+    bool plain = true;
+    for (int i = 0; NULL != data->types && i < data->size && plain; i++) {
+        plain = is_plain(data->types[i]);
+    }
+    return plain;
+}
+
+/** Does libucg get the user's own buffers, and does no later object have the same address? */
+static bool always_means_the_same(const coll_ucg_call_t* call, const coll_ucg_latest_t* arguments) {
+    return is_plain(arguments->type) && has_plain_blocks(&call->input) &&
+           has_plain_blocks(&call->output) &&
+           (NULL == arguments->op || UCG_OP_USER != call->params.op);
+}
+
+static bool same_call(const coll_ucg_latest_t* latest, const coll_ucg_latest_t* call) {
     return latest->type == call->type && latest->op == call->op && latest->count == call->count &&
            latest->root == call->root && latest->in_place == call->in_place &&
-           (NULL == latest->counts) == (NULL == call->counts) &&
-           (NULL == latest->displs) == (NULL == call->displs) &&
-           coll_ucg_same_vectors(latest, call->counts, call->displs, size);
+           coll_ucg_same_vectors(latest, call->vectors, call->vector_count);
 }
 
 static void forget(coll_ucg_latest_t* latest) {
     if (NULL != latest->coll) {
         ucg_coll_free(latest->coll);
     }
-    free((int*)latest->counts);
+    free((coll_ucg_vector_t*)latest->vectors);
     *latest = (coll_ucg_latest_t){.coll = NULL};
 }
 
+/** Copies vectors, and their data behind them; NULL: no memory. */
+static coll_ucg_vector_t* copy_vectors(const coll_ucg_vector_t* vectors, int count) {
+    size_t bytes = (size_t)count * sizeof *vectors;
+    for (int i = 0; i < count; i++) {
+        bytes += vectors[i].bytes;
+    }
+    coll_ucg_vector_t* copies = malloc(bytes);
+    char* data = (char*)(copies + count);
+    for (int i = 0; i < count && NULL != copies; i++) {
+        copies[i] = (coll_ucg_vector_t){data, vectors[i].bytes};
+        memcpy(data, vectors[i].data, vectors[i].bytes);
+        data += vectors[i].bytes;
+    }
+    return copies;
+}
+
 /** Keeps the arguments of a call; none, if there is no memory for its vectors. */
-static void keep(coll_ucg_latest_t* latest, const coll_ucg_latest_t* call, int size) {
+static void keep(coll_ucg_latest_t* latest, const coll_ucg_latest_t* call) {
+    coll_ucg_vector_t* vectors = NULL;
     forget(latest);
-    int* vectors = NULL;
-    if (NULL != call->counts) {
-        const size_t bytes = (size_t)size * sizeof(int);
-        vectors = malloc(2 * bytes);
+    if (0 != call->vector_count) {
+        vectors = copy_vectors(call->vectors, call->vector_count);
         if (NULL == vectors) {
             return;
         }
-        memcpy(vectors, call->counts, bytes);
-        if (NULL != call->displs) {
-            memcpy(vectors + size, call->displs, bytes);
-        }
     }
     *latest = *call;
-    latest->counts = vectors;
-    latest->displs = NULL == call->displs ? NULL : vectors + size;
+    latest->vectors = vectors;
 }
 
-void coll_ucg_remember(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                       const coll_ucg_latest_t* call, const ucg_coll_params_t* params) {
+void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
+                       const coll_ucg_latest_t* arguments) {
+    mca_coll_ucg_module_t* module = call->module;
     coll_ucg_latest_t* latest = &module->latest[function];
-    const int size = ompi_comm_size(module->comm);
-    if (!same_call(latest, call, size)) {
-        keep(latest, call, size);
-    } else if (NULL == latest->coll && always_means_the_same(call, params) &&
-               UCG_OK != ucg_coll_init(module->group, params, &latest->coll)) {
+    if (!same_call(latest, arguments)) {
+        keep(latest, arguments);
+    } else if (NULL == latest->coll && always_means_the_same(call, arguments) &&
+               UCG_OK != ucg_coll_init(module->group, &call->params, &latest->coll)) {
         latest->coll = NULL; /* Then each call is one of its own. */
     }
 }

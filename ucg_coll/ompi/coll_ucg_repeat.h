@@ -12,6 +12,10 @@
 /** Of what follows where nothing is repeated: so that the short path saves no registers for it. */
 #define COLL_UCG_APART __attribute__((noinline))
 
+/** The vector of that many entries at `pointer`. */
+#define COLL_UCG_VECTOR(pointer, entries)                                                          \
+    { (pointer), (size_t)(entries) * sizeof *(pointer) }
+
 /** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
  *  has a root or vectors, those must be the same as well. */
 static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
@@ -20,12 +24,25 @@ static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_
            latest->count == count && latest->in_place == in_place;
 }
 
-/** Are the vectors of a call, if there are some, those of the latest, which has as many? */
-static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest, const int* counts,
-                                         const int* displs, int size) {
-    const size_t bytes = (size_t)size * sizeof(int);
-    return (NULL == counts || 0 == memcmp(latest->counts, counts, bytes)) &&
-           (NULL == displs || 0 == memcmp(latest->displs, displs, bytes));
+static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest,
+                                         const coll_ucg_vector_t* vectors, int count) {
+    bool same = latest->vector_count == count;
+    for (int i = 0; i < count && same; i++) {
+        const coll_ucg_vector_t* kept = &latest->vectors[i];
+        same = kept->bytes == vectors[i].bytes &&
+               0 == memcmp(kept->data, vectors[i].data, kept->bytes);
+    }
+    return same;
+}
+
+/** Does a call with all of these arguments repeat the latest of its function? */
+static inline bool coll_ucg_repeats_described(const mca_coll_ucg_module_t* module,
+                                              enum coll_ucg_function function,
+                                              const coll_ucg_latest_t* call) {
+    const coll_ucg_latest_t* latest = &module->latest[function];
+    return coll_ucg_repeats(latest, call->type, NULL, call->count, call->in_place) &&
+           latest->root == call->root &&
+           coll_ucg_same_vectors(latest, call->vectors, call->vector_count);
 }
 
 /** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */
@@ -38,14 +55,14 @@ static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_f
 
 /** After libucg has run a call: prepares it for repetitions if it came twice in a row and has them,
  *  that is, nothing of it is packed and its arguments always mean the same. */
-void coll_ucg_remember(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                       const coll_ucg_latest_t* call, const ucg_coll_params_t* params);
+void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
+                       const coll_ucg_latest_t* arguments);
 /** Does so for an opened call that has ended with this status. */
 static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
                                           enum coll_ucg_function function,
-                                          const coll_ucg_latest_t* latest, ucg_status_t status) {
+                                          const coll_ucg_latest_t* arguments, ucg_status_t status) {
     if (UCG_OK == status && !call->empty) {
-        coll_ucg_remember(call->module, function, latest, &call->params);
+        coll_ucg_remember(call, function, arguments);
     }
 }
 
@@ -56,10 +73,9 @@ void coll_ucg_forget(mca_coll_ucg_module_t* module);
 
 /** What the root of a gather or scatter has for each rank. Means something at the root only. */
 typedef struct {
-    int count;                   /**< Of each block, where there are no vectors. */
-    const ompi_datatype_t* type; /**< Of all blocks. */
-    const int* counts;           /**< Of each block, or NULL. */
-    const int* displs;
+    int count;                        /**< Of the root's own block. */
+    const ompi_datatype_t* type;      /**< Of all blocks. */
+    const coll_ucg_vector_t* vectors; /**< Two, or NULL: all have that count. */
 } coll_ucg_root_blocks_t;
 
 /**
@@ -75,25 +91,14 @@ static inline bool coll_ucg_describe_rooted(coll_ucg_latest_t* call,
     if (ompi_comm_rank(module->comm) != root) {
         return true;
     }
-    const int own = NULL == blocks.counts ? blocks.count : blocks.counts[root];
     call->in_place = MPI_IN_PLACE == part;
-    call->counts = blocks.counts;
-    call->displs = blocks.displs;
+    call->vectors = blocks.vectors;
+    call->vector_count = NULL == blocks.vectors ? 0 : 2;
     if (call->in_place) {
         call->type = blocks.type;
-        call->count = own;
+        call->count = blocks.count;
     }
-    return call->type == blocks.type && call->count == own;
-}
-
-/** Does a call that was described like that repeat the latest of its function? */
-static inline bool coll_ucg_repeats_rooted(const mca_coll_ucg_module_t* module,
-                                           enum coll_ucg_function function,
-                                           const coll_ucg_latest_t* call) {
-    const coll_ucg_latest_t* latest = &module->latest[function];
-    return coll_ucg_repeats(latest, call->type, NULL, call->count, call->in_place) &&
-           latest->root == call->root &&
-           coll_ucg_same_vectors(latest, call->counts, call->displs, ompi_comm_size(module->comm));
+    return call->type == blocks.type && call->count == blocks.count;
 }
 
 #endif

@@ -67,7 +67,7 @@ int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* s
     const bool alike =
         coll_ucg_describe_rooted(&call, ucg, root, rbuf, rcount, rdtype,
                                  (coll_ucg_root_blocks_t){.count = scount, .type = sdtype});
-    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_scatter, &call)) {
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_scatter, &call)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_scatter, sbuf, call.in_place ? NULL : rbuf);
     }
     return scatter_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, module,
@@ -160,11 +160,14 @@ int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displ
                           struct ompi_datatype_t* rdtype, int root,
                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(scounts, ompi_comm_size(comm)),
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const int own = ompi_comm_rank(comm) == root ? scounts[root] : 0;
     coll_ucg_latest_t call;
     const bool alike = coll_ucg_describe_rooted(
         &call, ucg, root, rbuf, rcount, rdtype,
-        (coll_ucg_root_blocks_t){.type = sdtype, .counts = scounts, .displs = displs});
-    if (alike && coll_ucg_repeats_rooted(ucg, COLL_UCG_FN_scatterv, &call)) {
+        (coll_ucg_root_blocks_t){.count = own, .type = sdtype, .vectors = vectors});
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_scatterv, &call)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_scatterv, sbuf, call.in_place ? NULL : rbuf);
     }
     return scatterv_anew(sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root, comm, module,

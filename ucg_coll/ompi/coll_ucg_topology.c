@@ -22,13 +22,15 @@ static void add(side_t* side, int peer, int block) {
     }
 }
 
-/** Room for so many edges. */
+/** Room for the edges of so many blocks. */
 static ucg_status_t reserve(coll_ucg_edges_t* edges, size_t out, size_t in, side_t* to,
                             side_t* from) {
     edges->memory = malloc((2 * (out + in) + 1) * sizeof *edges->memory); /* Not of 0 bytes. */
     if (NULL == edges->memory) {
         return UCG_ERR_NO_MEMORY;
     }
+    edges->sent_blocks = out;
+    edges->received_blocks = in;
     *to = (side_t){edges->memory, edges->memory + out, 0};
     *from = (side_t){to->blocks + out, to->blocks + out + in, 0};
     return UCG_OK;
