@@ -149,6 +149,24 @@ def check_unlike_ranks(checks, launcher, program):
         check_unlike(checks, launcher, f"a rank with {name}={value}", ["-n", "3", *command])
 
 
+def check_machines(checks, launcher, program):
+    """Ranks are told once which machine does not count, or that they have different ones."""
+    two = "package:2 core:2 pu:1"
+    use = [program, "use"]
+    for said, job in [
+            ("UCG_MACHINE: expected a synthetic description",
+             launcher.run(3, use, environment={"UCG_MACHINE": "packge:2 pu:1"})),
+            ("UCG_MACHINE: /nowhere/x.xml: cannot read the machine: No such file",
+             launcher.run(3, use, {"coll_ucg_machine": "/nowhere/x.xml"})),
+            ("rank 0 and rank 1 are on different machines by UCG_MACHINE",
+             launcher.run(3, mpirun.on_ranks([1], {"UCG_MACHINE": two}, use))),
+            ("UCG_MACHINE: expected a synthetic description",
+             launcher.run(3, mpirun.on_ranks([2], {"UCG_MACHINE": "packge:2"}, use)))]:
+        checks.expect(job.status == 0 and "use ok" in job.output, job.output)
+        told = [job.output.count(text) for text in (said, "uses Open MPI's other collectives")]
+        checks.expect(told == [1, 1], f"{said}: the user was told {told} times:\n{job.output}")
+
+
 def check_unlike_jobs(checks, launcher, program, other_version):
     """Two jobs that share communicators, of which one has no UCG, or another one."""
     without = "OMPI_MCA_coll=^ucg"
@@ -183,6 +201,7 @@ def check_all(checks, launcher, program, library, other_version):
     if mpirun.series() >= (5, 0):
         check_fault_tolerance(checks, launcher, program)
     check_unlike_ranks(checks, launcher, program)
+    check_machines(checks, launcher, program)
     check_unlike_jobs(checks, launcher, program, other_version)
     for part, ranks in [("use", 1), ("leak", 4), ("repeat", 2), ("repeat", 3), ("churn", 3),
                         ("crowd", 4), ("serialized", 2), ("multiple", 2), ("multiple", 3),

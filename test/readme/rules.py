@@ -81,7 +81,7 @@ RULES = [
 
     # ---- the tools
     Rule(r"build/tools/ucg_plan verify .*", ((r"2\.\.64", "2..9"),), prints="proved"),
-    Rule(r"build/tools/ucg_(plan|sim|topo|info).*"),
+    Rule(r"(UCG_MACHINE=\"[^\"]*\" )?build/tools/ucg_(plan|sim|topo|info).*"),
     Rule(r"ucg_info (-d|--config)", ((r"^", "build/tools/"),), prints="shm"),
     Rule(r"ucg_info -v", ((r"^", "build/tools/"),)),
     Rule(r"ucg_(plan|topo) .*", unless="names an option in passing"),
@@ -108,6 +108,8 @@ RULES = [
     Rule(r"perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), prints="us per call"),
     Rule(r"build/perf/\S+ --help", prints="Usage"),
     Rule(r"build/perf/perftest/ucg_perftest --np .*"),
+    Rule(r"UCG_MACHINE=\"[^\"]*\" build/perf/perftest/ucg_perftest --np .* two_stage",
+         prints="algorithm two_stage"),
     Rule(r"build/perf/perftest/ucg_perftest breakdown .*", (end("-n 10 --rounds 10"),),
          prints="modelled"),
 

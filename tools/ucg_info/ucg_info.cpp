@@ -13,6 +13,7 @@
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/machine_setting.hpp"
 #include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/transport/shm/footprint.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
@@ -54,24 +55,48 @@ Json build_json(const Build& build) {
 /// The machine and what this process may use of it.
 class MachineReport {
   public:
-    explicit MachineReport(topo::Machine machine) : machine_(std::move(machine)) {}
+    /// `named`: by UCG_MACHINE; without cores: none is.
+    MachineReport(topo::Machine machine, topo::Machine named)
+        : machine_(std::move(machine)), named_(std::move(named)) {}
 
     std::string text(bool tree) const {
-        const std::string outline = topo::to_outline(machine_);
-        return fmt::format("{}  usable by this process: CPUs {}; {} can run at once\n",
-                           tree ? outline : outline.substr(0, outline.find('\n') + 1),
-                           topo::format_ranges(cpus_), cpu_count_);
+        std::string text =
+            fmt::format("{}  usable by this process: CPUs {}; {} can run at once\n",
+                        outline(machine_, tree), topo::format_ranges(cpus_), cpu_count_);
+        if (is_named()) {
+            text += fmt::format("Ranks are taken to be elsewhere (UCG_MACHINE), the n-th of a host "
+                                "on the n-th core\n{}",
+                                outline(named_, tree));
+        }
+        return text;
     }
 
     Json json() const {
-        return {{"packages", machine_.package_count()},    {"numa_domains", machine_.numa_count()},
-                {"l3_groups", machine_.l3_count()},        {"cores", machine_.core_count()},
-                {"memory_bytes", machine_.memory_bytes()}, {"usable_cpus", cpus_},
-                {"usable_cpu_count", cpu_count_}};
+        Json json = counts(machine_);
+        json["usable_cpus"] = cpus_;
+        json["usable_cpu_count"] = cpu_count_;
+        json["named_instead"] = is_named() ? counts(named_) : Json();
+        return json;
     }
 
   private:
+    static std::string outline(const topo::Machine& machine, bool tree) {
+        const std::string outline = topo::to_outline(machine);
+        return tree ? outline : outline.substr(0, outline.find('\n') + 1);
+    }
+
+    static Json counts(const topo::Machine& machine) {
+        return {{"packages", machine.package_count()},
+                {"numa_domains", machine.numa_count()},
+                {"l3_groups", machine.l3_count()},
+                {"cores", machine.core_count()},
+                {"memory_bytes", machine.memory_bytes()}};
+    }
+
+    bool is_named() const { return named_.core_count() > 0; }
+
     topo::Machine machine_;
+    topo::Machine named_;
     std::vector<std::uint32_t> cpus_ = topo::usable_cpus();
     unsigned cpu_count_ = topo::usable_cpu_count();
 };
@@ -269,7 +294,7 @@ struct Selection {
 
 class Report {
   public:
-    Report(const Selection& selection, capi::Config config, topo::Machine machine)
+    Report(const Selection& selection, capi::Config config, MachineReport machine)
         : selection_(selection), config_(std::move(config)), machine_(std::move(machine)) {}
 
     std::string text() const {
@@ -348,6 +373,10 @@ Status print(const Selection& selection, Format format) {
     }
     set_log_level(config->log_level());
     config->warn_of_unused_variables();
+    capi::NamedMachine named = capi::load_machine(config->machine(), 0);
+    if (!named.complaint.empty()) {
+        return {Code::invalid_argument, named.complaint};
+    }
     topo::Machine machine;
     if (selection.everything() || selection.tree) {
         Result<topo::Machine> found = topo::discover_machine();
@@ -356,7 +385,8 @@ Status print(const Selection& selection, Format format) {
         }
         machine = std::move(*found);
     }
-    const Report report(selection, std::move(*config), std::move(machine));
+    const Report report(selection, std::move(*config),
+                        MachineReport(std::move(machine), std::move(named.machine)));
     return write_output("-", format == Format::json ? report.json() : report.text());
 }
 

@@ -170,6 +170,11 @@ const std::vector<Variable>& variables() {
              "topology.conf, or JSON (ucg_topo cluster). Empty: topology.conf in the folder of "
              "$SLURM_CONF or in /etc/slurm, if it is there. none: no file.",
              check_any},
+            {"MACHINE", "",
+             "Machine that the processes of each host are taken to be on, the n-th on the n-th "
+             "core, for tests: hwloc's synthetic description (package:2 l3:2 core:2 pu:1), or a "
+             "file as lstopo exports XML; the same on all ranks. Empty: the machine at hand.",
+             check_any},
             {"WARN_UNUSED_ENV_VARS", "y",
              "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
              check_bool},

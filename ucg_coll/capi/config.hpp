@@ -56,6 +56,8 @@ class Config {
     std::vector<std::string> phases_files() const;
     /// For load_topology().
     std::string_view topology() const { return value("TOPOLOGY"); }
+    /// For load_machine().
+    std::string_view machine() const { return value("MACHINE"); }
     /// The algorithm asked for, for requests of that many bytes (plan::uniform_bytes); empty: the
     /// planner chooses.
     std::string_view algorithm(graph::Collective collective, std::uint64_t bytes) const;

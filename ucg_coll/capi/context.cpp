@@ -21,6 +21,15 @@ unsigned host_cpus(const Context::ProcessFacts& facts) {
                             : static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+topo::Place place_at_hand(const std::vector<std::uint32_t>& cpus) {
+    const Result<topo::Place> place = topo::place_of_binding(cpus);
+    if (!place.ok()) {
+        log(LogLevel::info, "{}: the places of ranks within a host are not known",
+            place.status().message());
+    }
+    return place.ok() ? *place : topo::Place{.known = topo::Distance::host};
+}
+
 bool host_yields(const ucg_context_params_t* params) {
     return params != nullptr && (params->field_mask & UCG_CONTEXT_PARAM_FIELD_YIELDS) != 0 &&
            params->yields != 0;
@@ -54,6 +63,9 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
     if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES) != 0) {
         local_processes_ = params->local_processes;
         host_load_ = {params->local_processes, host_cpus(process_facts_)};
+    }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK) != 0) {
+        local_rank_ = params->local_rank;
     }
 }
 
@@ -240,14 +252,18 @@ Result<transport::Network*> Context::ucx(bool several_hosts) {
     return ucx_.get();
 }
 
+const NamedMachine& Context::machine() {
+    if (!machine_) {
+        machine_ = load_machine(config_.machine(), local_rank_);
+    }
+    return *machine_;
+}
+
 const topo::Place& Context::place() {
     if (!place_.has_value()) {
-        const Result<topo::Place> place = topo::place_of_binding(process_facts_.cpus);
-        if (!place.ok()) {
-            log(LogLevel::info, "{}: the places of ranks within a host are not known",
-                place.status().message());
-        }
-        place_ = place.ok() ? *place : topo::Place{.known = topo::Distance::host};
+        const topo::Machine& named = machine().machine;
+        place_ = named.core_count() > 0 ? place_of_process(named, *local_rank_)
+                                        : place_at_hand(process_facts_.cpus);
     }
     return *place_;
 }

@@ -28,6 +28,7 @@
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/machine_setting.hpp"
 #include "ucg_coll/capi/phases_file.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/capi/topology_file.hpp"
@@ -93,6 +94,9 @@ class Context {
     const LoadedProfile& profile() const { return profile_; }
     /// The same: the switches between hosts, read when a group first has several. The maker's.
     const LoadedTopology& topology();
+    /// The same: the machine that UCG_MACHINE names, read when the first group is made. The
+    /// maker's.
+    const NamedMachine& machine();
     /// The same: a schedule of an alltoall.
     const LoadedPhases& phases() const { return phases_; }
     const std::string& name() const { return name_; }
@@ -141,8 +145,8 @@ class Context {
         unsigned cpu_count = 1; ///< That its control group grants, whatever the mask says.
     };
     const ProcessFacts& process_facts() const { return process_facts_; }
-    /// Where this process runs, host unset. Looked up once: processes do not move between cores
-    /// that they are bound to. The maker's.
+    /// Where this process runs, or UCG_MACHINE has it, host unset. Looked up once: processes do not
+    /// move between cores that they are bound to. The maker's.
     const topo::Place& place();
     /// From which length on this process would have the kernel copy messages: as its costs have it,
     /// or, where nothing was measured, as a look at the kernel's copies says, which is made once.
@@ -294,11 +298,13 @@ class Context {
     const ProcessFacts process_facts_;
     CpuLoad host_load_;
     unsigned local_processes_ = 0; ///< 0: the caller has not told.
+    std::optional<std::uint32_t> local_rank_;
     std::array<std::atomic<bool>, static_cast<std::size_t>(Once::count)> told_ = {};
 
     OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
     std::optional<topo::Place> place_;
+    std::optional<NamedMachine> machine_;
     std::optional<LoadedTopology> topology_;
     std::vector<std::pair<std::size_t, transport::ShmOptions>> latest_options_; ///< By ranks.
     std::vector<std::weak_ptr<Planner>> planners_; ///< Those of living groups, and some more:

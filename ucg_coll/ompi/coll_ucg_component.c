@@ -65,6 +65,9 @@ static const struct {
      "Copy long messages on a host once, by the kernel: y, n or from which length on"},
     {"profile", "PROFILE", "File with the costs of this machine; builtin: none"},
     {"topology", "TOPOLOGY", "File with the switches between the hosts; none: no file"},
+    {"machine", "MACHINE",
+     "Machine that processes are taken to be on, for tests: hwloc's synthetic description or a "
+     "file of lstopo's XML"},
     {"sleep_after", "SLEEP_AFTER",
      "Microseconds that a call polls before it sleeps, auto or never"},
     {"warn_unused_env_vars", "WARN_UNUSED_ENV_VARS",
@@ -279,13 +282,14 @@ static ucg_status_t create_context(ucg_context_h* context_p) {
         const ucg_context_params_t params = {
             .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
                           UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
-                          UCG_CONTEXT_PARAM_FIELD_YIELDS,
+                          UCG_CONTEXT_PARAM_FIELD_YIELDS | UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK,
             .thread_mode =
                 mca_coll_ucg_component.threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE,
             .progress = coll_ucg_progress_host,
             .name = "coll/ucg",
             .local_processes = (uint32_t)opal_process_info.num_local_peers + 1,
             .yields = opal_progress_yield_when_idle,
+            .local_rank = (uint32_t)opal_process_info.my_local_rank,
         };
         status = ucg_context_create(&params, config, context_p);
     }

@@ -37,11 +37,13 @@ int exchange_for_group(void* runtime, const void* send, void* receive, std::size
     return 0;
 }
 
-ucg_context_params_t context_parameters() {
+ucg_context_params_t context_parameters(Rank rank) {
     ucg_context_params_t parameters = {};
-    parameters.field_mask = UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES;
+    parameters.field_mask = UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
+                            UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK;
     parameters.name = "ucg_perftest";
     parameters.local_processes = 2;
+    parameters.local_rank = static_cast<std::uint32_t>(rank);
     return parameters;
 }
 
@@ -111,7 +113,7 @@ Status CollectiveLevel::open_group() {
         return profile.status();
     }
     capi::LoadedPhases phases = capi::load_phases(*config, capi::host_name());
-    const ucg_context_params_t parameters = context_parameters();
+    const ucg_context_params_t parameters = context_parameters(runtime_.rank());
     context_ = std::make_unique<capi::Context>(&parameters, std::move(*config), std::move(*profile),
                                                std::move(phases));
     ucg_group_params_t group = {};

@@ -31,15 +31,38 @@ int exchange_for_group(void* arg, const void* send, void* receive, std::size_t b
     return 0;
 }
 
-/// How many processes of the run share this machine's processors.
-Result<std::uint32_t> processes_here(Runtime& runtime) {
-    const Result<shm::HostFacts> facts = shm::read_host_facts();
-    const std::uint64_t mine = facts.ok() ? shm::machine_identity(*facts) : 0;
-    const Result<std::vector<std::string>> all = runtime.exchange(std::to_string(mine));
+/// How many processes of the run are where this one is, and which of them it is.
+struct Here {
+    std::uint32_t processes = 0;
+    std::uint32_t rank = 0;
+};
+
+Result<Here> here(Runtime& runtime, std::uint64_t identity) {
+    const std::string mine = std::to_string(identity);
+    const Result<std::vector<std::string>> all = runtime.exchange(mine);
     if (!all.ok()) {
         return all.status();
     }
-    return static_cast<std::uint32_t>(std::ranges::count(*all, std::to_string(mine)));
+    const auto before = all->begin() + runtime.rank();
+    return Here{static_cast<std::uint32_t>(std::ranges::count(*all, mine)),
+                static_cast<std::uint32_t>(std::count(all->begin(), before, mine))};
+}
+
+/// Processors are those of the kernel, which hosts may share.
+Result<ucg_context_params_t> context_parameters(Runtime& runtime) {
+    const Result<shm::HostFacts> facts = shm::read_host_facts();
+    const Result<Here> by_kernel = here(runtime, facts ? shm::machine_identity(*facts) : 0);
+    const Result<Here> by_host = here(runtime, facts ? shm::identity(*facts) : 0);
+    if (!by_kernel.ok() || !by_host.ok()) {
+        return by_kernel.ok() ? by_host.status() : by_kernel.status();
+    }
+    ucg_context_params_t parameters = {};
+    parameters.field_mask = UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
+                            UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK;
+    parameters.name = "ucg_perftest";
+    parameters.local_processes = by_kernel->processes;
+    parameters.local_rank = by_host->rank;
+    return parameters;
 }
 
 Result<Config> configuration(const std::string& variable, const std::string& value) {
@@ -111,16 +134,12 @@ Status status_of(ucg_status_t status, std::string_view what) {
 Result<std::unique_ptr<CollectiveGroup>>
 CollectiveGroup::create(Runtime& runtime, const std::string& variable, const std::string& value) {
     const Result<Config> config = configuration(variable, value);
-    const Result<std::uint32_t> here = processes_here(runtime);
-    if (!config.ok() || !here.ok()) {
-        return config.ok() ? here.status() : config.status();
+    const Result<ucg_context_params_t> context = context_parameters(runtime);
+    if (!config.ok() || !context.ok()) {
+        return config.ok() ? context.status() : config.status();
     }
     std::unique_ptr<CollectiveGroup> made(new CollectiveGroup);
-    ucg_context_params_t context = {};
-    context.field_mask = UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES;
-    context.name = "ucg_perftest";
-    context.local_processes = *here;
-    Status status = status_of(ucg_context_create(&context, config->get(), &made->context_),
+    Status status = status_of(ucg_context_create(&*context, config->get(), &made->context_),
                               "cannot make a context of UCG");
     if (!status.ok()) {
         return status;

@@ -38,6 +38,15 @@ UCG_CMA=n
 expect 0 '^  single copies +never \(UCG_CMA\)' -c
 unset UCG_CMA
 
+UCG_MACHINE='package:2 core:3 pu:1'
+export UCG_MACHINE
+expect 0 '^Ranks are taken to be elsewhere \(UCG_MACHINE\)'
+expect 0 '^Machine: 2 packages, .* 6 cores' -t
+expect 0 '"named_instead": \{' --format json
+UCG_MACHINE=/nowhere/machine.xml
+expect 1 '^ucg_info: UCG_MACHINE: /nowhere/machine.xml: cannot read the machine' -t
+unset UCG_MACHINE
+
 UCG_TLS=shm
 export UCG_TLS
 expect 0 '^  ucx +possible, not used: UCG_TLS' -d

@@ -82,12 +82,17 @@ static int run_rank(struct rank_info* info) {
     ucg_group_params_t params = {
         .rank = info->rank, .size = info->size, .oob_allgather = allgather, .oob_arg = info};
     double sum = -1;
+    /* All on this host. */
+    ucg_context_params_t context_params = {.field_mask = UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
+                                                         UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK,
+                                           .local_processes = info->size,
+                                           .local_rank = info->rank};
     double expected = info->size * (info->size - 1) / 2.0;
     ucg_context_h context;
     ucg_group_h group;
     ucg_status_t status;
 
-    status = ucg_context_create(NULL, NULL, &context);
+    status = ucg_context_create(&context_params, NULL, &context);
     if (status != UCG_OK) {
         fprintf(stderr, "context: %s\n", ucg_status_string(status));
         return 1;

@@ -16,6 +16,8 @@ Hello hello_of(Context& context, std::uint32_t rank_count) {
     }
     mine.plan_hash = context.config().plan_hash();
     mine.profile_hash = context.profile().hash;
+    mine.named_machine_hash = context.machine().hash;
+    mine.named_machine_bad = context.machine().complaint.empty() ? 0 : 1;
     mine.profile_named = context.profile().named ? 1 : 0;
     mine.profile_found = context.profile().path.empty() ? 0 : 1;
     mine.profile_bad = context.profile().complaint.empty() ? 0 : 1;
@@ -50,7 +52,36 @@ Status decline_group(const ucg_group_params_t& params) {
     return declined(params.rank);
 }
 
-Status compare(const std::vector<Hello>& all, Peers& peers) {
+namespace {
+
+/// Places on one machine mean nothing on another.
+Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers) {
+    const auto rank_of = [&](auto hello) { return static_cast<std::size_t>(hello - all.begin()); };
+    const auto bad = std::find_if(all.begin(), all.end(),
+                                  [](const Hello& hello) { return hello.named_machine_bad != 0; });
+    if (bad != all.end()) {
+        peers.set_speaker(static_cast<Rank>(rank_of(bad)));
+        return peers.speaks()
+                   ? Status(Code::invalid_argument, machine.complaint)
+                   : failure(Code::invalid_argument,
+                             "rank {} has a UCG_MACHINE that does not count", rank_of(bad));
+    }
+    const auto other = std::find_if(all.begin(), all.end(), [&](const Hello& hello) {
+        return hello.named_machine_hash != all[0].named_machine_hash;
+    });
+    if (other != all.end()) {
+        peers.set_speaker(0);
+        return failure(Code::disagreement,
+                       "rank 0 and rank {} are on different machines by UCG_MACHINE, or one of "
+                       "them has none: export one to all ranks",
+                       rank_of(other));
+    }
+    return {};
+}
+
+} // namespace
+
+Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers) {
     const auto absent = std::find_if(all.begin(), all.end(),
                                      [](const Hello& hello) { return hello.declines != 0; });
     if (absent != all.end()) {
@@ -74,7 +105,7 @@ Status compare(const std::vector<Hello>& all, Peers& peers) {
                            other);
         }
     }
-    return {};
+    return compare_machines(all, machine, peers);
 }
 
 } // namespace ucg::capi

@@ -26,6 +26,8 @@ struct Hello {
     std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
     std::uint64_t plan_hash = 0;
     std::uint64_t profile_hash = 0;
+    std::uint64_t named_machine_hash = 0; ///< That UCG_MACHINE names; 0: none.
+    std::uint32_t named_machine_bad = 0;
     std::uint32_t profile_named = 0;
     std::uint32_t profile_found = 0; ///< In a file.
     std::uint32_t profile_bad = 0;
@@ -54,8 +56,9 @@ Hello hello_of(Context& context, std::uint32_t rank_count);
 Status declined(std::size_t rank);
 
 /// Can they be one group? Compares rank 0 with the others, so that every rank comes to the same
-/// verdict, and rank 0 tells, or the rank that declines.
-Status compare(const std::vector<Hello>& all, Peers& peers);
+/// verdict, and rank 0 tells, or the rank that declines or whose machine does not count. `machine`:
+/// this rank's own.
+Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers);
 
 /// By rank, one of what each tells.
 template <typename Told>

@@ -57,7 +57,7 @@ class Wireup {
         if (!all.ok()) {
             return all.status();
         }
-        if (Status status = compare(*all, peers_); !status.ok()) {
+        if (Status status = compare(*all, context_.machine(), peers_); !status.ok()) {
             return status;
         }
         Result<cost::Profile> profile = agree_on_profile(context_, peers_, *all);

@@ -91,7 +91,8 @@ enum ucg_context_params_field {
     UCG_CONTEXT_PARAM_FIELD_PROGRESS = UCG_BIT(1),
     UCG_CONTEXT_PARAM_FIELD_NAME = UCG_BIT(2),
     UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES = UCG_BIT(3),
-    UCG_CONTEXT_PARAM_FIELD_YIELDS = UCG_BIT(4)
+    UCG_CONTEXT_PARAM_FIELD_YIELDS = UCG_BIT(4),
+    UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK = UCG_BIT(5)
 };
 
 enum ucg_progress_flags {
@@ -120,6 +121,9 @@ typedef struct {
      *  mpi_yield_when_idle), since others want them whom counts of ranks do not show. Waits begin
      *  so, until they find that nobody takes what they give. */
     int yields;
+    /** Which of the job's processes on this host this one is, from 0: the core that it gets of a
+     *  machine which UCG_MACHINE names. Without it no group is made where that is set. */
+    uint32_t local_rank;
 } ucg_context_params_t;
 
 /** Makes a context: one per process is enough. Does not communicate. `config` may be NULL: then the
