@@ -99,17 +99,26 @@ Result<std::string> explanation(ucg_group_h group, const ucg_coll_params_t& call
     return lines;
 }
 
-/// The first word of each line but the first.
-std::vector<std::string> names_in(std::string_view lines) {
+/// The algorithms that can serve a call, and the one that does: the cheapest, which comes first, or
+/// the one that a variable asks for.
+struct Serving {
     std::vector<std::string> names;
+    std::string chosen;
+};
+
+/// From the first word of each line but the first.
+Serving serving(std::string_view lines) {
+    Serving found;
     for (std::size_t at = lines.find('\n'); at != std::string_view::npos && at + 1 < lines.size();
          at = lines.find('\n', at + 1)) {
-        const std::size_t first = lines.find_first_not_of(" \n", at);
-        if (first != std::string_view::npos) {
-            names.emplace_back(lines.substr(first, lines.find_first_of(" \n", first) - first));
+        const std::string_view line = lines.substr(at + 1, lines.find('\n', at + 1) - at - 1);
+        const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+        found.names.emplace_back(line.substr(first, line.find(' ', first) - first));
+        if (line.ends_with("asked for") || found.chosen.empty()) {
+            found.chosen = found.names.back();
         }
     }
-    return names;
+    return found;
 }
 
 } // namespace
@@ -172,12 +181,12 @@ Result<std::string> CollectiveGroup::algorithm_of(const ucg_coll_params_t& call,
     if (!lines.ok()) {
         return lines;
     }
-    const std::vector<std::string> names = names_in(*lines);
+    const auto [names, chosen] = serving(*lines);
     if (names.empty()) {
         return failure(Code::unsupported, "no algorithm serves this call");
     }
     if (wanted.empty()) {
-        return names.front();
+        return chosen;
     }
     if (std::ranges::find(names, wanted.substr(0, wanted.find(':'))) == names.end()) {
         return failure(Code::unsupported,

@@ -27,8 +27,9 @@ class CollectiveGroup {
     ucg_group_h group() const { return group_; }
     void progress() { ucg_context_progress(context_); }
 
-    /// The algorithm that serves a call: `wanted`, if it is not empty and can, else the planner's
-    /// cheapest. Fails with unsupported, and the names of those that can, when `wanted` cannot.
+    /// The algorithm that serves a call: `wanted`, if it is not empty and can, else the one that a
+    /// variable asks for, or the planner's cheapest. Fails with unsupported, and the names of those
+    /// that can, when `wanted` cannot.
     Result<std::string> algorithm_of(const ucg_coll_params_t& call, std::string_view wanted) const;
 
   private:

@@ -140,6 +140,8 @@ class Local(Clean):
         words = ["--np", "2", "-t", "allreduce", "-s", "4k", "-I", *SHORT]
         done = run(*words, "--collective-algorithm", "ring")
         self.assertIn("algorithm ring\n", done.stdout)
+        done = run(*words, launcher=["env", "UCG_ALLREDUCE=ring"])
+        self.assertIn("algorithm ring\n", done.stdout)
         self.fails(run(*words, "--collective-algorithm", "two_level"), 1,
                    "two_level: it cannot serve this call here; those that can: ", "ring")
         self.fails(run(*words, "--collective-algorithm", "no_such"), 1, "no_such")
