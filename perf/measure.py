@@ -73,7 +73,7 @@ class Sample:
 
     us: float
     pings: tuple = ()  # Cache-line ping-pong before and after, in nanoseconds, where it is known.
-    bare_us: float | None = None  # collbench's barrier without the operation (mode cyc) ...
+    bare_us: float | None = None  # collbench's barrier without the operation (cycles) ...
     alone_us: float | None = None  # ... and the operation without that barrier.
 
     def operation_us(self):
@@ -334,7 +334,7 @@ def take_turn(samples, configuration, turn, options, arguments, head, errors=Non
         bare, alone = (float(row[name]) if row.get(name) else None
                        for name in ("bare_us", "alone_us"))
         microseconds = float(row.get("median_us") or row["mean_us"])
-        if "cyc" in options and alone is None:
+        if {"cyc", "mpi"} & set(options) and alone is None:
             samples.problems.append(f"turn {turn + 1}, {configuration.name}: this collbench does "
                                     "not tell the barrier from the operation")
             continue
@@ -391,16 +391,16 @@ def neighbours(ours, theirs):
     return ratios
 
 
-def bare_barriers(samples, cell):
-    """What collbench tells of a cell in mode cyc: the bare barrier's median time over all runs,
-    and {name: the median of how many of those, of the same run, the operation alone takes}; (None,
-    {}) in other modes."""
+def whole_cycles(samples, cell):
+    """What collbench tells of a cell in modes that time cycles: the bare barrier's median time over
+    all runs, and {name: median time of the cycles of barrier and operation}; (None, {}) in other
+    modes."""
     bare, times = [], {}
     for name, cells in samples.by_name.items():
         known = [s for s in cells.get(cell, {}).values() if s.bare_us and s.alone_us is not None]
         if known:
             bare += [sample.bare_us for sample in known]
-            times[name] = statistics.median(s.alone_us / s.bare_us for s in known)
+            times[name] = statistics.median(sample.us for sample in known)
     return statistics.median(bare) if bare else None, times
 
 
@@ -436,7 +436,13 @@ class Row:
     best: str = ""  # The stock configuration with the least median.
     ratios: dict = field(default_factory=dict)  # {name: Ratio} of the others to it.
     bare_us: float | None = None  # The bare barrier, over all turns ...
-    alone_to_bare: dict = field(default_factory=dict)  # ... {name: operations alone in those}.
+    cycles: dict = field(default_factory=dict)  # ... {name: us of whole cycles}.
+
+    def cycle_ratio(self, name):
+        """Of whole cycles, to those of the best; None where there were none."""
+        if name not in self.cycles or self.best not in self.cycles:
+            return None
+        return self.cycles[name] / self.cycles[self.best]
 
 
 def compare_cell(cell, state, series, configurations):
@@ -470,7 +476,7 @@ def compare_cells(samples, configurations, far_ns=None, turns_min=1):
         if not found:
             rows.append(Row(cell, None, 0, {}))
     for row in rows:
-        row.bare_us, row.alone_to_bare = bare_barriers(samples, row.cell)
+        row.bare_us, row.cycles = whole_cycles(samples, row.cell)
     return rows
 
 
@@ -496,7 +502,7 @@ def print_rows(rows, configurations, kind, width=22):
     line += "".join(f" {name + '/' + against:>10} {'pairs':>9}      " for name in others)
     cycles = any(row.bare_us for row in rows)
     if cycles:
-        line += f" {'bare us':>10}" + "".join(f" {c.name + '/bare':>12}" for c in configurations)
+        line += f" {'bare us':>10}" + "".join(f" {name + ' cycle':>14}" for name in others)
     print(line.rstrip())
     for row in rows:
         line = f"{printable(row.cell[0]):<{width}} {row.cell[1]:>9}"
@@ -509,8 +515,7 @@ def print_rows(rows, configurations, kind, width=22):
             line += ratio_columns(row.ratios.get(name))
         if cycles:
             line += f" {row.bare_us or math.nan:>10.3f}"
-            line += "".join(f" {row.alone_to_bare.get(c.name, math.nan):>12.2f}"
-                            for c in configurations)
+            line += "".join(f" {row.cycle_ratio(name) or math.nan:>14.3f}" for name in others)
         print(line.rstrip())
 
 

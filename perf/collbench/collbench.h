@@ -14,6 +14,7 @@ enum mode {
     MODE_SEP, /* A barrier of our own before each operation, not timed. */
     MODE_CYC, /* The cycle of that barrier and the operation, timed together: the one to compare by
                  when ranks outnumber processors. */
+    MODE_MPI, /* The same with MPI_Barrier, which a library serves like the operation. */
     MODE_LATE /* Rank 0 comes late: the processor time that others spend on waiting. */
 };
 
@@ -106,7 +107,7 @@ struct cell {
 struct timing {
     double median; /* Of the repetitions: the slowest rank's mean over the iterations of each. */
     double least;
-    double bare;  /* MODE_CYC: the yielding barrier without an operation, median ... */
+    double bare;  /* Cycles: the barrier without an operation, median ... */
     double alone; /* ... and the operation: the median difference of neighbouring repetitions. */
     double ping_before_ns, ping_after_ns;
 };

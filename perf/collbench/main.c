@@ -28,7 +28,7 @@ struct options {
     int csv;
 };
 
-static const char* const mode_names[] = {"b2b", "sep", "cyc", "late"};
+static const char* const mode_names[] = {"b2b", "sep", "cyc", "mpi", "late"};
 enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 
 static const char usage[] =
@@ -41,6 +41,7 @@ static const char usage[] =
     "barrier;\n"
     "                           cyc: cycle of a yielding barrier and the operation, and beside it\n"
     "                           that barrier alone (bare) and the difference (alone);\n"
+    "                           mpi: as cyc, with MPI_Barrier;\n"
     "                           late: rank 0 comes late, each repetition by its part of --time, "
     "and\n"
     "                           the time is the processor time that another rank spends, at most,\n"
@@ -83,7 +84,7 @@ static int parse_mode(struct options* o, const char* text, int say) {
         }
     }
     if (say) {
-        fprintf(stderr, "--mode: expected b2b, sep, cyc or late, found '%s'\n", text);
+        fprintf(stderr, "--mode: expected b2b, sep, cyc, mpi or late, found '%s'\n", text);
     }
     return -1;
 }
@@ -198,7 +199,7 @@ static void print_row(const struct cell* cell, const struct timing* t, const str
 
     printf(format, cell->call->name, cell->bytes, cell->buffers->size, mode_names[cell->mode],
            t->median * 1e6, t->least * 1e6, t->ping_before_ns, t->ping_after_ns);
-    if (cell->mode == MODE_CYC) {
+    if (cell->mode == MODE_CYC || cell->mode == MODE_MPI) {
         printf(o->csv ? "%.4f,%.4f," : "%10.3f %12.3f ", t->bare * 1e6, t->alone * 1e6);
     } else if (o->csv) {
         printf(",,");
@@ -236,7 +237,8 @@ static void print_header(const struct options* o, int rank) {
     } else if (rank == 0) {
         printf("# %-20s %9s %4s %4s %12s %12s %7s %7s", "collective", "bytes", "np", "mode",
                "median us", "min us", "ping ns", "after");
-        printf(o->mode == MODE_CYC ? " %10s %12s\n" : "\n", "bare us", "alone us");
+        printf(o->mode == MODE_CYC || o->mode == MODE_MPI ? " %10s %12s\n" : "\n", "bare us",
+               "alone us");
     }
 }
 

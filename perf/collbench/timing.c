@@ -4,6 +4,18 @@
 
 #include "collbench.h"
 
+static int has_cycle(const struct cell* cell) {
+    return cell->mode == MODE_CYC || cell->mode == MODE_MPI;
+}
+
+static void cycle_barrier(const struct cell* cell) {
+    if (cell->mode == MODE_MPI) {
+        MPI_Barrier(cell->buffers->comm);
+    } else {
+        sync_barrier(cell->sync, 1);
+    }
+}
+
 /* The mean time of one operation on this rank, in seconds. */
 static double run_iterations(const struct cell* cell, int iterations) {
     double start, timed = 0;
@@ -19,8 +31,8 @@ static double run_iterations(const struct cell* cell, int iterations) {
             timed += MPI_Wtime() - start;
             continue;
         }
-        if (cell->mode == MODE_CYC) {
-            sync_barrier(cell->sync, 1);
+        if (has_cycle(cell)) {
+            cycle_barrier(cell);
         }
         cell->call->run(cell->buffers, cell->bytes);
     }
@@ -30,7 +42,7 @@ static double run_iterations(const struct cell* cell, int iterations) {
     return timed / iterations;
 }
 
-/* The mean time of MODE_CYC's barrier with nothing between. */
+/* The mean time of a cycle's barrier with nothing between. */
 static double run_bare_barriers(const struct cell* cell, int iterations) {
     double start;
     int i;
@@ -38,7 +50,7 @@ static double run_bare_barriers(const struct cell* cell, int iterations) {
     sync_barrier(cell->sync, cell->yield);
     start = MPI_Wtime();
     for (i = 0; i < iterations; ++i) {
-        sync_barrier(cell->sync, 1);
+        cycle_barrier(cell);
     }
     return (MPI_Wtime() - start) / iterations;
 }
@@ -106,7 +118,7 @@ void time_cell(const struct cell* cell, int repetitions, double seconds, struct 
     int i, iterations;
 
     iterations = choose_iterations(cell, run_iterations, budget);
-    if (cell->mode == MODE_CYC) {
+    if (has_cycle(cell)) {
         bare_iterations = choose_iterations(cell, run_bare_barriers, budget);
     }
     result->ping_before_ns = sync_ping_pong_ns(cell->sync);

@@ -55,14 +55,14 @@ class Rows(unittest.TestCase):
                                  f"allreduce,8,9,2,{alone},ok\\n'"]
             measure.take_turn(samples, Configuration(name, shell, "program"), 0, [],
                               argparse.Namespace(timeout=20), "collective,bytes")
-        self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"x": 1.5, "y": 2.5}))
+        self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"x": 9, "y": 9}))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
         self.assertIsNone(Sample(2, (), 2, -0.5).operation_us())
         samples.add("x", CELL, 1, Sample(2, (), 2, 0.05))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
         del samples.by_name["x"][CELL][1]
         samples.add("x", CELL, 0, Sample(9))  # Another mode has neither.
-        self.assertEqual(measure.bare_barriers(samples, CELL), (2, {"y": 2.5}))
+        self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"y": 9}))
 
     def test_a_job_that_does_not_end_is_ended(self):
         status, _ = measure.execute(["sleep", "1000"], 0.05)
