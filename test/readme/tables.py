@@ -47,10 +47,10 @@ def main():
     # Those without an algorithm of their own run as alltoallv and neighbor_alltoallv.
     neighbors = {"neighbor_" + name
                  for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")}
-    functions = collectives - neighbors | {"alltoallw"}
+    functions = collectives | neighbors | {"alltoallw"}
     values = {"collective": collectives,
               "function": {form.format(name) for form in ("{}", "i{}", "{}_init")
-                           for name in functions} | neighbors,
+                           for name in functions},
               "variable": {name.removeprefix("UCG_") for name in variables}
               - {name.upper() for name in collectives}}
     told = set().union(*(expand(name, values) for name in rows(page, "variable")))
