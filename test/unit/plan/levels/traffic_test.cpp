@@ -1,0 +1,141 @@
+// How many bytes go over the links of hosts, counted in the schedules of all ranks by the rows of
+// two levels, and how many must: each host gets once what its ranks lack, or gives once, combined
+// on the host, what others need of it.
+#include <algorithm>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+using graph::Collective;
+
+/// Bytes that a host's ranks send to those of others, and receive from them.
+struct LinkBytes {
+    std::uint64_t out = 0;
+    std::uint64_t in = 0;
+
+    bool operator==(const LinkBytes&) const = default;
+};
+
+LinkBytes all_links(const std::vector<LinkBytes>& links) {
+    LinkBytes sum;
+    for (const LinkBytes& link : links) {
+        sum.out += link.out;
+        sum.in += link.in;
+    }
+    return sum;
+}
+
+std::vector<LinkBytes> links_of(const Facts& facts, const Case& sample) {
+    const topo::Placement& placement = facts.placement;
+    std::vector<LinkBytes> links(placement.host_count());
+    for (Rank rank = 0; rank < sample.rank_count; ++rank) {
+        const auto schedule = plan(facts, request_of(sample, rank), rank, "two_level");
+        REQUIRE(schedule.ok());
+        for (const graph::Op& op : graph::unroll(*schedule).ops) {
+            if (op.kind == graph::OpKind::send && !placement.same_host(rank, op.peer)) {
+                links[placement.place(rank).host].out += op.source.length;
+                links[placement.place(op.peer).host].in += op.source.length;
+            }
+        }
+    }
+    return links;
+}
+
+/// All blocks of ranks on other hosts than this.
+std::uint64_t blocks_elsewhere(const topo::Placement& placement, const Case& sample,
+                               std::uint32_t host) {
+    const graph::Request request = request_of(sample, 0);
+    std::uint64_t bytes = 0;
+    for (Rank rank = 0; rank < sample.rank_count; ++rank) {
+        const std::uint64_t block = request.receive.bytes.empty()
+                                        ? sample.bytes
+                                        : request.receive.bytes[static_cast<std::size_t>(rank)];
+        bytes += placement.place(rank).host == host ? 0 : block;
+    }
+    return bytes;
+}
+
+/// What a host must give and get, as far as that does not depend on the others' ways: towards a
+/// root and between all only one of both does not.
+LinkBytes least(const topo::Placement& placement, const Case& sample, std::uint32_t host) {
+    const bool of_root = placement.place(sample.root).host == host;
+    const std::uint64_t own = placement.ranks_on(host).size() * sample.bytes;
+    switch (sample.collective) {
+    case Collective::bcast: return {0, of_root ? 0 : sample.bytes};
+    case Collective::reduce: return {of_root ? 0 : sample.bytes, 0};
+    case Collective::gather: return {of_root ? 0 : own, 0};
+    case Collective::scatter: return {0, of_root ? 0 : own};
+    case Collective::allgather:
+    case Collective::allgatherv: return {0, blocks_elsewhere(placement, sample, host)};
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block: return {blocks_elsewhere(placement, sample, host), 0};
+    default: return {}; // None, or that of check_allreduce().
+    }
+}
+
+/// Everything that is given is also got, so where each host gives, or gets, no more than it must,
+/// the links together carry the least.
+void check_links(const Facts& facts, const Case& sample) {
+    const std::vector<LinkBytes> links = links_of(facts, sample);
+    std::vector<LinkBytes> must;
+    for (std::uint32_t host = 0; host < facts.placement.host_count(); ++host) {
+        must.push_back(least(facts.placement, sample, host));
+        CHECK(links[host].out >= must.back().out);
+        CHECK(links[host].in >= must.back().in);
+    }
+    CHECK(all_links(links).out == std::max(all_links(must).out, all_links(must).in));
+}
+
+/// On h hosts (h - 1) / h of the vector must go out of each and come in, twice; what is cut at
+/// elements is equal but for one. Few bytes may go in fewer steps, at most to each host.
+void check_allreduce(const Facts& facts, const Case& sample, bool long_vector) {
+    const std::uint64_t hosts = facts.placement.host_count();
+    const std::uint64_t least = 2 * (hosts - 1) * sample.bytes;
+    const std::uint64_t sum = all_links(links_of(facts, sample)).out;
+    CHECK(sum >= least);
+    CHECK(sum <= (long_vector ? least : hosts * (hosts - 1) * sample.bytes));
+}
+
+constexpr std::uint64_t kStaging = 1 << 20;
+constexpr std::uint64_t kBoards = 8 << 10;
+constexpr std::uint64_t kLong = 1 << 20;
+
+void check_row(const Facts& facts, Collective collective, std::uint64_t bytes, Rank root) {
+    const Case sample{collective, facts.placement.rank_count(), root, bytes, 8};
+    INFO(facts.placement.host_count() << " hosts: " << describe(sample));
+    if (!find_algorithm(collective, "two_level")->eligible(facts, request_of(sample, 0))) {
+        return;
+    }
+    if (collective == Collective::allreduce) {
+        check_allreduce(facts, sample, bytes == kLong);
+    } else {
+        check_links(facts, sample);
+    }
+}
+
+} // namespace
+
+TEST_CASE("plan: rows of two levels move between hosts what they must", "[plan][traffic]") {
+    const cost::Profile profile = cost::default_profile();
+    for (const Layout layout : {Layout::pairs, Layout::uneven, Layout::cyclic}) {
+        for (const Rank count : {5, 8, 13, 24}) {
+            const topo::Placement placement = place(layout, count);
+            const Facts facts{placement, profile,
+                              shared_memory(placement, profile, kStaging, false, kBoards)};
+            for (const Algorithm& row : algorithms()) {
+                if (row.name == "two_level") {
+                    check_row(facts, row.collective, 64, 0);
+                    check_row(facts, row.collective, kLong, 0);
+                    check_row(facts, row.collective, kLong,
+                              graph::rooted(row.collective) ? count - 1 : 0);
+                }
+            }
+        }
+    }
+}
+
+} // namespace ucg::plan::test
