@@ -12,8 +12,8 @@
 
 enum {
     RANKS_MAX = 8,
-    COUNT_MAX = 6,                           /* Of ints to a block; always even. */
-    SPACE = RANKS_MAX * (COUNT_MAX + 1) + 2, /* Of ints: blocks, and gaps of one int. */
+    COUNT_MAX = 6,                                 /* Of ints to a block; always even. */
+    SPACE = 2 * (RANKS_MAX * (COUNT_MAX + 1) + 2), /* Of ints: wide blocks, and gaps of one. */
     STEPS = 10000,
     SIDES = 2, /* Of a ring: below and above. */
     UNTOUCHED = -1,
@@ -52,6 +52,8 @@ enum {
     NEIGHBOR_ALLTOALL,
     NEIGHBOR_ALLTOALLV,
     NEIGHBOR_ALLTOALLW,
+    ALLTOALLV,
+    ALLTOALLW,
     KINDS
 };
 
@@ -307,6 +309,66 @@ static void exchange(const walk_t* walk, const arguments_t* arguments, int* mine
     require_same(walk, all, expected, "what came from neighbors");
 }
 
+/** What one rank has for another. */
+static int between(int sender, int receiver) {
+    return RANKS_MAX * sender + receiver;
+}
+
+/** Of a rank's blocks: the displacements in bytes, and one type for all. */
+typedef struct {
+    int bytes[RANKS_MAX];
+    MPI_Datatype types[RANKS_MAX];
+} described_t;
+
+static described_t describe(const blocks_t* blocks, int size, MPI_Datatype type, int extent) {
+    described_t described;
+    for (int rank = 0; rank < size; rank++) {
+        described.bytes[rank] = blocks->displs[rank] * extent;
+        described.types[rank] = type;
+    }
+    return described;
+}
+
+static void call_all(const walk_t* walk, int function, const void* send, const blocks_t* blocks,
+                     MPI_Datatype type, int* all) {
+    const int extent = (int)sizeof(int) * (type == walk->wide ? 2 : 1);
+    const described_t out = describe(blocks, walk->size, type, extent);
+    const described_t in = describe(blocks, walk->size, MPI_INT, (int)sizeof(int));
+    if (ALLTOALLV == function) {
+        MPI_Alltoallv(send, blocks->counts, blocks->displs, type, all, blocks->counts,
+                      blocks->displs, MPI_INT, walk->comm);
+    } else {
+        MPI_Alltoallw(send, blocks->counts, out.bytes, out.types, all, blocks->counts, in.bytes,
+                      in.types, walk->comm);
+    }
+}
+
+/** Two ranks have blocks of one length for each other, as MPI_IN_PLACE wants them. */
+static void exchange_all(const walk_t* walk, const arguments_t* arguments, int* mine, int* all) {
+    const int unlike = arguments->unlike && walk->rank == arguments->root;
+    const int stride = unlike && !arguments->in_place ? 2 : 1;
+    arguments_t own = *arguments;
+    int expected[SPACE];
+    for (int peer = 0; peer < walk->size; peer++) {
+        own.counts[peer] = arguments->counts[(walk->rank + peer) % walk->size];
+    }
+    const blocks_t blocks = lay_out(&own, walk->size);
+    fill(mine, UNTOUCHED);
+    fill(all, UNTOUCHED);
+    fill(expected, UNTOUCHED);
+    for (int peer = 0; peer < walk->size; peer++) {
+        int* block = (arguments->in_place ? all : mine) + stride * blocks.displs[peer];
+        for (int i = 0; i < blocks.counts[peer]; i++) {
+            block[stride * i] = number(walk, between(walk->rank, peer), i);
+        }
+        write_block(walk, expected + blocks.displs[peer], between(peer, walk->rank),
+                    blocks.counts[peer]);
+    }
+    call_all(walk, arguments->function, arguments->in_place ? MPI_IN_PLACE : mine, &blocks,
+             2 == stride ? walk->wide : MPI_INT, all);
+    require_same(walk, all, expected, "what came from all ranks");
+}
+
 static void call(const walk_t* walk, const arguments_t* arguments, int* mine, int* all) {
     switch (arguments->function) {
     case GATHER:
@@ -316,6 +378,8 @@ static void call(const walk_t* walk, const arguments_t* arguments, int* mine, in
     case SCATTERV: scatter(walk, arguments, mine, all); break;
     case REDUCE_SCATTER:
     case REDUCE_SCATTER_BLOCK: reduce_scatter(walk, arguments, mine, all); break;
+    case ALLTOALLV:
+    case ALLTOALLW: exchange_all(walk, arguments, mine, all); break;
     default: exchange(walk, arguments, mine, all);
     }
 }

@@ -110,7 +110,7 @@ void Group::advance(engine::Execution& execution, Lock& lock) {
 
 /// Where links between hosts are not known, lengths hardly change what is best, and nobody pays for
 /// agreeing on them.
-bool Group::mean_block_matters() const {
+bool Group::find_whether_mean_block_matters() const {
     if (planner_->facts().network == nullptr || rank_count_ < 2 ||
         !context_.config().algorithm(graph::Collective::alltoallv, 0).empty()) {
         return false;
@@ -125,11 +125,15 @@ bool Group::mean_block_matters() const {
     return false;
 }
 
-std::optional<std::uint64_t> Group::to_add_up(const ucg_coll_params_t& params) {
+bool Group::mean_block_matters() {
     if (!mean_block_matters_) {
-        mean_block_matters_ = mean_block_matters();
+        mean_block_matters_ = find_whether_mean_block_matters();
     }
-    if (!*mean_block_matters_ || !key_of(params, rank_, rank_count_).ok() ||
+    return *mean_block_matters_;
+}
+
+std::optional<std::uint64_t> Group::to_add_up(const ucg_coll_params_t& params) {
+    if (!mean_block_matters() || !key_of(params, rank_, rank_count_).ok() ||
         !mean_block_.begins(bytes_of_others(params, rank_, rank_count_))) {
         return std::nullopt;
     }

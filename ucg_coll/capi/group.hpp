@@ -72,6 +72,8 @@ class Group {
         run->execution.bind(call.binding.apply(params, run->user));
         return {this, run, call.type};
     }
+    /// May the algorithm of an alltoallv change, as its blocks do? All ranks come to the same.
+    bool mean_block_matters();
     /// A blocking alltoallv begins. If ranks are to agree first on what its blocks have: the number
     /// that they add up, for add_up(); else nothing, also where the call is wrong.
     std::optional<std::uint64_t> to_add_up(const ucg_coll_params_t& params);
@@ -151,7 +153,7 @@ class Group {
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;
     void tell_ends();
-    bool mean_block_matters() const;
+    bool find_whether_mean_block_matters() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request,
                                                   std::uint64_t hash);
 
@@ -169,7 +171,7 @@ class Group {
     std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
-    std::optional<bool> mean_block_matters_; ///< Unset: no alltoallv has begun.
+    std::optional<bool> mean_block_matters_; ///< Unset: nobody has asked.
     MeanBlock mean_block_;
     std::vector<std::unique_ptr<ucg_request>> requests_; ///< All that there are.
     ucg_request* spare_request_ = nullptr;               ///< Those that nobody holds.

@@ -436,6 +436,10 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
         bool done = false;
         {
             const std::lock_guard lock(group.mutex());
+            if (coll->collective.type == ucg::graph::Collective::alltoallv &&
+                group.mean_block_matters()) [[unlikely]] {
+                return UCG_ERR_UNSUPPORTED;
+            }
             ucg::engine::Execution& execution = coll->collective.run->execution;
             execution.bind_buffers(coll->binding.input(send_buffer, recv_buffer),
                                    coll->binding.output(recv_buffer));

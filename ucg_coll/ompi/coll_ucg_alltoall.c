@@ -109,19 +109,46 @@ static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_b
 #define W_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, NULL, sdtypes})
 #define W_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, NULL, rdtypes})
 
-int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                           struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                           const int* rdispls, struct ompi_datatype_t* rdtype,
-                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+/** A vector with an entry for each rank; an argument to ignore has none. */
+#define OF_RANKS(vector) COLL_UCG_VECTOR(vector, ompi_comm_size(comm))
+
+static COLL_UCG_APART int
+alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
+               struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* rdispls,
+               struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+               mca_coll_base_module_t* module, const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call, open_alltoall_blocks(&call, V_INPUT, V_OUTPUT));
+        if (NULL != arguments) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallv, arguments, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
                    rdtype, comm);
+}
+
+int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
+                           struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
+                           const int* rdispls, struct ompi_datatype_t* rdtype,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(scounts),
+                                         OF_RANKS(sdispls)};
+    const coll_ucg_latest_t call = {
+        .type = rdtype, .in_place = in_place, .vector_count = in_place ? 2 : 4, .vectors = vectors};
+    const bool alike = in_place || sdtype == rdtype;
+    int result;
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_alltoallv, &call) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_alltoallv, in_place ? NULL : sbuf, rbuf, &result)) {
+        return result;
+    }
+    return alltoallv_anew(sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm,
+                          module, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdispls,
@@ -156,19 +183,44 @@ int mca_coll_ucg_alltoallv_init(const void* sbuf, const int* scounts, const int*
                    rdispls, rdtype, comm, info, request);
 }
 
-int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
-                           struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
-                           const int* rdispls, struct ompi_datatype_t* const* rdtypes,
-                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int alltoallw_anew(const void* sbuf, const int* scounts, const int* sdispls,
+                                         struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                                         const int* rcounts, const int* rdispls,
+                                         struct ompi_datatype_t* const* rdtypes,
+                                         struct ompi_communicator_t* comm,
+                                         mca_coll_base_module_t* module,
+                                         const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call, open_alltoall_blocks(&call, W_INPUT, W_OUTPUT));
+        if (NULL != arguments) {
+            coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallw, arguments, status);
+        }
     }
     COLL_UCG_LEAVE(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
                    rdtypes, comm);
+}
+
+int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
+                           struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
+                           const int* rdispls, struct ompi_datatype_t* const* rdtypes,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(rdtypes),
+                                         OF_RANKS(scounts), OF_RANKS(sdispls), OF_RANKS(sdtypes)};
+    const coll_ucg_latest_t call = {
+        .in_place = in_place, .vector_count = in_place ? 3 : 6, .vectors = vectors};
+    int result;
+    if (coll_ucg_repeats_described(ucg, COLL_UCG_FN_alltoallw, &call) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_alltoallw, in_place ? NULL : sbuf, rbuf, &result)) {
+        return result;
+    }
+    return alltoallw_anew(sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls, rdtypes, comm,
+                          module, &call);
 }
 
 int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdispls,

@@ -53,6 +53,20 @@ static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_f
     return OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
 }
 
+/** The same for a function whose algorithm may change from call to call. False: libucg does not
+ *  repeat it, and nothing was started. */
+static inline bool coll_ucg_try_to_repeat(mca_coll_ucg_module_t* module,
+                                          enum coll_ucg_function function, const void* send,
+                                          void* receive, int* result) {
+    const ucg_status_t status = ucg_coll_repeat(module->latest[function].coll, send, receive);
+    if (OPAL_UNLIKELY(UCG_ERR_UNSUPPORTED == status)) {
+        return false;
+    }
+    module->counters.taken[function]++;
+    *result = OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
+    return true;
+}
+
 /** After libucg has run a call: prepares it for repetitions if it came twice in a row and has them,
  *  that is, nothing of it is packed and its arguments always mean the same. */
 void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function function,

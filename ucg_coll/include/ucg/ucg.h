@@ -387,7 +387,9 @@ ucg_status_t ucg_coll_wait(ucg_coll_h coll);
  * Starts a prepared collective with other buffers and blocks until it is complete: what
  * ucg_coll_run() does for a call that differs from the prepared one in its buffers alone, on the
  * shortest path there is. The buffers stay those of later starts. Ranks may repeat what they have
- * prepared, or run it anew, as each likes. REQUIRES: not in progress.
+ * prepared, or run it anew, as each likes. UCG_ERR_UNSUPPORTED, and nothing was started: an
+ * alltoallv whose algorithm may change from call to call, as links between hosts are known; run it
+ * anew. REQUIRES: not in progress.
  */
 ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
