@@ -318,14 +318,20 @@ def read_rows(text, head):
     return [row for row in reader if row.get("result") in ("ok", "WRONG")]
 
 
+WRONG_USAGE = 2  # The exit status of our programs.
+
+
 def take_turn(samples, configuration, turn, options, arguments, head, errors=None):
     """Runs one configuration once and keeps its rows. `head` begins the CSV; `errors` as for
-    execute()."""
+    execute(). Raises Wrong if the program does not know the options: no other turn would."""
     if sys.stderr.isatty():
         print(f"\rturn {turn + 1}: {configuration.name:<12}", end="", file=sys.stderr)
     command = configuration.launch + [configuration.program] + options
     status, text = execute(command, arguments.timeout, errors)
     rows = read_rows(text, head)
+    if status == WRONG_USAGE and not rows:
+        raise Wrong(f"{configuration.name}: {configuration.program} does not accept "
+                    f"{shlex.join(options)}: it says why above")
     kind, size = head.split(",")
     for row in rows:
         cell = row[kind], int(row[size])

@@ -48,6 +48,14 @@ class Rows(unittest.TestCase):
         self.assertEqual(samples.by_name["x"][("a", 8)][0], Sample(1.5))
         self.assertEqual(len(samples.problems), 2)
 
+    def test_wrong_options_end_the_measurement(self):
+        samples = Samples({"x": {}})
+        wrong = Configuration("x", ["sh", "-c", "exit 2"], "program")
+        with self.assertRaises(measure.Wrong) as raised:
+            measure.take_turn(samples, wrong, 0, ["--sizes", "1"],
+                              argparse.Namespace(timeout=20), "phase,bytes")
+        self.assertIn("x: program does not accept --sizes 1", str(raised.exception))
+
     def test_a_cycle_and_its_bare_barrier(self):
         samples = Samples({"x": {}, "y": {}})
         for name, alone in (("x", 3), ("y", 5)):
