@@ -13,7 +13,7 @@
 namespace ucg::capi {
 
 struct NamedMachine {
-    topo::Machine machine;  ///< Has cores, or is not named or does not count.
+    topo::Machine machine;  ///< Has no cores where none is named, or it cannot be used.
     std::uint64_t hash = 0; ///< Of the machine; 0: none.
     std::string complaint;  ///< Why no group can be made, or empty. Names the variable.
 };

@@ -109,7 +109,8 @@ static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_b
 #define W_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, NULL, sdtypes})
 #define W_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, NULL, rdtypes})
 
-/** A vector with an entry for each rank; an argument to ignore has none. */
+/** A vector with an entry for each rank. In place those of what is sent come last and are left out,
+ *  since MPI ignores them. */
 #define OF_RANKS(vector) COLL_UCG_VECTOR(vector, ompi_comm_size(comm))
 
 static COLL_UCG_APART int

@@ -72,6 +72,17 @@ class Rows(unittest.TestCase):
         samples.add("x", CELL, 0, Sample(9))  # Another mode has neither.
         self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"y": 9}))
 
+    def test_whole_cycles_are_compared(self):
+        samples = Samples({"stock": {}, "ucg": {}})
+        for turn in range(3):
+            samples.add("stock", CELL, turn, Sample(10, (), 6, 4))
+            samples.add("ucg", CELL, turn, Sample(8, (), 7, 1))
+        configurations = [Configuration("stock", [], ""), Configuration("ucg", [], "", stock=False)]
+        row = measure.compare_cells(samples, configurations)[0]
+        self.assertAlmostEqual(row.cycle_ratio("ucg"), 0.8)
+        self.assertAlmostEqual(row.ratios["ucg"].medians, 0.25)
+        self.assertIsNone(row.cycle_ratio("another"))
+
     def test_a_job_that_does_not_end_is_ended(self):
         status, _ = measure.execute(["sleep", "1000"], 0.05)
         self.assertIn("no end", status)

@@ -61,10 +61,10 @@ Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machi
                                   [](const Hello& hello) { return hello.named_machine_bad != 0; });
     if (bad != all.end()) {
         peers.set_speaker(static_cast<Rank>(rank_of(bad)));
-        return peers.speaks()
-                   ? Status(Code::invalid_argument, machine.complaint)
-                   : failure(Code::invalid_argument,
-                             "rank {} has a UCG_MACHINE that does not count", rank_of(bad));
+        return peers.speaks() ? Status(Code::invalid_argument, machine.complaint)
+                              : failure(Code::invalid_argument,
+                                        "rank {} cannot use the machine that its UCG_MACHINE names",
+                                        rank_of(bad));
     }
     const auto other = std::find_if(all.begin(), all.end(), [&](const Hello& hello) {
         return hello.named_machine_hash != all[0].named_machine_hash;

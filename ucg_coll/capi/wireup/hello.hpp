@@ -56,7 +56,7 @@ Hello hello_of(Context& context, std::uint32_t rank_count);
 Status declined(std::size_t rank);
 
 /// Can they be one group? Compares rank 0 with the others, so that every rank comes to the same
-/// verdict, and rank 0 tells, or the rank that declines or whose machine does not count. `machine`:
+/// verdict, and rank 0 tells, or the rank that declines or cannot use its UCG_MACHINE. `machine`:
 /// this rank's own.
 Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers);
 
