@@ -41,11 +41,32 @@ ucg_coll_params_t params_of(Sum& sum) {
 std::string post(std::vector<Sum>& sums, unsigned& outstanding) {
     for (Sum& sum : sums) {
         sum.ended = false;
-        switch (ucg_coll_post(sum.coll, &sum)) {
+        unsigned looks = 0;
+        switch (ucg_coll_post(sum.coll, &looks, &sum)) {
         case UCG_OK: sum.ended = true; break;
         case UCG_INPROGRESS: ++outstanding; break;
         default: return "a post failed";
         }
+    }
+    return "";
+}
+
+/// The same of calls that were not prepared: a handle comes with what is not complete at once.
+std::string run_or_post(ucg_group_h group, std::vector<Sum>& sums, unsigned& outstanding) {
+    unsigned most = 0;
+    for (Sum& sum : sums) {
+        const ucg_coll_params_t params = params_of(sum);
+        sum.coll = nullptr;
+        sum.total = 0;
+        sum.ended = false;
+        unsigned looks = most;
+        const ucg_status_t status = ucg_coll_run_or_post(group, &params, &looks, &sum, &sum.coll);
+        outstanding += status == UCG_INPROGRESS ? 1 : 0;
+        sum.ended = status == UCG_OK;
+        if (status < 0 || looks > most || (status == UCG_OK) != (sum.coll == nullptr)) {
+            return "a call failed, looked too often, or has a handle that it should not have";
+        }
+        most = most == 0 ? 4 : 0;
     }
     return "";
 }
@@ -64,6 +85,18 @@ std::string take_ends(ucg_context_h context, unsigned& outstanding) {
         outstanding -= count;
     }
     return ucg_context_poll(context, ends.data(), ends.size()) == 0 ? "" : "one end too many";
+}
+
+std::string check(std::vector<Sum>& sums, std::uint64_t size) {
+    std::string complaint;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const bool right = sums[i].total == size * (size - 1) / 2 + size * i && sums[i].ended;
+        complaint = complaint.empty() && !right ? "a wrong sum" : complaint;
+        if (sums[i].coll != nullptr) {
+            ucg_coll_free(sums[i].coll);
+        }
+    }
+    return complaint;
 }
 
 /// Twice: what has ended may be posted again. A blocking call in between ends some of them.
@@ -87,13 +120,12 @@ std::string use_group(ThreadRank& me, ucg_context_h context, ucg_group_h group) 
         }
         complaint = complaint.empty() ? take_ends(context, outstanding) : complaint;
     }
-    const std::uint64_t size = me.meeting->size();
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-        const bool right = sums[i].total == size * (size - 1) / 2 + size * i && sums[i].ended;
-        complaint = complaint.empty() && !right ? "a wrong sum" : complaint;
-        ucg_coll_free(sums[i].coll);
-    }
-    return complaint;
+    const std::string wrong = check(sums, me.meeting->size());
+    complaint = complaint.empty() ? wrong : complaint;
+    unsigned outstanding = 0;
+    complaint = complaint.empty() ? run_or_post(group, sums, outstanding) : complaint;
+    complaint = complaint.empty() ? take_ends(context, outstanding) : complaint;
+    return complaint.empty() ? check(sums, me.meeting->size()) : complaint;
 }
 
 } // namespace

@@ -371,39 +371,73 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
 
 namespace {
 
-/// Starts a prepared collective; its end is told by `completion`, if there is one.
-ucg_status_t start(Collective& collective, ucg::capi::Completion* completion) {
-    Group& group = *collective.group;
-    ucg::engine::Execution& execution = collective.run->execution;
-    Group::Lock lock = group.lock();
-    group.start(collective);
-    if (!execution.in_progress()) {
-        return ucg::capi::state_of(group, collective);
+/// Goes on with a collective that has been started, as far as it comes at once, and then looks for
+/// its end: who gives the processor away, or looks too long, had better do something else. Returns
+/// how many looks it took, `most` at the most.
+unsigned look_for_end(Group& group, ucg::engine::Execution& execution, unsigned most,
+                      Group::Lock& lock) {
+    ucg::shm::Waiter waiter = group.waiter();
+    unsigned looks = 0;
+    group.advance(execution, lock); // What is there already may have to be passed on.
+    while (execution.in_progress() && looks < most &&
+           waiter.rung() < ucg::shm::Waiter::Rung::yield) {
+        lock.unlock();
+        waiter.idle();
+        lock.lock();
+        group.advance(execution, lock);
+        ++looks;
     }
-    // What is there already may have to be passed on.
-    group.advance(execution, lock);
-    const ucg_status_t state = ucg::capi::state_of(group, collective);
-    if (state == UCG_INPROGRESS) {
-        execution.tell_end(completion);
-    }
+    return looks;
+}
+
+/// Of a collective in progress: who makes progress looks after it.
+void leave(Group& group, Group::Lock& lock) {
     const bool unlisted = group.to_be_listed();
     lock.unlock();
     if (unlisted) {
         group.context().list_busy(group);
     }
-    return state;
+}
+
+/// The same of a posted one, whose end is told.
+void leave_posted(ucg_request& coll, void* user_data, Group::Lock& lock) {
+    coll.completion.user_data = user_data;
+    coll.collective.run->execution.tell_end(&coll.completion);
+    leave(*coll.collective.group, lock);
 }
 
 } // namespace
 
 UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
-    return guarded([&] { return start(coll->collective, nullptr); });
+    return guarded([&] {
+        Collective& collective = coll->collective;
+        Group& group = *collective.group;
+        Group::Lock lock = group.lock();
+        group.start(collective);
+        if (collective.run->execution.in_progress()) {
+            group.advance(collective.run->execution, lock);
+        }
+        const ucg_status_t state = ucg::capi::state_of(group, collective);
+        leave(group, lock);
+        return state;
+    });
 }
 
-UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, void* user_data) {
+UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data) {
     return guarded([&] {
-        coll->completion.user_data = user_data;
-        return start(coll->collective, &coll->completion);
+        Collective& collective = coll->collective;
+        Group& group = *collective.group;
+        Group::Lock lock = group.lock();
+        const unsigned most = std::exchange(*looks, 0);
+        group.start(collective);
+        if (collective.run->execution.in_progress()) {
+            *looks = look_for_end(group, collective.run->execution, most, lock);
+        }
+        const ucg_status_t state = ucg::capi::state_of(group, collective);
+        if (state == UCG_INPROGRESS) {
+            leave_posted(*coll, user_data, lock);
+        }
+        return state;
     });
 }
 
@@ -482,6 +516,37 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
         ucg::capi::serve_host(group.context(), static_cast<ucg::graph::Collective>(params->type),
                               slept);
         return outcome;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_params_t* params,
+                                             unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
+    return guarded([&] {
+        Group& group = *handle->group;
+        Group::Lock lock = group.lock();
+        const unsigned most = std::exchange(*looks, 0);
+        Status status;
+        const ucg::capi::KnownCall* const call = group.understand(*params, status);
+        if (call == nullptr) [[unlikely]] {
+            return report(status);
+        }
+        ucg_request& coll = group.spare_request(); // Before anything starts: it may allocate.
+        Collective collective = group.prepare(*params, *call);
+        group.start(collective);
+        if (!collective.run->execution.in_progress()) {
+            return ucg::capi::end(group, collective);
+        }
+        static_cast<void>(group.take_request());
+        coll.binding = call->binding;
+        coll.collective = collective;
+        *looks = look_for_end(group, collective.run->execution, most, lock);
+        if (!collective.run->execution.in_progress()) {
+            group.give_back(&coll);
+            return ucg::capi::end(group, collective);
+        }
+        *coll_p = &coll;
+        leave_posted(coll, user_data, lock);
+        return UCG_INPROGRESS;
     });
 }
 

@@ -149,45 +149,50 @@ static int progress_requests(void) {
     return (int)count;
 }
 
-/** Of a start: as many polls as take some 3 us, and how many starts later the most are tried again.
+/** Of a start: as many looks as take some 3 us, and how many starts later the most are tried again.
  */
 enum { PATIENCE_MAX = 128, STARTS_TO_FORGET = 32 };
 
 /**
- * Most short collectives of ranks in step end within some polls, and then MPI_Wait need not look at
+ * Most short collectives of ranks in step end within some looks, and then MPI_Wait need not look at
  * everything else that Open MPI has, which takes longer than the collective. Where peers are late,
- * or calls long, starts learn to try once. Who has others outstanding is not in a hurry.
+ * or calls long, starts learn not to wait. Who has others outstanding is not in a hurry.
  */
-static void await_briefly(coll_ucg_request_t* request) {
-    const int32_t patience = requests.patience;
-    for (int32_t i = 0; i < patience && 1 == requests.outstanding; i++) {
-        (void)progress_requests();
-        if (REQUEST_COMPLETE(&request->super.super)) {
-            requests.patience = PATIENCE_MAX;
-            return;
-        }
+static unsigned looks_for_end(void) {
+    return 1 == requests.outstanding && !completing ? (unsigned)requests.patience : 0;
+}
+
+/** Of a start that has looked so often. */
+static void learn_patience(ucg_status_t status, unsigned looks) {
+    if (OPAL_LIKELY(0 == looks)) {
+        return;
     }
-    requests.patience = patience > 1 ? patience / 2 : 1;
+    if (UCG_INPROGRESS != status) {
+        requests.patience = PATIENCE_MAX;
+        return;
+    }
+    requests.patience = looks > 1 ? (int32_t)looks / 2 : 1;
     if (0 == ++requests.impatient % STARTS_TO_FORGET) {
         requests.patience = PATIENCE_MAX;
     }
 }
 
-/** Posts the collective. UCG_INPROGRESS: progress_requests() goes on with it, or has ended it. */
+/** Posts what the request prepared, if it did, else its call. UCG_INPROGRESS: progress_requests()
+ *  goes on with it, or has ended it. */
 static ucg_status_t post(coll_ucg_request_t* request) {
     /* Before another thread may find its end. */
     (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, 1);
-    const ucg_status_t status = ucg_coll_post(request->coll, request);
-    if (UCG_INPROGRESS != status) {
+    unsigned looks = looks_for_end();
+    const ucg_status_t status =
+        NULL != request->coll ? ucg_coll_post(request->coll, &looks, request)
+                              : ucg_coll_run_or_post(request->call.group, &request->call.params,
+                                                     &looks, request, &request->coll);
+    learn_patience(status, looks);
+    if (OPAL_LIKELY(UCG_INPROGRESS != status)) {
         (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -1);
         coll_ucg_serve_host();
-        return status;
-    }
-    if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
+    } else if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
         start_polling();
-    }
-    if (1 == requests.outstanding && !completing) {
-        await_briefly(request);
     }
     return status;
 }
@@ -244,11 +249,10 @@ ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
 /** Of a request that is complete: nothing is left to wait for, or the call failed. */
 static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status,
                                 ompi_request_t** request_p) {
-    if (UCG_OK == status) {
+    if (OPAL_LIKELY(UCG_OK == status)) {
         status = settle(request, UCG_OK);
         *request_p = &ompi_request_empty;
     }
-    free_coll(request);
     give_back(request);
     return status;
 }
@@ -256,19 +260,15 @@ static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status
 ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
                                  ompi_request_t** request_p) {
     ompi_request_t* super = &request->super.super;
-    ucg_status_t status = opened;
-    if (UCG_OK == status && !request->call.empty) {
-        status = ucg_coll_init(request->call.group, &request->call.params, &request->coll);
-    }
-    if (OPAL_UNLIKELY(UCG_OK != status)) {
-        return end_at_once(request, status, request_p);
+    if (OPAL_UNLIKELY(UCG_OK != opened)) {
+        return end_at_once(request, opened, request_p);
     }
     OMPI_REQUEST_INIT(super, false);
     super->req_state = OMPI_REQUEST_ACTIVE;
     super->req_free = free_nonblocking;
     super->req_cancel = cancel_request;
     OBJ_RETAIN(super->req_mpi_object.comm);
-    status = start(request);
+    const ucg_status_t status = start(request);
     if (UCG_INPROGRESS == status) {
         *request_p = super;
         return UCG_OK;

@@ -370,9 +370,10 @@ ucg_status_t ucg_coll_start(ucg_coll_h coll);
 /**
  * The same, for callers with many collectives outstanding: if it returns UCG_INPROGRESS,
  * ucg_context_poll() tells once when the collective has ended, by `user_data`. Until then it must
- * not be tested, waited for, started or freed.
+ * not be tested, waited for, started or freed. Before, it looks for the end `*looks` times at most,
+ * fewer where ranks share processors; then `*looks` is how many it took.
  */
-ucg_status_t ucg_coll_post(ucg_coll_h coll, void* user_data);
+ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
 /** Makes progress and tells whether the collective is complete: UCG_OK, UCG_INPROGRESS or an error.
  */
@@ -399,6 +400,12 @@ void ucg_coll_free(ucg_coll_h coll);
 /** init, start, wait and free in one call, on the shortest path: what a blocking MPI collective
  * needs. */
 ucg_status_t ucg_coll_run(ucg_group_h group, const ucg_coll_params_t* params);
+
+/** init and post in one call, on the shortest path: what a nonblocking MPI collective needs. Only
+ *  if it returns UCG_INPROGRESS is there a handle, written before the end can be told, for the
+ *  caller to free after that. */
+ucg_status_t ucg_coll_run_or_post(ucg_group_h group, const ucg_coll_params_t* params,
+                                  unsigned* looks, void* user_data, ucg_coll_h* coll_p);
 
 /* ------------------------------------------------------------------ what happened */
 
