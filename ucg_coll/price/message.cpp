@@ -37,6 +37,7 @@ double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
 Messages::Messages(const cost::Profile& profile, topo::Distance distance,
                    const Surroundings& around)
     : profile_(&profile), model_(shared(profile.level(distance), around.link_sharers)),
+      end_ns_(std::max(profile.level(distance).overhead_ns, profile.level(distance).gap_ns)),
       copies_(single_copies(profile, distance, around)),
       read_per_byte_ns_(
           distance == topo::Distance::network ? 0 : profile.memory.level(distance).per_byte_ns),

@@ -44,6 +44,9 @@ class Messages {
 
     const cost::LogGp& model() const { return model_; }
     bool across_hosts() const { return across_hosts_; }
+    /// What a message of no bytes takes of a processor at one of its ends. Others that use the same
+    /// way out do not make it more: their work is theirs.
+    double end_ns() const { return end_ns_; }
 
     /// Is a message of that length copied once?
     bool copied_once(std::uint64_t bytes) const {
@@ -83,6 +86,7 @@ class Messages {
   private:
     const cost::Profile* profile_;
     cost::LogGp model_;
+    double end_ns_;
     cost::CmaModel copies_; ///< No system call where buffers are mapped.
     double read_per_byte_ns_;
     double sends_per_byte_ns_ = 0; ///< What the receiver copies into a ring meanwhile.

@@ -39,7 +39,7 @@ Link Link::in_exchanges() const {
 /// By a single copy there is an announcement and a receipt.
 double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
     const cost::LogGp& model = messages_.model();
-    const double ends_ns = 2 * std::max(model.overhead_ns, model.gap_ns);
+    const double ends_ns = 2 * messages_.end_ns();
     if (messages_.copied_once(bytes)) {
         return 2 * ends_ns + single_copy_ns(bytes, source);
     }
