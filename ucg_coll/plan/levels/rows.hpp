@@ -10,6 +10,7 @@
     ROW(kAllreduceTwoLevel)                                                                        \
     ROW(kAllgatherTwoLevel)                                                                        \
     ROW(kAllgathervTwoLevel)                                                                       \
+    ROW(kAlltoallTwoLevel)                                                                         \
     ROW(kGatherTwoLevel)                                                                           \
     ROW(kScatterTwoLevel)                                                                          \
     ROW(kReduceScatterTwoLevel)                                                                    \

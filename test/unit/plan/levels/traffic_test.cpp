@@ -6,6 +6,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/unit/plan/proof.hpp"
+#include "ucg_coll/plan/levels/rows.hpp"
 
 namespace ucg::plan::test {
 namespace {
@@ -71,10 +72,32 @@ LinkBytes least(const topo::Placement& placement, const Case& sample, std::uint3
     case Collective::scatter: return {0, of_root ? 0 : own};
     case Collective::allgather:
     case Collective::allgatherv: return {0, blocks_elsewhere(placement, sample, host)};
+    case Collective::alltoall: {
+        const std::uint64_t all =
+            placement.ranks_on(host).size() * blocks_elsewhere(placement, sample, host);
+        return {all, all};
+    }
     case Collective::reduce_scatter:
     case Collective::reduce_scatter_block: return {blocks_elsewhere(placement, sample, host), 0};
     default: return {}; // None, or that of check_allreduce().
     }
+}
+
+/// How many messages go from each host to each other one.
+std::vector<std::uint64_t> messages_between_hosts(const Facts& facts, const Case& sample) {
+    const topo::Placement& placement = facts.placement;
+    const std::size_t hosts = placement.host_count();
+    std::vector<std::uint64_t> messages(hosts * hosts);
+    for (Rank rank = 0; rank < sample.rank_count; ++rank) {
+        const auto schedule = plan(facts, request_of(sample, rank), rank, "two_level");
+        REQUIRE(schedule.ok());
+        for (const graph::Op& op : graph::unroll(*schedule).ops) {
+            if (op.kind == graph::OpKind::send && !placement.same_host(rank, op.peer)) {
+                ++messages[placement.place(rank).host * hosts + placement.place(op.peer).host];
+            }
+        }
+    }
+    return messages;
 }
 
 /// Everything that is given is also got, so where each host gives, or gets, no more than it must,
@@ -133,6 +156,26 @@ TEST_CASE("plan: rows of two levels move between hosts what they must", "[plan][
                     check_row(facts, row.collective, kLong,
                               graph::rooted(row.collective) ? count - 1 : 0);
                 }
+            }
+        }
+    }
+}
+
+TEST_CASE("plan: a two-level alltoall has one message for each pair of hosts", "[plan][traffic]") {
+    const cost::Profile profile = cost::default_profile();
+    for (const Layout layout : {Layout::pairs, Layout::uneven, Layout::cyclic}) {
+        for (const Rank count : {5, 8, 13, 24}) {
+            const topo::Placement placement = place(layout, count);
+            const Facts facts{placement, profile,
+                              shared_memory(placement, profile, kStaging, false, kBoards)};
+            const Case sample{Collective::alltoall, count, 0, 64, 8};
+            if (!kAlltoallTwoLevel.eligible(facts, request_of(sample, 0))) {
+                continue;
+            }
+            const std::vector<std::uint64_t> messages = messages_between_hosts(facts, sample);
+            for (std::size_t i = 0; i < messages.size(); ++i) {
+                INFO(placement.host_count() << " hosts, " << count << " ranks, pair " << i);
+                CHECK(messages[i] == (i % (placement.host_count() + 1) == 0 ? 0 : 1));
             }
         }
     }

@@ -1,0 +1,293 @@
+// Two-level alltoall: one message for each ordered pair of hosts instead of one for each pair of
+// their ranks. Every other host has a delegate on this one, so that many ranks of a host send and
+// receive at a time: it collects what its host's ranks have for that host, exchanges it with the
+// delegate there, and deals out what came. Each block crosses the network once. Kumar, Mamidala,
+// Panda, "Scaling alltoall collective on multi-core systems", 2008, has one leader for all.
+#include <algorithm>
+
+#include "ucg_coll/plan/levels/host_blocks.hpp"
+#include "ucg_coll/plan/levels/rows.hpp"
+#include "ucg_coll/plan/levels/two_level.hpp"
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/network/network.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+/// Who talks to which host.
+class Delegates {
+  public:
+    Delegates(const Facts& facts, Rank rank)
+        : placement_(facts.placement), host_(facts.placement.place(rank).host) {}
+
+    std::uint32_t host() const { return host_; }
+    std::span<const Rank> ranks() const { return placement_.ranks_on(host_); }
+
+    /// Of `host`, for `other`: its index there.
+    Rank index(std::uint32_t host, std::uint32_t other) const {
+        return static_cast<Rank>(other % placement_.ranks_on(host).size());
+    }
+    Rank rank(std::uint32_t host, std::uint32_t other) const {
+        return placement_.ranks_on(host)[static_cast<std::size_t>(index(host, other))];
+    }
+    /// Those whose delegate here is at that index.
+    std::vector<std::uint32_t> hosts_of(Rank index_here) const {
+        std::vector<std::uint32_t> hosts;
+        const auto step = static_cast<std::uint32_t>(ranks().size());
+        for (auto host = static_cast<std::uint32_t>(index_here); host < placement_.host_count();
+             host += step) {
+            if (host != host_) {
+                hosts.push_back(host);
+            }
+        }
+        return hosts;
+    }
+    /// The ranks of these hosts, one host after the other.
+    std::vector<Rank> ranks_of(std::span<const std::uint32_t> hosts) const {
+        std::vector<Rank> all;
+        for (const std::uint32_t host : hosts) {
+            const std::span<const Rank> there = placement_.ranks_on(host);
+            all.insert(all.end(), there.begin(), there.end());
+        }
+        return all;
+    }
+    std::size_t size_of(std::uint32_t host) const { return placement_.ranks_on(host).size(); }
+    /// The host so many behind this one, starting over after the last.
+    std::uint32_t host_at(std::uint32_t distance) const {
+        return (host_ + distance) % host_count();
+    }
+    std::uint32_t host_count() const { return static_cast<std::uint32_t>(placement_.host_count()); }
+
+  private:
+    const topo::Placement& placement_;
+    std::uint32_t host_;
+};
+
+/// One rank's part.
+class Exchange {
+  public:
+    Exchange(Builder& builder, const Facts& facts, const graph::Request& request, Rank rank)
+        : builder_(builder), delegates_(facts, rank),
+          team_(Team::of(delegates_.ranks(), facts.placement.index_on_host(rank))),
+          source_(request.in_place ? set_aside(builder, Team::whole(request.rank_count, rank),
+                                               output_blocks(builder, request))
+                                   : input_blocks(builder, request)),
+          target_(output_blocks(builder, request)), block_bytes_(uniform_bytes(request)),
+          hosts_(delegates_.hosts_of(team_.index())) {}
+
+    void run() {
+        collect();
+        swap();
+        deal_out();
+    }
+
+  private:
+    /// What the ranks of this host have for the hosts of this delegate: block by block, host after
+    /// host, of each rank.
+    void collect() {
+        std::vector<Slice> leaving;
+        leaving.reserve(delegates_.ranks().size());
+        for (Rank index = 0; index < team_.size(); ++index) {
+            leaving.push_back(blocks_for(delegates_.hosts_of(index)));
+        }
+        const Slice own = leaving[static_cast<std::size_t>(team_.index())];
+        for (Rank index = 0; index < team_.size(); ++index) {
+            collected_.push_back(index == team_.index() ? own : builder_.scratch(own.length));
+        }
+        alltoall_rotated(builder_, team_, BlockMap::of(std::move(leaving)),
+                         BlockMap::of(collected_), kWindow);
+    }
+
+    Slice blocks_for(std::span<const std::uint32_t> hosts) {
+        std::vector<Slice> blocks;
+        for (const Rank rank : delegates_.ranks_of(hosts)) {
+            append_slice(blocks, source_.block(rank));
+        }
+        return packed(builder_, blocks);
+    }
+
+    /// In each step to the host at a distance above this one and from the one as far below, like
+    /// alltoall_rotated(), whose window this has, too: ops wait for lower steps only.
+    void swap() {
+        arrived_.resize(delegates_.host_count());
+        MessageWindow sent(kWindow);
+        MessageWindow received(kWindow);
+        for (std::uint32_t distance = 1; distance < delegates_.host_count(); ++distance) {
+            const std::uint32_t to = delegates_.host_at(distance);
+            const std::uint32_t from = delegates_.host_at(delegates_.host_count() - distance);
+            if (is_mine(from)) {
+                Slice& landing = arrived_[from];
+                landing = builder_.scratch(delegates_.size_of(from) * all_of_host(1));
+                received.push({builder_.recv(delegates_.rank(from, delegates_.host()), landing,
+                                             received.after())});
+            }
+            if (is_mine(to)) {
+                sent.push({builder_.send(delegates_.rank(to, delegates_.host()),
+                                         packed(builder_, collected_for(to)), sent.after())});
+            }
+        }
+    }
+
+    bool is_mine(std::uint32_t host) const {
+        return delegates_.index(delegates_.host(), host) == team_.index();
+    }
+    /// So many blocks of each rank of this host.
+    std::uint64_t all_of_host(std::size_t blocks) const {
+        return delegates_.ranks().size() * blocks * block_bytes_;
+    }
+
+    std::vector<Slice> collected_for(std::uint32_t host) const {
+        std::uint64_t before = 0;
+        for (const std::uint32_t mine : hosts_) {
+            before += mine < host ? delegates_.size_of(mine) * block_bytes_ : 0;
+        }
+        std::vector<Slice> slices;
+        for (const Slice& blocks : collected_) {
+            append_slice(slices, part(blocks, before, delegates_.size_of(host) * block_bytes_));
+        }
+        return slices;
+    }
+
+    /// To each rank of this host what came for it, and the own block for it.
+    void deal_out() {
+        std::vector<Slice> leaving(delegates_.ranks().size());
+        std::vector<Slice> coming(delegates_.ranks().size());
+        for (Rank index = 0; index < team_.size(); ++index) {
+            if (index != team_.index()) {
+                const auto place = static_cast<std::size_t>(index);
+                leaving[place] = packed(builder_, runs(blocks_that_came(index)));
+                coming[place] = landing_place(builder_, runs(places_of(index)));
+            }
+        }
+        alltoall_rotated(builder_, team_, BlockMap::of(std::move(leaving)), BlockMap::of(coming),
+                         kWindow);
+        copy_own();
+        for (Rank index = 0; index < team_.size(); ++index) {
+            if (index != team_.index()) {
+                unpack(builder_, coming[static_cast<std::size_t>(index)], runs(places_of(index)));
+            }
+        }
+    }
+
+    /// For the rank of this host at `index`: from each rank of this delegate's hosts, then the own.
+    std::vector<Slice> blocks_that_came(Rank index) const {
+        std::vector<Slice> blocks;
+        for (const std::uint32_t host : hosts_) {
+            for (std::size_t there = 0; there < delegates_.size_of(host); ++there) {
+                const std::uint64_t from = all_of_host(there);
+                blocks.push_back(part(arrived_[host],
+                                      from + static_cast<std::uint64_t>(index) * block_bytes_,
+                                      block_bytes_));
+            }
+        }
+        blocks.push_back(source_.block(team_.rank(index)));
+        return blocks;
+    }
+    /// Where such blocks from the delegate at `index` belong.
+    std::vector<Slice> places_of(Rank index) const {
+        std::vector<Slice> places;
+        for (const Rank rank : delegates_.ranks_of(delegates_.hosts_of(index))) {
+            places.push_back(target_.block(rank));
+        }
+        places.push_back(target_.block(team_.rank(index)));
+        return places;
+    }
+    static std::vector<Slice> runs(std::span<const Slice> blocks) {
+        std::vector<Slice> slices;
+        for (const Slice& block : blocks) {
+            append_slice(slices, block);
+        }
+        return slices;
+    }
+
+    void copy_own() {
+        const std::vector<Slice> blocks = blocks_that_came(team_.index());
+        const std::vector<Slice> places = places_of(team_.index());
+        for (std::size_t i = 0; i < blocks.size(); ++i) {
+            builder_.copy(blocks[i], places[i]);
+        }
+    }
+
+    Builder& builder_;
+    Delegates delegates_;
+    Team team_; ///< The ranks of this host.
+    BlockMap source_;
+    BlockMap target_;
+    std::uint64_t block_bytes_;
+    std::vector<std::uint32_t> hosts_; ///< This delegate's.
+    std::vector<Slice> collected_;     ///< By index here.
+    std::vector<Slice> arrived_;       ///< By host.
+};
+
+/// How many ranks the emptiest host has: its delegates have the most hosts.
+std::uint64_t fewest_ranks(const Facts& facts) {
+    std::size_t fewest = facts.placement.ranks_on(0).size();
+    for (std::uint32_t host = 1; host < facts.placement.host_count(); ++host) {
+        fewest = std::min(fewest, facts.placement.ranks_on(host).size());
+    }
+    return fewest;
+}
+
+/// Between hosts, of delegates that have so many hosts each.
+double swap_ns(const Facts& facts, Rank hosts_each, std::uint64_t block_bytes) {
+    const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
+    const auto others = static_cast<Rank>(facts.placement.host_count() - 1);
+    const std::uint64_t message = ranks * ranks * block_bytes;
+    const Rank at_a_time = std::min(others, static_cast<Rank>(ranks));
+    const auto price_ns = [&](const Link& link) {
+        return static_cast<double>(hosts_each) * link.copy_ns(message) +
+               alltoall_rotated_ns(link, hosts_each + 1, message, kWindow);
+    };
+    const Link link(facts, topo::Distance::network, at_a_time);
+    const double average_part = static_cast<double>(others) /
+                                (static_cast<double>(ranks) * static_cast<double>(hosts_each));
+    const double alone_ns =
+        price_ns(link.in_exchanges()) + (sharers(facts) - 1) * std::min(1.0, average_part) *
+                                            price_ns(link.at_work(facts, 3 * message));
+    return contended_ns(facts, alone_ns, 1, block_bytes);
+}
+
+/// On a host: a message to each of its ranks, with copies of all that it sends and receives.
+double on_host_ns(const Facts& facts, std::uint64_t message_bytes, std::uint64_t copied_bytes) {
+    return crowded_exchange_ns(facts, host_link(facts), 2 * copied_bytes, [&](const Link& link) {
+        return link.copy_ns(copied_bytes) +
+               alltoall_rotated_ns(link, facts.placement.ranks_per_host_max(), message_bytes,
+                                   kWindow);
+    });
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t block = uniform_bytes(request);
+    const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
+    const std::uint64_t others = facts.placement.host_count() - 1;
+    const std::uint64_t hosts_each = divide_up(others, fewest_ranks(facts));
+    const std::uint64_t blocks_each = hosts_each * ranks;
+    const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
+    const bool in_one_run = hosts_each == 1 && facts.placement.hosts_are_contiguous();
+    return on_host_ns(facts, blocks_each * block, in_one_run ? 0 : all_bytes) +
+           swap_ns(facts, static_cast<Rank>(hosts_each), block) +
+           on_host_ns(facts, (blocks_each + 1) * block, 2 * all_bytes);
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAlltoallTwoLevel.name);
+    Exchange(builder, facts, request, rank).run();
+    return builder.finish();
+}
+
+} // namespace
+
+const Algorithm kAlltoallTwoLevel = {
+    .name = "two_level",
+    .collective = graph::Collective::alltoall,
+    .summary = "one message for each pair of hosts, by delegates that collect and deal out",
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = kTwoLevelNeeds,
+};
+
+} // namespace ucg::plan
