@@ -23,25 +23,33 @@ std::span<const Slice> World::operands(OpRef ref) const {
     return operands_of(program_of(ref), op(ref));
 }
 
-std::string World::describe_op(OpRef ref) const {
+World::Origin World::origin(OpRef ref) const {
     const auto rank = static_cast<std::size_t>(rank_of[ref]);
-    const Schedule& original = subject[rank];
     std::uint64_t at = origins.empty() ? index(ref) : origins[rank][index(ref)];
-    std::string iteration;
-    for (const Repeat& repeat : original.repeats) {
+    for (const Repeat& repeat : subject[rank].repeats) {
         const std::uint64_t copies = repeat.op_count * repeat.iterations;
         if (at < repeat.first_op) {
             break;
         }
         if (at < repeat.first_op + copies) {
             const std::uint64_t within = at - repeat.first_op;
-            iteration = fmt::format(" iteration {}", within / repeat.op_count);
-            at = repeat.first_op + within % repeat.op_count;
-            break;
+            return {repeat.first_op + within % repeat.op_count, within / repeat.op_count};
         }
         at -= copies - repeat.op_count;
     }
-    return fmt::format("op {}{} ({})", at, iteration, op_text(program_of(ref), op(ref)));
+    return {at, std::nullopt};
+}
+
+bool World::stands_for_share(OpRef ref) const {
+    const Schedule& original = subject[static_cast<std::size_t>(rank_of[ref])];
+    return original.boards && original.ops[origin(ref).op].kind == OpKind::share;
+}
+
+std::string World::describe_op(OpRef ref) const {
+    const Origin at = origin(ref);
+    const std::string iteration =
+        at.iteration ? fmt::format(" iteration {}", *at.iteration) : std::string();
+    return fmt::format("op {}{} ({})", at.op, iteration, op_text(program_of(ref), op(ref)));
 }
 
 std::string World::describe(OpRef ref) const {

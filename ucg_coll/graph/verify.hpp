@@ -13,7 +13,9 @@
 //             slice is touched only when the peer is known to have entered, and has not left
 //   network   where one is given: messages that pass one link the same way follow one another, in
 //             as many rows as it carries at a time
-//   memory    scratch is read only after it was written; every byte of the output that the
+//   memory    scratch is read only after it was written, but by a share, of which the rest counts
+//   as
+//             never written for those that read it; every byte of the output that the
 //             collective defines is written exactly once (at most once where in-place input already
 //             is the result)
 //   meaning   every contribution reaches its result exactly once; an allreduce's results are the

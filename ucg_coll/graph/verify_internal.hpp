@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,6 +90,14 @@ struct World {
     }
     static std::size_t place(const Slice& slice) { return place(slice.owner, slice.buffer); }
 
+    /// Of `subject`: the op that this one was made of, in which iteration.
+    struct Origin {
+        std::uint64_t op = 0;
+        std::optional<std::uint64_t> iteration;
+    };
+    Origin origin(OpRef ref) const;
+    /// Is it one of the messages that a share stands for, or its copy for them?
+    bool stands_for_share(OpRef ref) const;
     /// "op 4 iteration 2 (recv from 1 scratch[0:8])", and the same after "rank 3, ".
     std::string describe_op(OpRef ref) const;
     std::string describe(OpRef ref) const;

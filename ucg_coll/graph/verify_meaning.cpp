@@ -73,7 +73,7 @@ void Execution::fill() {
 Status Execution::read(OpRef ref, const Slice& slice, Stretches& into) const {
     into = memory_[World::place(slice)].read(slice.offset, slice.end());
     for (const Memory::Stretch& part : into) {
-        if (part.value.expression == kUndefined) {
+        if (part.value.expression == kUndefined && !world_.stands_for_share(ref)) {
             Slice undefined = slice;
             undefined.offset += part.begin;
             undefined.length = part.end - part.begin;

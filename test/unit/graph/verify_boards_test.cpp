@@ -49,6 +49,19 @@ TEST_CASE("graph: verify accepts boards", "[graph][verify][boards]") {
               .empty());
 }
 
+TEST_CASE("graph: verify lets a share have gaps that nobody reads", "[graph][verify][boards]") {
+    const auto with_gap = [](std::string_view leaf) {
+        return verdict(request(Collective::bcast, 2, 8, 0),
+                       fmt::format("rank scratch 12 board 12\n copy input[0:8] -> scratch[4:12]\n"
+                                   " share scratch[0:12] after 0\nrank board {}\n",
+                                   leaf),
+                       true);
+    };
+    CHECK(with_gap("0\n copy board@0[4:12] -> output[0:8]") == "");
+    CHECK(with_gap("0\n copy board@0[3:11] -> output[0:8]").find("before it was written") !=
+          std::string::npos);
+}
+
 TEST_CASE("graph: verify sees what boards do not do", "[graph][verify][boards]") {
     // Nobody waits for rank 2.
     CHECK(verdict(request(Collective::barrier, 2, 0),
