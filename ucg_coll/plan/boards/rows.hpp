@@ -13,6 +13,8 @@
     ROW(kAlltoallBoards)                                                                           \
     ROW(kGatherBoards)                                                                             \
     ROW(kScatterBoards)                                                                            \
+    ROW(kGathervBoards)                                                                            \
+    ROW(kScattervBoards)                                                                           \
     ROW(kReduceScatterBoards)                                                                      \
     ROW(kReduceScatterBlockBoards)                                                                 \
     ROW(kScanBoards)                                                                               \
