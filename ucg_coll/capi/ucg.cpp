@@ -372,20 +372,17 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
 namespace {
 
 /// Goes on with a collective that has been started, as far as it comes at once, and then looks for
-/// its end: who gives the processor away, or looks too long, had better do something else. Returns
-/// how many looks it took, `most` at the most.
+/// its end, unless a wait would give the processor away. Returns how many looks it took, `most` at
+/// the most.
 unsigned look_for_end(Group& group, ucg::engine::Execution& execution, unsigned most,
                       Group::Lock& lock) {
-    ucg::shm::Waiter waiter = group.waiter();
+    const bool yields = group.waiter().rung() >= ucg::shm::Waiter::Rung::yield;
     unsigned looks = 0;
     group.advance(execution, lock); // What is there already may have to be passed on.
-    while (execution.in_progress() && looks < most &&
-           waiter.rung() < ucg::shm::Waiter::Rung::yield) {
-        lock.unlock();
-        waiter.idle();
+    for (; looks < most && !yields && execution.in_progress(); ++looks) {
+        lock.unlock(); // For other threads that make progress.
         lock.lock();
         group.advance(execution, lock);
-        ++looks;
     }
     return looks;
 }

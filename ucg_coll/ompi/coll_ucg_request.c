@@ -151,7 +151,7 @@ static int progress_requests(void) {
 
 /** Of a start: as many looks as take some 3 us, and how many starts later the most are tried again.
  */
-enum { PATIENCE_MAX = 128, STARTS_TO_FORGET = 32 };
+enum { PATIENCE_MAX = 256, STARTS_TO_FORGET = 32 };
 
 /**
  * Most short collectives of ranks in step end within some looks, and then MPI_Wait need not look at

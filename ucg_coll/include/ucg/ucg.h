@@ -371,7 +371,7 @@ ucg_status_t ucg_coll_start(ucg_coll_h coll);
  * The same, for callers with many collectives outstanding: if it returns UCG_INPROGRESS,
  * ucg_context_poll() tells once when the collective has ended, by `user_data`. Until then it must
  * not be tested, waited for, started or freed. Before, it looks for the end `*looks` times at most,
- * fewer where ranks share processors; then `*looks` is how many it took.
+ * never where ranks share processors; then `*looks` is how many it took.
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
