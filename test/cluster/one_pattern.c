@@ -152,7 +152,7 @@ static int report(struct bench* bench, const char* way, unsigned hosts) {
 int main(int argc, char** argv) {
     static struct bench bench;
     ucg_context_h context;
-    ucg_group_attr_t attributes;
+    ucg_group_attr_t attributes = {.field_mask = UCG_GROUP_ATTR_FIELD_PLACES};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench.size);

@@ -264,6 +264,7 @@ TEST_CASE("capi: without room for shared memory all ranks step down to UCX", "[c
               Job job(me, {{"HEAP_SIZE", me.rank == 1 ? "4k" : "1G"}});
               job.require(job.status(), "make the group");
               ucg_group_attr_t attr = {};
+              attr.field_mask = ~std::uint64_t{0};
               job.require(ucg_group_query(job.group(), &attr), "query");
               job.require(attr.uses_shm == 0 && attr.uses_ucx == 1, "not stepped down");
               Case c{me.rank, 2, 0, 100, false};

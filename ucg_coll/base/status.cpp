@@ -15,6 +15,7 @@ std::string_view name(Code code) {
     case Code::io_error: return "input/output error";
     case Code::timed_out: return "timed out";
     case Code::disagreement: return "ranks disagree";
+    case Code::busy: return "still in use";
     }
     return "unknown";
 }

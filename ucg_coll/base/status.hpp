@@ -30,6 +30,7 @@ enum class Code {
     io_error,         ///< The operating system or a transport failed.
     timed_out,        ///< A peer did not answer in time.
     disagreement,     ///< The ranks of a group gave inputs that must be equal but are not.
+    busy,             ///< The caller ends or starts something that is still in use.
 };
 
 /// The name of a code as it appears in messages, for example "invalid argument".

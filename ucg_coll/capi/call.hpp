@@ -59,12 +59,30 @@ inline CallShape shape_of(const ucg_coll_params_t& params) {
     return shape;
 }
 
-/// Do two calls give the same values, whether or not these mean anything? Then they have one shape.
-inline bool same_values(const ucg_coll_params_t& a, const ucg_coll_params_t& b) {
-    return a.count == b.count && a.element_bytes == b.element_bytes && a.type == b.type &&
-           a.root == b.root && a.flags == b.flags && a.field_mask == b.field_mask &&
-           a.datatype == b.datatype && a.op == b.op;
-}
+/// The fields of a call that make its shape, whether or not they mean anything.
+struct GivenValues {
+    std::uint64_t field_mask = 0;
+    std::uint64_t count = 0;
+    std::uint64_t element_bytes = 0;
+    ucg_coll_type_t type = UCG_COLL_BARRIER;
+    std::uint32_t flags = 0;
+    std::uint32_t root = 0;
+    ucg_datatype_t datatype = UCG_DT_OPAQUE;
+    ucg_op_t op = UCG_OP_SUM;
+
+    GivenValues() = default;
+    explicit GivenValues(const ucg_coll_params_t& params)
+        : field_mask(params.field_mask), count(params.count), element_bytes(params.element_bytes),
+          type(params.type), flags(params.flags), root(params.root), datatype(params.datatype),
+          op(params.op) {}
+
+    /// Then the two calls have one shape.
+    bool same(const ucg_coll_params_t& params) const {
+        return count == params.count && element_bytes == params.element_bytes &&
+               type == params.type && root == params.root && flags == params.flags &&
+               field_mask == params.field_mask && datatype == params.datatype && op == params.op;
+    }
+};
 
 /// What identifies a plan without vectors.
 struct CallKey {

@@ -413,6 +413,7 @@ Completion* Context::take_completion() {
     Completion* const completion = first_completion_;
     if (completion != nullptr) {
         first_completion_ = completion->next;
+        completion->awaited.store(false, std::memory_order_relaxed);
     }
     return completion;
 }

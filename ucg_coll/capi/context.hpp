@@ -76,6 +76,7 @@ struct DueOperator {
 
 /// The end of a posted collective, until somebody takes notice of it.
 struct Completion {
+    std::atomic<bool> awaited = false; ///< Posted, and not told yet.
     void* user_data = nullptr;
     Code code = Code::ok;
     Completion* next = nullptr;
@@ -173,6 +174,11 @@ class Context {
     /// whoever makes progress looks at it, until nothing is left. A program may have thousands of
     /// groups, and nobody looks at the others. The caller holds no lock.
     void list_busy(Group& group);
+    /// All groups that there are.
+    std::size_t group_count() {
+        const std::lock_guard lock(groups_mutex_);
+        return group_count_;
+    }
     /// How many groups are looked at.
     std::size_t busy_groups() {
         const std::lock_guard lock(groups_mutex_);

@@ -227,16 +227,43 @@ Status Group::failure_status() const {
     return status.ok() ? Status(Code::io_error, "a message failed") : status;
 }
 
+Status Group::may_end() {
+    const Lock held = lock();
+    std::size_t spare = 0;
+    for (const ucg_request* request = spare_request_; request != nullptr;
+         request = request->next_spare) {
+        ++spare;
+    }
+    if (spare < requests_.size()) {
+        return failure(Code::busy, "ucg_group_destroy: {} has {} requests; free them first", name_,
+                       requests_.size() - spare);
+    }
+    return engine_->idle() ? Status()
+                           : failure(Code::busy,
+                                     "ucg_group_destroy: a collective of {} is still "
+                                     "in progress",
+                                     name_);
+}
+
 void Group::query(ucg_group_attr_t& attributes) const {
-    attributes = {};
-    std::copy(started_.begin(), started_.end(), attributes.started);
-    attributes.planned = plans_->planned();
-    const topo::Placement& placement = planner_->placement();
-    attributes.host_count = placement.host_count();
-    attributes.ranks_on_host =
-        static_cast<std::uint32_t>(placement.ranks_on(placement.place(rank_).host).size());
-    attributes.uses_shm = shm_ != nullptr ? 1 : 0;
-    attributes.uses_ucx = ucx_ != nullptr ? 1 : 0;
+    const auto asked = [&](std::uint64_t field) { return (attributes.field_mask & field) != 0; };
+    if (asked(UCG_GROUP_ATTR_FIELD_STARTED)) {
+        std::fill(std::begin(attributes.started), std::end(attributes.started), 0);
+        std::copy(started_.begin(), started_.end(), attributes.started);
+    }
+    if (asked(UCG_GROUP_ATTR_FIELD_PLANNED)) {
+        attributes.planned = plans_->planned();
+    }
+    if (asked(UCG_GROUP_ATTR_FIELD_PLACES)) {
+        const topo::Placement& placement = planner_->placement();
+        attributes.host_count = placement.host_count();
+        attributes.ranks_on_host =
+            static_cast<std::uint32_t>(placement.ranks_on(placement.place(rank_).host).size());
+    }
+    if (asked(UCG_GROUP_ATTR_FIELD_TRANSPORTS)) {
+        attributes.uses_shm = shm_ != nullptr ? 1 : 0;
+        attributes.uses_ucx = ucx_ != nullptr ? 1 : 0;
+    }
 }
 
 Status Group::explain(const ucg_coll_params_t& params, std::FILE* stream) const {

@@ -40,6 +40,14 @@ struct ucg_request {
     ucg::capi::CallBinding binding;
     ucg::capi::Completion completion; ///< Of a posted one.
     ucg_request* next_spare = nullptr;
+
+    /// Nobody holds it: it has no collective.
+    bool spare() const { return collective.run == nullptr; }
+    /// Started, and its end is not known to its holder: not to be started again, or freed.
+    bool busy() const {
+        return collective.run->execution.in_progress() ||
+               completion.awaited.load(std::memory_order_relaxed);
+    }
 };
 
 namespace ucg::capi {
@@ -106,6 +114,7 @@ class Group {
         return std::exchange(spare_request_, spare_request_->next_spare);
     }
     void give_back(ucg_request* request) {
+        request->collective.run = nullptr;
         request->next_spare = spare_request_;
         spare_request_ = request;
     }
@@ -115,6 +124,9 @@ class Group {
             collective.run->plan.give_back(collective.run);
         }
     }
+
+    /// Does nobody use the group any more? Else what does.
+    Status may_end();
 
     /// The outcome of a collective that is no longer in progress.
     Status outcome(const Collective& collective) const {

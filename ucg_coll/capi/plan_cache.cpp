@@ -61,7 +61,7 @@ Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, 
     known = {shape,    *plan,   key->collective,
              by_shape, binding, GivenVectors(params, binding.vectors, rank_count)};
     latest_ = &known;
-    given_ = params;
+    given_ = GivenValues(params);
     return &known;
 }
 

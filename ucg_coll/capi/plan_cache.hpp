@@ -92,14 +92,14 @@ class PlanCache {
     /// The call that `params` repeats, if it is the latest at its place; else null. Until the next
     /// call of understand(). Most often it repeats the very latest.
     const KnownCall* recall(const ucg_coll_params_t& params) {
-        if (!same_values(given_, params)) {
+        if (!given_.same(params)) {
             const CallShape shape = shape_of(params);
             KnownCall& known = recent_[place_of(shape)];
             if (!(known.shape == shape)) {
                 return nullptr;
             }
             latest_ = &known;
-            given_ = params;
+            given_ = GivenValues(params);
         }
         const bool same =
             latest_->plan != nullptr && (latest_->by_shape || latest_->repeated_by(params));
@@ -142,7 +142,7 @@ class PlanCache {
     Make make_;
     std::array<KnownCall, 1U << kRecentBits> recent_ = {};
     const KnownCall* latest_ = recent_.data(); ///< That was recalled or understood ...
-    ucg_coll_params_t given_ = {};             ///< ... by these values; its pointers are not used.
+    GivenValues given_;                        ///< ... by these values.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
     unsigned passed_ = 0; ///< Idle plans that were let be when others were dropped.

@@ -1,42 +1,26 @@
-// Every extern "C" function. Each is one call to guarded().
+// The extern "C" functions but for those of collectives. Each is one call to guarded().
 #include "ucg/ucg.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/group.hpp"
 #include "ucg_coll/capi/guard.hpp"
+#include "ucg_coll/capi/handles.hpp"
 #include "ucg_coll/capi/version.hpp"
-#include "ucg_coll/capi/wait.hpp"
-
-#define UCG_PUBLIC __attribute__((visibility("default")))
 
 using ucg::Code;
 using ucg::Result;
 using ucg::Status;
-using ucg::capi::Collective;
 using ucg::capi::Config;
 using ucg::capi::Context;
 using ucg::capi::Group;
 using ucg::capi::guarded;
 using ucg::capi::report;
-using ucg::capi::Slept;
-
-struct ucg_config {
-    Config config;
-};
-struct ucg_context : Context {
-    using Context::Context;
-};
-struct ucg_group {
-    std::unique_ptr<Group> group;
-};
 
 namespace ucg::capi {
 
@@ -50,97 +34,27 @@ ucg_status_t to_c(Code code) {
     case Code::io_error: return UCG_ERR_IO_ERROR;
     case Code::timed_out: return UCG_ERR_TIMED_OUT;
     case Code::disagreement: return UCG_ERR_DISAGREEMENT;
+    case Code::busy: return UCG_ERR_BUSY;
     }
     return UCG_ERR_INTERNAL;
 }
 
 namespace {
 
-ucg_status_t state_of(Group& group, const Collective& collective) {
-    return collective.run->execution.in_progress() ? UCG_INPROGRESS
-                                                   : to_c(group.outcome(collective));
-}
-
-/// Gives up a collective that is no longer in progress.
-ucg_status_t end(Group& group, Collective& collective) {
-    if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
-        return to_c(group.outcome(collective).code()); // A transport may still hold its messages.
-    }
-    group.release(collective);
-    return UCG_OK;
-}
-
-/// The end of a collective that was started and had to wait, and whose operator is kept for this
-/// thread: since it was started, if it is a blocking one, or others may have called it already.
-[[gnu::noinline]] Slept await(Group& group, engine::Execution& execution) {
-    const Slept slept = wait(group, execution);
-    const Group::Lock lock = group.lock();
-    execution.keep_operator(false);
-    return slept;
-}
-
-/// The same of a prepared collective, with what it owes the host.
-[[gnu::noinline]] ucg_status_t wait_for_end(Group& group, const Collective& collective) {
-    const Slept slept = await(group, collective.run->execution);
-    serve_host(group.context(), collective.type, slept);
-    const Group::Lock lock = group.lock();
-    return to_c(group.outcome(collective).code());
-}
-
-/// A blocking collective, without what it owes the host.
-ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
-    Collective collective;
-    {
-        const std::lock_guard lock(group.mutex()); // The shortest path.
-        Status status;
-        const KnownCall* const call = group.understand(params, status);
-        if (call == nullptr) [[unlikely]] {
-            return report(status);
-        }
-        collective = group.prepare(params, *call);
-        group.start(collective);
-        if (!collective.run->execution.in_progress()) {
-            return end(group, collective);
-        }
-        collective.run->execution.keep_operator(true);
-    }
-    slept = await(group, collective.run->execution);
-    const Group::Lock lock = group.lock();
-    return end(group, collective);
-}
-
-/// Before a blocking alltoallv whose best algorithm depends on what others receive.
-ucg_status_t agree_on_blocks(Group& group, const ucg_coll_params_t& params) {
-    std::optional<std::uint64_t> own;
-    {
-        const Group::Lock lock = group.lock();
-        own = group.to_add_up(params);
-    }
-    if (!own) {
-        return UCG_OK;
-    }
-    std::uint64_t total = 0;
-    ucg_coll_params_t sum = {};
-    sum.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
-    sum.type = UCG_COLL_ALLREDUCE;
-    sum.count = 1;
-    sum.element_bytes = sizeof(total);
-    sum.datatype = UCG_DT_UINT64;
-    sum.op = UCG_OP_SUM;
-    sum.send_buffer = &*own;
-    sum.recv_buffer = &total;
-    Slept slept = Slept::no;
-    const ucg_status_t status = run(group, sum, slept);
-    if (status == UCG_OK) {
-        const Group::Lock lock = group.lock();
-        group.add_up(total);
-    }
-    return status;
-}
-
 bool complete(const ucg_group_params_t* params) {
     return params != nullptr && params->oob_allgather != nullptr && params->size > 0 &&
            params->rank < params->size && params->size <= 0x7fffffffU;
+}
+
+/// Can this library serve who was compiled with a header of that version?
+Status check_version(unsigned api_major, unsigned api_minor) {
+    if (api_major == UCG_API_MAJOR && api_minor <= UCG_API_MINOR) {
+        return {};
+    }
+    return ucg::failure(Code::unsupported,
+                        "this program was compiled with <ucg/ucg.h> of API {}.{}, but libucg {} "
+                        "has API {}.{}: compile it anew, or run it with the library of its header",
+                        api_major, api_minor, UCG_VERSION_STRING, UCG_API_MAJOR, UCG_API_MINOR);
 }
 
 } // namespace
@@ -160,6 +74,7 @@ UCG_PUBLIC const char* ucg_status_string(ucg_status_t status) {
     case UCG_ERR_TIMED_OUT: return "Timed out";
     case UCG_ERR_DISAGREEMENT: return "Ranks disagree";
     case UCG_ERR_INTERNAL: return "Internal error";
+    case UCG_ERR_BUSY: return "Still in use";
     }
     return "Unknown status";
 }
@@ -206,9 +121,13 @@ UCG_PUBLIC void ucg_config_release(ucg_config_h config) {
     delete config;
 }
 
-UCG_PUBLIC ucg_status_t ucg_context_create(const ucg_context_params_t* params, ucg_config_h config,
-                                           ucg_context_h* context_p) {
+UCG_PUBLIC ucg_status_t ucg_context_create_version(unsigned api_major, unsigned api_minor,
+                                                   const ucg_context_params_t* params,
+                                                   ucg_config_h config, ucg_context_h* context_p) {
     return guarded([&] {
+        if (const Status status = ucg::capi::check_version(api_major, api_minor); !status.ok()) {
+            return report(status);
+        }
         Result<Config> settings =
             config != nullptr ? Result<Config>(config->config) : Config::from_environment();
         if (!settings.ok()) {
@@ -259,11 +178,16 @@ UCG_PUBLIC ucg_status_t ucg_context_disconnect(ucg_context_h context) {
     });
 }
 
-UCG_PUBLIC void ucg_context_destroy(ucg_context_h context) {
-    static_cast<void>(guarded([&] {
+UCG_PUBLIC ucg_status_t ucg_context_destroy(ucg_context_h context) {
+    return guarded([&] {
+        if (const std::size_t groups = context->group_count(); groups > 0) {
+            return report(ucg::failure(Code::busy,
+                                       "ucg_context_destroy: {} has {} groups; destroy them first",
+                                       context->name(), groups));
+        }
         delete context;
         return UCG_OK;
-    }));
+    });
 }
 
 UCG_PUBLIC ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void** address_p) {
@@ -336,13 +260,16 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
     return status;
 }
 
-UCG_PUBLIC void ucg_group_destroy(ucg_group_h group) {
-    static_cast<void>(guarded([&] {
+UCG_PUBLIC ucg_status_t ucg_group_destroy(ucg_group_h group) {
+    return guarded([&] {
+        if (const Status status = group->group->may_end(); !status.ok()) {
+            return report(status);
+        }
         Context& context = group->group->context();
         delete group;
         context.drop_unused_heap();
         return UCG_OK;
-    }));
+    });
 }
 
 UCG_PUBLIC const char* ucg_coll_type_string(ucg_coll_type_t type) {
@@ -352,202 +279,7 @@ UCG_PUBLIC const char* ucg_coll_type_string(ucg_coll_type_t type) {
                : nullptr;
 }
 
-UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params,
-                                      ucg_coll_h* coll_p) {
-    return guarded([&] {
-        const Group::Lock lock = group->group->lock();
-        Status status;
-        const ucg::capi::KnownCall* const call = group->group->understand(*params, status);
-        if (call == nullptr) {
-            return report(status);
-        }
-        ucg_request& coll = group->group->spare_request();
-        coll.binding = call->binding;
-        coll.collective = group->group->prepare(*params, *call);
-        *coll_p = group->group->take_request();
-        return UCG_OK;
-    });
-}
-
-namespace {
-
-/// Goes on with a collective that has been started, as far as it comes at once, and then looks for
-/// its end, unless a wait would give the processor away. Returns how many looks it took, `most` at
-/// the most.
-unsigned look_for_end(Group& group, ucg::engine::Execution& execution, unsigned most,
-                      Group::Lock& lock) {
-    const bool yields = group.waiter().rung() >= ucg::shm::Waiter::Rung::yield;
-    unsigned looks = 0;
-    group.advance(execution, lock); // What is there already may have to be passed on.
-    for (; looks < most && !yields && execution.in_progress(); ++looks) {
-        lock.unlock(); // For other threads that make progress.
-        lock.lock();
-        group.advance(execution, lock);
-    }
-    return looks;
-}
-
-/// Of a collective in progress: who makes progress looks after it.
-void leave(Group& group, Group::Lock& lock) {
-    const bool unlisted = group.to_be_listed();
-    lock.unlock();
-    if (unlisted) {
-        group.context().list_busy(group);
-    }
-}
-
-/// The same of a posted one, whose end is told.
-void leave_posted(ucg_request& coll, void* user_data, Group::Lock& lock) {
-    coll.completion.user_data = user_data;
-    coll.collective.run->execution.tell_end(&coll.completion);
-    leave(*coll.collective.group, lock);
-}
-
-} // namespace
-
-UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
-    return guarded([&] {
-        Collective& collective = coll->collective;
-        Group& group = *collective.group;
-        Group::Lock lock = group.lock();
-        group.start(collective);
-        if (collective.run->execution.in_progress()) {
-            group.advance(collective.run->execution, lock);
-        }
-        const ucg_status_t state = ucg::capi::state_of(group, collective);
-        leave(group, lock);
-        return state;
-    });
-}
-
-UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data) {
-    return guarded([&] {
-        Collective& collective = coll->collective;
-        Group& group = *collective.group;
-        Group::Lock lock = group.lock();
-        const unsigned most = std::exchange(*looks, 0);
-        group.start(collective);
-        if (collective.run->execution.in_progress()) {
-            *looks = look_for_end(group, collective.run->execution, most, lock);
-        }
-        const ucg_status_t state = ucg::capi::state_of(group, collective);
-        if (state == UCG_INPROGRESS) {
-            leave_posted(*coll, user_data, lock);
-        }
-        return state;
-    });
-}
-
-UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
-    return guarded([&] {
-        Group& group = *coll->collective.group;
-        Group::Lock lock = group.lock();
-        if (coll->collective.run->execution.in_progress()) {
-            group.advance(coll->collective.run->execution, lock);
-        }
-        return ucg::capi::state_of(group, coll->collective);
-    });
-}
-
-UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
-    return guarded([&] {
-        Group& group = *coll->collective.group;
-        {
-            const Group::Lock lock = group.lock();
-            coll->collective.run->execution.keep_operator(true);
-        }
-        return ucg::capi::wait_for_end(group, coll->collective);
-    });
-}
-
-UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer,
-                                        void* recv_buffer) {
-    return guarded([&] {
-        Group& group = *coll->collective.group;
-        bool done = false;
-        {
-            const std::lock_guard lock(group.mutex());
-            if (coll->collective.type == ucg::graph::Collective::alltoallv &&
-                group.mean_block_matters()) [[unlikely]] {
-                return UCG_ERR_UNSUPPORTED;
-            }
-            ucg::engine::Execution& execution = coll->collective.run->execution;
-            execution.bind_buffers(coll->binding.input(send_buffer, recv_buffer),
-                                   coll->binding.output(recv_buffer));
-            group.start(coll->collective);
-            done = execution.state() == ucg::engine::ExecutionState::done;
-            if (!done) [[unlikely]] {
-                execution.keep_operator(true);
-            }
-        }
-        if (done) [[likely]] {
-            ucg::capi::serve_host(group.context(), coll->collective.type, Slept::no);
-            return UCG_OK;
-        }
-        return ucg::capi::wait_for_end(group, coll->collective);
-    });
-}
-
-UCG_PUBLIC void ucg_coll_free(ucg_coll_h coll) {
-    static_cast<void>(guarded([&] {
-        Group& group = *coll->collective.group;
-        Group::Lock lock = group.lock();
-        UCG_ASSERT(!coll->collective.run->execution.in_progress());
-        group.release(coll->collective);
-        group.give_back(coll);
-        return UCG_OK;
-    }));
-}
-
-UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t* params) {
-    return guarded([&] {
-        Group& group = *handle->group;
-        if (params->type == UCG_COLL_ALLTOALLV) [[unlikely]] {
-            if (const ucg_status_t agreed = ucg::capi::agree_on_blocks(group, *params);
-                agreed != UCG_OK) {
-                return agreed;
-            }
-        }
-        Slept slept = Slept::no;
-        const ucg_status_t outcome = ucg::capi::run(group, *params, slept);
-        ucg::capi::serve_host(group.context(), static_cast<ucg::graph::Collective>(params->type),
-                              slept);
-        return outcome;
-    });
-}
-
-UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_params_t* params,
-                                             unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
-    return guarded([&] {
-        Group& group = *handle->group;
-        Group::Lock lock = group.lock();
-        const unsigned most = std::exchange(*looks, 0);
-        Status status;
-        const ucg::capi::KnownCall* const call = group.understand(*params, status);
-        if (call == nullptr) [[unlikely]] {
-            return report(status);
-        }
-        ucg_request& coll = group.spare_request(); // Before anything starts: it may allocate.
-        Collective collective = group.prepare(*params, *call);
-        group.start(collective);
-        if (!collective.run->execution.in_progress()) {
-            return ucg::capi::end(group, collective);
-        }
-        static_cast<void>(group.take_request());
-        coll.binding = call->binding;
-        coll.collective = collective;
-        *looks = look_for_end(group, collective.run->execution, most, lock);
-        if (!collective.run->execution.in_progress()) {
-            group.give_back(&coll);
-            return ucg::capi::end(group, collective);
-        }
-        *coll_p = &coll;
-        leave_posted(coll, user_data, lock);
-        return UCG_INPROGRESS;
-    });
-}
-
-UCG_PUBLIC ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
+UCG_PUBLIC ucg_status_t ucg_group_query_fields(ucg_group_h group, ucg_group_attr_t* attr_p) {
     return guarded([&] {
         const Group::Lock lock = group->group->lock();
         group->group->query(*attr_p);

@@ -150,7 +150,8 @@ int coll_ucg_error(ucg_status_t status) {
     case UCG_ERR_IO_ERROR:
     case UCG_ERR_TIMED_OUT: return OMPI_ERROR;
     case UCG_ERR_DISAGREEMENT: return MPI_ERR_TRUNCATE;
-    case UCG_ERR_INTERNAL: return OMPI_ERR_FATAL;
+    case UCG_ERR_INTERNAL:
+    case UCG_ERR_BUSY: return OMPI_ERR_FATAL;
     }
     return OMPI_ERR_FATAL;
 }

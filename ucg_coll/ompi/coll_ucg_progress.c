@@ -105,7 +105,7 @@ static int progress_library(void) {
  *  collectives drive it themselves, and each look at sockets is a system call: so by the way, as
  *  Open MPI looks at its own. */
 bool coll_ucg_start_polling(ucg_group_h group) {
-    ucg_group_attr_t attributes;
+    ucg_group_attr_t attributes = {.field_mask = UCG_GROUP_ATTR_FIELD_TRANSPORTS};
     if (UCG_OK != ucg_group_query(group, &attributes) || !attributes.uses_ucx) {
         return false;
     }

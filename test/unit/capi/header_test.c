@@ -1,4 +1,4 @@
-/* The public header compiled as C, strictly; and what can be called without peers. */
+/* The public header compiled as C99, strictly; and what can be called without peers. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,11 +34,65 @@ static int gather_alone(void* arg, const void* send, void* recv, size_t bytes) {
     return 0;
 }
 
+/** The symbols of API 0.1, and its structure, with what lies behind it. */
+struct old_attr {
+    uint64_t started[17];
+    uint64_t planned;
+    uint32_t host_count;
+    uint32_t ranks_on_host;
+    int uses_shm;
+    int uses_ucx;
+    uint64_t behind;
+};
+extern ucg_status_t old_query(ucg_group_h group, struct old_attr* attr) __asm__("ucg_group_query");
+extern ucg_status_t old_create(const ucg_context_params_t* params, ucg_config_h config,
+                               ucg_context_h* context_p) __asm__("ucg_context_create");
+
+static void check_old_query(ucg_group_h group) {
+    struct old_attr attr;
+
+    memset(&attr, 0x5a, sizeof(attr));
+    check(old_query(group, &attr) == UCG_OK && attr.started[UCG_COLL_ALLREDUCE] == 1 &&
+              attr.planned == 1 && attr.host_count == 1 && attr.ranks_on_host == 1 &&
+              attr.uses_ucx == 0,
+          "what an old caller is told");
+    check(attr.behind == 0x5a5a5a5a5a5a5a5aULL, "nothing is written behind its structure");
+}
+
+static void check_handshake(void) {
+    ucg_context_h context;
+
+    check(ucg_context_create_version(UCG_API_MAJOR, UCG_API_MINOR + 1, NULL, NULL, &context) ==
+              UCG_ERR_UNSUPPORTED,
+          "a caller of a later version");
+    check(ucg_context_create_version(UCG_API_MAJOR + 1, 0, NULL, NULL, &context) ==
+              UCG_ERR_UNSUPPORTED,
+          "a caller of another major version");
+    check(old_create(NULL, NULL, &context) == UCG_OK, "an old caller");
+    check(ucg_context_destroy(context) == UCG_OK, "its end");
+}
+
+/** What is ended or started too early, or too late, stays as it is. */
+static void check_wrong_times(ucg_context_h context, ucg_group_h group,
+                              const ucg_coll_params_t* reduction) {
+    ucg_coll_params_t params = *reduction;
+    ucg_coll_h coll;
+
+    params.op = UCG_OP_SUM;
+    check(ucg_coll_init(group, &params, &coll) == UCG_OK, "prepare");
+    check(ucg_group_destroy(group) == UCG_ERR_BUSY, "a group with a request");
+    check(ucg_context_destroy(context) == UCG_ERR_BUSY, "a context with a group");
+    check(ucg_coll_start(coll) == UCG_OK, "it is all still there");
+    check(ucg_coll_free(coll) == UCG_OK, "free a request");
+    check(ucg_coll_free(coll) == UCG_ERR_INVALID_PARAM, "free it twice");
+    check(ucg_coll_start(coll) == UCG_ERR_INVALID_PARAM, "start what is free");
+}
+
 static void check_group_of_one(ucg_context_h context) {
     ucg_group_params_t group_params = {0};
     ucg_coll_params_t params = {0};
     double in[3] = {1, 2, 3}, out[3] = {0, 0, 0};
-    ucg_group_attr_t attr;
+    ucg_group_attr_t attr = {0};
     ucg_group_h group;
 
     check(ucg_group_create(context, &group_params, &group) == UCG_ERR_INVALID_PARAM,
@@ -59,9 +113,15 @@ static void check_group_of_one(ucg_context_h context) {
     check(memcmp(in, out, sizeof(in)) == 0, "its result");
     params.op = UCG_OP_BAND;
     check(ucg_coll_run(group, &params) == UCG_ERR_UNSUPPORTED, "bits of doubles");
-    check(ucg_group_query(group, &attr) == UCG_OK && attr.started[UCG_COLL_ALLREDUCE] == 1,
+    attr.field_mask = UCG_GROUP_ATTR_FIELD_STARTED;
+    attr.host_count = 77;
+    check(ucg_group_query(group, &attr) == UCG_OK && attr.started[UCG_COLL_ALLREDUCE] == 1 &&
+              attr.started[UCG_COLL_MAX - 1] == 0,
           "counters");
-    ucg_group_destroy(group);
+    check(attr.host_count == 77, "what was not asked for is left");
+    check_old_query(group);
+    check_wrong_times(context, group, &params);
+    check(ucg_group_destroy(group) == UCG_OK, "the end of the group");
 }
 
 static void check_memory(ucg_context_h context) {
@@ -99,9 +159,10 @@ int main(void) {
     check(ucg_config_modify(config, "NO_SUCH", "1") == UCG_ERR_INVALID_PARAM, "unknown variable");
     check(ucg_config_modify(config, "LOG_LEVEL", "error") == UCG_OK, "log level");
     check(ucg_context_create(NULL, config, &context) == UCG_OK, "context");
+    check_handshake();
     ucg_config_release(config);
     check_group_of_one(context);
     check_memory(context);
-    ucg_context_destroy(context);
+    check(ucg_context_destroy(context) == UCG_OK, "the end of the context");
     return failures == 0 ? 0 : 1;
 }

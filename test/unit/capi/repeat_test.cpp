@@ -34,6 +34,7 @@ class Alone {
     ucg_status_t run(const ucg_coll_params_t& params) { return ucg_coll_run(group_, &params); }
     std::uint64_t planned() const {
         ucg_group_attr_t attributes;
+        attributes.field_mask = UCG_GROUP_ATTR_FIELD_PLANNED;
         REQUIRE(ucg_group_query(group_, &attributes) == UCG_OK);
         return attributes.planned;
     }

@@ -9,7 +9,10 @@
  *     an error writes one line to standard error, as UCG_LOG_LEVEL (error, warn, info, debug,
  *     trace) allows.
  *   - Handles are owned by the caller, who destroys them: requests before their group, groups
- *     before their context. A null handle is never valid.
+ *     before their context; what comes too early is UCG_ERR_BUSY, and the handle stays valid. A
+ *     null handle is never valid.
+ *   - The header is clean in C99 and in C++, without warnings. Programs compiled with the header of
+ *     an earlier minor version go on working with later libraries.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
  *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE any thread may
  *     call anything at any time, but make two groups at once that have two processes in common, or
@@ -34,7 +37,7 @@ extern "C" {
 #endif
 
 #define UCG_API_MAJOR 0
-#define UCG_API_MINOR 1
+#define UCG_API_MINOR 2
 #define UCG_API_VERSION ((UCG_API_MAJOR << 16) | UCG_API_MINOR)
 
 #define UCG_BIT(i) (1ull << (i))
@@ -50,7 +53,8 @@ typedef enum {
     UCG_ERR_IO_ERROR = -5,      /**< The operating system or a transport failed. */
     UCG_ERR_TIMED_OUT = -6,     /**< A peer did not answer in time. */
     UCG_ERR_DISAGREEMENT = -7,  /**< Ranks gave different values where equal ones are needed. */
-    UCG_ERR_INTERNAL = -8       /**< Unexpected: please report. */
+    UCG_ERR_INTERNAL = -8,      /**< Unexpected: please report. */
+    UCG_ERR_BUSY = -9           /**< The object is still in use. Nothing was done. */
 } ucg_status_t;
 
 /** A sentence for a status; static storage. Does not fail. */
@@ -58,7 +62,7 @@ const char* ucg_status_string(ucg_status_t status);
 
 /** The version of the library at run time. Any pointer may be NULL. Does not fail. */
 void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
-/** "0.1.0"; static storage. Does not fail. */
+/** "0.2.0"; static storage. Does not fail. */
 const char* ucg_get_version_string(void);
 
 typedef struct ucg_config* ucg_config_h;
@@ -126,10 +130,19 @@ typedef struct {
     uint32_t local_rank;
 } ucg_context_params_t;
 
+/** What ucg_context_create() calls, with the version of the header that the caller was compiled
+ *  with; for languages that do not read headers. */
+ucg_status_t ucg_context_create_version(unsigned api_major, unsigned api_minor,
+                                        const ucg_context_params_t* params, ucg_config_h config,
+                                        ucg_context_h* context_p);
+
 /** Makes a context: one per process is enough. Does not communicate. `config` may be NULL: then the
- *  environment is read. `params` may be NULL. */
-ucg_status_t ucg_context_create(const ucg_context_params_t* params, ucg_config_h config,
-                                ucg_context_h* context_p);
+ *  environment is read. `params` may be NULL. UCG_ERR_UNSUPPORTED: this header is of another major
+ *  version than the library, or of a later minor one; libraries serve older callers. */
+static inline ucg_status_t ucg_context_create(const ucg_context_params_t* params,
+                                              ucg_config_h config, ucg_context_h* context_p) {
+    return ucg_context_create_version(UCG_API_MAJOR, UCG_API_MINOR, params, config, context_p);
+}
 
 /**
  * Advances all outstanding collectives of the context. Returns how many messages completed: 0 means
@@ -156,8 +169,8 @@ unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions, 
  */
 ucg_status_t ucg_context_disconnect(ucg_context_h context);
 
-/** Destroys a context. All its groups must have been destroyed. Peers need not take part. */
-void ucg_context_destroy(ucg_context_h context);
+/** Destroys a context. Peers need not take part. UCG_ERR_BUSY: it has groups; it stays as it is. */
+ucg_status_t ucg_context_destroy(ucg_context_h context);
 
 /* ------------------------------------------------------------------ memory */
 
@@ -212,8 +225,9 @@ typedef struct {
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
 
-/** Destroys a group; local. REQUIRES: every request of the group is freed. */
-void ucg_group_destroy(ucg_group_h group);
+/** Destroys a group; local. UCG_ERR_BUSY: requests of the group are not freed, or a collective is
+ * in progress; it stays as it is. */
+ucg_status_t ucg_group_destroy(ucg_group_h group);
 
 /* ------------------------------------------------------------------ collectives */
 
@@ -237,6 +251,9 @@ typedef enum {
     UCG_COLL_NEIGHBOR_ALLTOALLV, /**< Serves all five of MPI's neighbourhood collectives. */
     UCG_COLL_LAST
 } ucg_coll_type_t;
+
+/** Room for types of collectives to come: what callers have for each of them keeps its size. */
+enum { UCG_COLL_MAX = 64 };
 
 /** "allreduce"; static storage. NULL for an unknown value. */
 const char* ucg_coll_type_string(ucg_coll_type_t type);
@@ -333,23 +350,23 @@ typedef struct {
     ucg_datatype_t datatype;
     ucg_op_t op;
     ucg_reduce_cb_t reduce;
-    union {
+    __extension__ union {
         void* reduce_arg;
         const ucg_neighbors_t* neighbors; /**< Read during ucg_coll_init only. */
     };
-    union {
+    __extension__ union {
         const uint64_t* send_counts;
         const int* int_send_counts;
     };
-    union {
+    __extension__ union {
         const int64_t* send_displs;
         const int* int_send_displs;
     };
-    union {
+    __extension__ union {
         const uint64_t* recv_counts;
         const int* int_recv_counts;
     };
-    union {
+    __extension__ union {
         const int64_t* recv_displs;
         const int* int_recv_displs;
     };
@@ -364,14 +381,15 @@ typedef struct {
 ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params, ucg_coll_h* coll_p);
 
 /** Starts a prepared collective, or starts it again after it has completed. Never blocks. Returns
- *  UCG_OK (already complete) or UCG_INPROGRESS. */
+ *  UCG_OK (already complete) or UCG_INPROGRESS; UCG_ERR_BUSY: it is in progress, and goes on. */
 ucg_status_t ucg_coll_start(ucg_coll_h coll);
 
 /**
  * The same, for callers with many collectives outstanding: if it returns UCG_INPROGRESS,
  * ucg_context_poll() tells once when the collective has ended, by `user_data`. Until then it must
- * not be tested, waited for, started or freed. Before, it looks for the end `*looks` times at most,
- * never where ranks share processors; then `*looks` is how many it took.
+ * not be tested or waited for, and starting or freeing it is UCG_ERR_BUSY. Before, it looks for the
+ * end `*looks` times at most, never where ranks share processors; then `*looks` is how many it
+ * took.
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
@@ -390,12 +408,13 @@ ucg_status_t ucg_coll_wait(ucg_coll_h coll);
  * shortest path there is. The buffers stay those of later starts. Ranks may repeat what they have
  * prepared, or run it anew, as each likes. UCG_ERR_UNSUPPORTED, and nothing was started: an
  * alltoallv whose algorithm may change from call to call, as links between hosts are known; run it
- * anew. REQUIRES: not in progress.
+ * anew. UCG_ERR_BUSY: it is in progress, and goes on.
  */
 ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
-/** Frees a prepared collective. REQUIRES: not in progress. */
-void ucg_coll_free(ucg_coll_h coll);
+/** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its end has not been told yet;
+ *  it stays as it is. */
+ucg_status_t ucg_coll_free(ucg_coll_h coll);
 
 /** init, start, wait and free in one call, on the shortest path: what a blocking MPI collective
  * needs. */
@@ -409,10 +428,19 @@ ucg_status_t ucg_coll_run_or_post(ucg_group_h group, const ucg_coll_params_t* pa
 
 /* ------------------------------------------------------------------ what happened */
 
+enum ucg_group_attr_field {
+    UCG_GROUP_ATTR_FIELD_STARTED = UCG_BIT(0),
+    UCG_GROUP_ATTR_FIELD_PLANNED = UCG_BIT(1),
+    UCG_GROUP_ATTR_FIELD_PLACES = UCG_BIT(2),    /**< host_count, ranks_on_host */
+    UCG_GROUP_ATTR_FIELD_TRANSPORTS = UCG_BIT(3) /**< uses_shm, uses_ucx */
+};
+
 typedef struct {
-    /** Collectives started, by type. Among allreduces are those by which ranks agree on what the
-     *  blocks of an alltoallv have, where the best algorithm depends on it. */
-    uint64_t started[UCG_COLL_LAST];
+    uint64_t field_mask; /**< Bits of ucg_group_attr_field: what is asked for. The rest is left. */
+    /** Collectives started, by type; 0 for types that there are not. Among allreduces are those by
+     *  which ranks agree on what the blocks of an alltoallv have, where the best algorithm depends
+     *  on it. */
+    uint64_t started[UCG_COLL_MAX];
     uint64_t planned;       /**< Plans made; the other starts were served by the cache. */
     uint32_t host_count;    /**< Hosts that the group spans. */
     uint32_t ranks_on_host; /**< Ranks of the group on this rank's host. */
@@ -420,7 +448,13 @@ typedef struct {
     int uses_ucx;           /**< Does UCX carry messages? */
 } ucg_group_attr_t;
 
-ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p);
+/** What ucg_group_query() calls; for languages that do not read headers. */
+ucg_status_t ucg_group_query_fields(ucg_group_h group, ucg_group_attr_t* attr_p);
+
+/** Tells of a group what `attr_p->field_mask` asks for. */
+static inline ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
+    return ucg_group_query_fields(group, attr_p); /* The symbol of this name is that of API 0.1. */
+}
 
 /** Prints which algorithm, and why, serves a call: candidates with predicted cost. */
 ucg_status_t ucg_group_explain(ucg_group_h group, const ucg_coll_params_t* params, FILE* stream);

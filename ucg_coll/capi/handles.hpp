@@ -1,0 +1,21 @@
+// What the handles of the C API point to; ucg_request is in group.hpp.
+#pragma once
+
+#include <memory>
+
+#include "ucg/ucg.h"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/group.hpp"
+
+#define UCG_PUBLIC __attribute__((visibility("default")))
+
+struct ucg_config {
+    ucg::capi::Config config;
+};
+struct ucg_context : ucg::capi::Context {
+    using Context::Context;
+};
+struct ucg_group {
+    std::unique_ptr<ucg::capi::Group> group;
+};
