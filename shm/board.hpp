@@ -51,12 +51,18 @@ struct alignas(2 * kCacheLine) BoardHead {
     std::atomic<std::uint64_t> done; ///< The owner looks at no turn below this one any more.
 };
 
+/// Why the ranks cannot go on together.
+enum class Loss : std::uint64_t {
+    none,
+    memory, ///< A rank has none left for what the others would read.
+    rank,   ///< One is not in the group that the others have made.
+};
+
 /// The ranks' threads that sleep, or are about to: while there are none, who shares something need
 /// not look at every peer's doorbell, each on a page of its own.
 struct alignas(2 * kCacheLine) BoardSleepers {
     std::atomic<std::uint64_t> count;
-    std::atomic<std::uint64_t>
-        failed; ///< 1 once a rank can share nothing more, for want of memory.
+    std::atomic<std::uint64_t> lost; ///< A Loss.
 };
 
 /// The dimensions of the boards of some ranks, equal on all sides.

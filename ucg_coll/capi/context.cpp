@@ -301,12 +301,18 @@ std::uint64_t Context::ring_bytes_for_group() {
     return std::max(few, std::bit_floor(heap / kPartOfHeap));
 }
 
+/// A collective that starts allocates nothing, nor does add().
+void Context::expect_group() {
+    const std::lock_guard lock(groups_mutex_);
+    if (busy_.capacity() <= group_count_) {
+        busy_.reserve(2 * (group_count_ + 1));
+    }
+}
+
 void Context::add(const Group& group) {
     const std::lock_guard lock(groups_mutex_);
+    UCG_ASSERT(group_count_ < busy_.capacity());
     ++group_count_;
-    if (busy_.capacity() < group_count_) {
-        busy_.reserve(2 * group_count_); // A collective that starts allocates nothing.
-    }
     staging_groups_ += group.has_staging() ? 1 : 0;
 }
 

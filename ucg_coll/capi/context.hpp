@@ -168,6 +168,8 @@ class Context {
     /// The planner for groups of these facts: that of another group, or of one of the latest that
     /// are no more. The maker's.
     std::shared_ptr<Planner> planner(PlanningFacts facts);
+    /// Makes room for one more, so that add() needs no memory. The maker's.
+    void expect_group();
     void add(const Group& group);
     void remove(Group& group);
     /// The group has something in progress that its caller may leave alone (Group::to_be_listed()):

@@ -33,12 +33,15 @@ void tell_of_tune(const Context& context) {
 
 Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
     const std::lock_guard maker(context.maker());
-    Result<WiredGroup> wired = wire_up(context, params);
-    if (!wired.ok()) {
-        return wired.status();
+    std::unique_ptr<Group> group;
+    bool shares_host = false;
+    Status status = wire_up(context, params, [&](WiredGroup& wired) {
+        shares_host = wired.placement.ranks_per_host_max() > 1;
+        group.reset(new Group(context, params, wired));
+    });
+    if (!status.ok()) {
+        return status;
     }
-    const bool shares_host = wired->placement.ranks_per_host_max() > 1;
-    std::unique_ptr<Group> group(new Group(context, params, std::move(*wired)));
     // Asked on all ranks: any of them may be rank 0 of another group.
     if (shares_host && context.first(Context::Once::no_tune) && params.rank == 0) {
         tell_of_tune(context);
@@ -46,7 +49,7 @@ Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_p
     return group;
 }
 
-Group::Group(Context& context, const ucg_group_params_t& params, WiredGroup wired)
+Group::Group(Context& context, const ucg_group_params_t& params, WiredGroup& wired)
     : context_(context), mutex_(context.threaded()), name_("group"),
       rank_(static_cast<Rank>(params.rank)), rank_count_(static_cast<Rank>(params.size)),
       waiter_({.ranks_on_host = wired.load.ranks,
@@ -57,27 +60,30 @@ Group::Group(Context& context, const ucg_group_params_t& params, WiredGroup wire
       planner_(context.planner(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);
-      })),
-      shm_(std::move(wired.shm)), ucx_(std::move(wired.ucx)), routes_(std::move(wired.routes)) {
+      })) {
     if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
         name_ = params.name;
     }
     std::vector<transport::Transport*> transports;
     for (transport::Transport* transport :
-         std::initializer_list<transport::Transport*>{shm_.get(), ucx_.get()}) {
+         std::initializer_list<transport::Transport*>{wired.shm.get(), wired.ucx.get()}) {
         if (transport != nullptr) {
             transports.push_back(transport);
         }
     }
     engine_ = std::make_unique<engine::Engine>(std::move(transports));
-    context_.add(*this);
     log(LogLevel::info,
         "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}, "
         "switches {}{}",
-        name_, rank_, rank_count_, planner_->placement().host_count(), shm_ ? "on" : "off",
-        planner_->facts().shared.staging_bytes, ucx_ ? "on" : "off", cost::name(wired.network),
+        name_, rank_, rank_count_, planner_->placement().host_count(), wired.shm ? "on" : "off",
+        planner_->facts().shared.staging_bytes, wired.ucx ? "on" : "off", cost::name(wired.network),
         planner_->facts().network == nullptr ? "unknown" : "known",
         wired.load.oversubscribed() ? ", oversubscribed" : "");
+    context_.expect_group();
+    shm_ = std::move(wired.shm);
+    ucx_ = std::move(wired.ucx);
+    routes_ = std::move(wired.routes);
+    context_.add(*this);
 }
 
 Group::~Group() {

@@ -160,7 +160,7 @@ class Group {
     }
 
   private:
-    Group(Context& context, const ucg_group_params_t& params, WiredGroup wired);
+    Group(Context& context, const ucg_group_params_t& params, WiredGroup& wired);
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     Status failure_status() const;

@@ -10,32 +10,38 @@ namespace ucg::capi {
 
 using transport::Network;
 
-Status NetworkWireup::connect() {
+Status NetworkWireup::exchange() {
     const Result<Network*> network = start();
-    Status status = network.status();
-    Result<std::vector<std::string>> addresses =
-        exchange_addresses(network.ok() ? *network : nullptr);
-    if (!addresses.ok()) {
-        return status.ok() ? addresses.status() : status;
-    }
-    Result<std::unique_ptr<transport::Transport>> made = (*network)->make_transport(
-        group_.group_id, peers_.rank(), peers_by_ucx(std::move(*addresses)));
-    status = made.status();
-    const std::uint32_t mine = made.ok() ? 1 : 0;
-    Result<std::vector<std::uint32_t>> all = peers_.allgather(mine);
-    if (!all.ok()) {
-        return status.ok() ? all.status() : status;
-    }
-    const auto failed = std::find(all->begin(), all->end(), 0U);
-    if (failed != all->end()) {
-        peers_.set_speaker(static_cast<Rank>(failed - all->begin()));
-        return !status.ok()
-                   ? status
-                   : failure(Code::unreachable, "rank {} could not start its UCX transport",
-                             failed - all->begin());
+    network_ = network.ok() ? *network : nullptr;
+    const Status status = exchange_addresses();
+    return network.ok() ? status : network.status();
+}
+
+Status NetworkWireup::make_transport() {
+    Result<std::unique_ptr<transport::Transport>> made =
+        network_->make_transport(group_.group_id, peers_.rank(), peers_by_ucx());
+    if (!made.ok()) {
+        return made.status();
     }
     group_.ucx = std::move(*made);
     return {};
+}
+
+Status NetworkWireup::agree(bool made, const Status& mine) {
+    const std::uint32_t answer = made ? 1 : 0;
+    if (Status status = peers_.allgather(answer, answers_); !status.ok()) {
+        return mine.ok() ? status : mine;
+    }
+    const auto failed = std::find(answers_.begin(), answers_.end(), 0U);
+    if (failed == answers_.end()) {
+        return {};
+    }
+    const auto rank = failed - answers_.begin();
+    peers_.set_speaker(static_cast<Rank>(rank));
+    return !mine.ok()
+               ? mine
+               : failure(Code::unreachable,
+                         "rank {} could not start its UCX transport, or had no memory left", rank);
 }
 
 Result<Network*> NetworkWireup::start() {
@@ -49,10 +55,10 @@ Result<Network*> NetworkWireup::start() {
 }
 
 /// Every rank's UCX address, or the same failure on all ranks if one has none.
-Result<std::vector<std::string>> NetworkWireup::exchange_addresses(Network* network) {
-    const std::string mine(network == nullptr ? std::string_view() : network->address());
+Status NetworkWireup::exchange_addresses() {
+    const std::string mine(network_ == nullptr ? std::string_view() : network_->address());
     Result<std::vector<NetworkEnd>> ends = peers_.allgather(
-        NetworkEnd{mine.size(), network != nullptr && network->only_tcp() ? 1U : 0U,
+        NetworkEnd{mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
                    group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
     if (!ends.ok()) {
         return ends.status();
@@ -71,11 +77,12 @@ Result<std::vector<std::string>> NetworkWireup::exchange_addresses(Network* netw
     if (group_.several_hosts()) {
         place_hosts(ends_of(*ends, &NetworkEnd::topology));
     }
-    std::vector<std::uint64_t> lengths;
     for (const NetworkEnd& end : *ends) {
-        lengths.push_back(end.address_bytes);
+        lengths_.push_back(end.address_bytes);
     }
-    return peers_.allgather_texts(mine, lengths);
+    answers_.resize(peers_.count());
+    return peers_.allgather_texts(mine, *std::max_element(lengths_.begin(), lengths_.end()),
+                                  addresses_);
 }
 
 /// Finds the hosts in the cluster, or one rank says why all do without.
@@ -89,15 +96,21 @@ void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
     }
 }
 
-/// Ranks that shared memory serves, and this one, are not UCX's business: they have no address.
-std::vector<std::string> NetworkWireup::peers_by_ucx(std::vector<std::string> addresses) const {
-    addresses[static_cast<std::size_t>(peers_.rank())].clear();
+/// Addresses by rank. Ranks that shared memory serves, and this one, are not UCX's business: they
+/// have none.
+std::vector<std::string> NetworkWireup::peers_by_ucx() const {
+    std::vector<std::string> peers;
+    const std::uint64_t width = addresses_.size() / peers_.count();
+    for (std::size_t i = 0; i < peers_.count(); ++i) {
+        peers.push_back(addresses_.substr(i * width, lengths_[i]));
+    }
+    peers[static_cast<std::size_t>(peers_.rank())].clear();
     if (group_.shm != nullptr) {
         for (const Rank local : group_.local_ranks(peers_.rank())) {
-            addresses[static_cast<std::size_t>(local)].clear();
+            peers[static_cast<std::size_t>(local)].clear();
         }
     }
-    return addresses;
+    return peers;
 }
 
 } // namespace ucg::capi

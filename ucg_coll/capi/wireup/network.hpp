@@ -22,6 +22,7 @@ struct NetworkEnd {
     TopologyEnd topology;
 };
 
+/// In this order: exchange(), make_transport(), agree().
 class NetworkWireup {
   public:
     /// All must outlive it. `one_kernel`: all ranks are on hosts of one.
@@ -29,18 +30,30 @@ class NetworkWireup {
         : context_(context), peers_(peers), group_(group), one_kernel_(one_kernel) {}
 
     /// The group knows its placement, and has shared memory if it has any. Collective.
-    Status connect();
+    Status exchange();
+
+    /// May fail at this rank alone, with or without an exception.
+    Status make_transport();
+
+    /// Has every rank all that it needs for the group? The last exchange, for which there is memory
+    /// since the one before. `made`: has this one? If not, `mine` says why, where it is known.
+    /// Collective.
+    Status agree(bool made, const Status& mine);
 
   private:
     Result<transport::Network*> start();
-    Result<std::vector<std::string>> exchange_addresses(transport::Network* network);
+    Status exchange_addresses();
     void place_hosts(std::span<const TopologyEnd> ends);
-    std::vector<std::string> peers_by_ucx(std::vector<std::string> addresses) const;
+    std::vector<std::string> peers_by_ucx() const;
 
     Context& context_;
     Peers& peers_;
     WiredGroup& group_;
     bool one_kernel_;
+    transport::Network* network_ = nullptr;
+    std::vector<std::uint64_t> lengths_; ///< Of the ranks' addresses,
+    std::string addresses_;              ///< which lie here, as far apart as the longest one needs.
+    std::vector<std::uint32_t> answers_; ///< Of all ranks, to the last question.
 };
 
 } // namespace ucg::capi

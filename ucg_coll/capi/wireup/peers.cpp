@@ -1,7 +1,5 @@
 #include "ucg_coll/capi/wireup/peers.hpp"
 
-#include <utility>
-
 namespace ucg::capi {
 
 Status Peers::allgather_bytes(const void* mine, void* all, std::size_t bytes) {
@@ -14,19 +12,10 @@ Status Peers::allgather_bytes(const void* mine, void* all, std::size_t bytes) {
                    rank_, params_.size);
 }
 
-Result<std::vector<std::string>> Peers::allgather_texts(std::string mine,
-                                                        const std::vector<std::uint64_t>& lengths) {
-    const std::uint64_t width = *std::max_element(lengths.begin(), lengths.end());
+Status Peers::allgather_texts(std::string mine, std::uint64_t width, std::string& all) {
     mine.resize(width);
-    std::string all(width * params_.size, '\0');
-    if (Status status = allgather_bytes(mine.data(), all.data(), width); !status.ok()) {
-        return status;
-    }
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-        texts.push_back(all.substr(i * width, lengths[i]));
-    }
-    return texts;
+    all.resize(width * params_.size);
+    return allgather_bytes(mine.data(), all.data(), width);
 }
 
 } // namespace ucg::capi

@@ -29,15 +29,23 @@ class Peers {
     Result<std::vector<T>> allgather(const T& mine) {
         static_assert(std::is_trivially_copyable_v<T>);
         std::vector<T> all(params_.size);
-        if (Status status = allgather_bytes(&mine, all.data(), sizeof(T)); !status.ok()) {
+        if (Status status = allgather(mine, all); !status.ok()) {
             return status;
         }
         return all;
     }
 
-    /// The same of texts, whose `lengths` all ranks know. Collective.
-    Result<std::vector<std::string>> allgather_texts(std::string mine,
-                                                     const std::vector<std::uint64_t>& lengths);
+    /// The same, into `all`, which has room for all of them: takes no memory. Collective.
+    template <typename T>
+    Status allgather(const T& mine, std::vector<T>& all) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        UCG_ASSERT(all.size() == params_.size);
+        return allgather_bytes(&mine, all.data(), sizeof(T));
+    }
+
+    /// The same of texts, none of them longer than `width`: each is followed by zeros in `all`.
+    /// Takes no memory once they have been exchanged. Collective.
+    Status allgather_texts(std::string mine, std::uint64_t width, std::string& all);
 
     /// Did an allgather fail at this rank? It need not have failed at the others.
     bool interrupted() const { return interrupted_; }

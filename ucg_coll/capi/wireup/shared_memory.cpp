@@ -10,9 +10,10 @@
 
 namespace ucg::capi {
 
-SharedMemoryWireup::~SharedMemoryWireup() {
-    if (peers_.interrupted() && offered_ != nullptr) {
-        offered_->establish();
+void SharedMemoryWireup::break_off() {
+    if (Transport* made = offered_ != nullptr ? offered_.get() : group_.shm.get();
+        made != nullptr) {
+        made->break_off();
     }
 }
 

@@ -19,11 +19,6 @@ class SharedMemoryWireup {
     /// All must outlive it.
     SharedMemoryWireup(Context& context, Peers& peers, WiredGroup& group)
         : context_(context), peers_(peers), group_(group) {}
-    /// Ranks for which an exchange that failed here did not fail may have made the group, and write
-    /// where this one said.
-    ~SharedMemoryWireup();
-    SharedMemoryWireup(const SharedMemoryWireup&) = delete;
-    SharedMemoryWireup& operator=(const SharedMemoryWireup&) = delete;
 
     /// Programs make communicators of the same ranks again and again. So this rank offers at once
     /// what it would if this group were as the latest of its size, which saves an exchange where
@@ -36,6 +31,11 @@ class SharedMemoryWireup {
     /// Is everybody's on-host traffic carried by shared memory? Decided alike on all ranks: if it
     /// fails for one, the whole group does without. Collective.
     Result<bool> connect();
+
+    /// This rank fails, and the others need not know: an exchange may have failed here alone, or
+    /// memory ran out. Those that have made the group must not wait for it, and may write where it
+    /// said. Takes no memory.
+    void break_off();
 
     /// The next group of this size may be like this one.
     void remember_options();

@@ -1,6 +1,8 @@
 #include "ucg_coll/capi/wireup/wireup.hpp"
 
 #include <algorithm>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "ucg_coll/capi/wireup/hello.hpp"
@@ -18,34 +20,70 @@ class Wireup {
     Wireup(Context& context, const ucg_group_params_t& params)
         : context_(context), peers_(context, params), shared_memory_(context, peers_, group_) {}
 
-    Result<WiredGroup> run() {
-        if (Status status = wire_up(); !status.ok()) {
+    ~Wireup() {
+        if (!agreed_) {
+            shared_memory_.break_off();
+        }
+    }
+    Wireup(const Wireup&) = delete;
+    Wireup& operator=(const Wireup&) = delete;
+
+    Status run(const MakeGroup& make_group) {
+        Status status = agree();
+        if (status.ok()) {
+            status = make(make_group);
+        }
+        agreed_ = !peers_.interrupted();
+        if (!status.ok()) {
             // A program that makes many groups need not hear for each what they all lack.
             const bool first = context_.first(Context::Once::no_group);
             log(first && peers_.speaks() ? LogLevel::error : LogLevel::info, "{}",
                 status.message());
-            return status;
         }
-        return std::move(group_);
+        return status;
     }
 
   private:
-    Status wire_up() {
+    /// All exchanges but the last one over a network.
+    Status agree() {
         if (Status status = say_hello(); !status.ok()) {
             return status;
         }
-        Result<bool> shared = shared_memory_.connect();
+        const Result<bool> shared = shared_memory_.connect();
         if (!shared.ok()) {
             return shared.status();
         }
-        if (group_.several_hosts() || !*shared) {
-            NetworkWireup network(context_, peers_, group_, one_kernel_);
-            if (Status status = network.connect(); !status.ok()) {
+        if (!group_.several_hosts() && *shared) {
+            return {};
+        }
+        network_.emplace(context_, peers_, group_, one_kernel_);
+        return network_->exchange();
+    }
+
+    /// What each rank does by itself, and may fail at.
+    Status make(const MakeGroup& make_group) {
+        bool made = false;
+        Status mine;
+        try {
+            mine = make_alone(make_group);
+            made = mine.ok();
+        } catch (const std::bad_alloc&) {
+            if (!network_) {
+                throw;
+            }
+        }
+        return network_ ? network_->agree(made, mine) : mine;
+    }
+
+    Status make_alone(const MakeGroup& make_group) {
+        if (network_) {
+            if (Status status = network_->make_transport(); !status.ok()) {
                 return status;
             }
         }
         route();
         shared_memory_.remember_options();
+        make_group(group_);
         context_.group_made(group_.group_id);
         return {};
     }
@@ -116,13 +154,15 @@ class Wireup {
     Peers peers_;
     WiredGroup group_;
     SharedMemoryWireup shared_memory_;
-    bool one_kernel_ = false; ///< All ranks are on hosts of one.
+    std::optional<NetworkWireup> network_; ///< If the group needs one.
+    bool one_kernel_ = false;              ///< All ranks are on hosts of one.
+    bool agreed_ = false;                  ///< All ranks have come to the same end.
 };
 
 } // namespace
 
-Result<WiredGroup> wire_up(Context& context, const ucg_group_params_t& params) {
-    return Wireup(context, params).run();
+Status wire_up(Context& context, const ucg_group_params_t& params, const MakeGroup& make_group) {
+    return Wireup(context, params).run(make_group);
 }
 
 } // namespace ucg::capi

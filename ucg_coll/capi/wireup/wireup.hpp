@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,12 +43,19 @@ struct WiredGroup {
     }
 };
 
+/// Makes a group of this, taking what it needs out of it: the transports last, when nothing can
+/// fail any more, since until then a rank that fails says so by their memory.
+using MakeGroup = std::function<void(WiredGroup&)>;
+
 /// Collective over the group; calls params.oob_allgather as often on every rank: once where all
 /// ranks share a host, have mapped the heaps of the same processes and made a group of this size
 /// and kind; twice where they know one another, or none of them has a node heap yet; three times
-/// where some have, and do not know one another; and three times more for UCX. A failure is logged
-/// here, on the rank that has its cause; further ones of the process at info.
-Result<WiredGroup> wire_up(Context& context, const ucg_group_params_t& params);
+/// where some have, and do not know one another; and three times more for UCX. `make_group` is
+/// called once the ranks have agreed. If it throws for want of memory, all ranks fail where
+/// messages go by UCX; else this one throws, and the group of the others fails when they wait for
+/// it. A failure is logged here, on the rank that has its cause; further ones of the process at
+/// info.
+Status wire_up(Context& context, const ucg_group_params_t& params, const MakeGroup& make_group);
 
 /// The part of a process that cannot be in the group: nobody makes it. Never ok.
 Status decline_group(const ucg_group_params_t& params);

@@ -217,8 +217,9 @@ typedef struct {
 /**
  * Makes a group. Collective over its ranks: every rank calls it, in the same order relative to the
  * other groups of these processes. Either all ranks succeed or all fail, but for UCG_ERR_NO_MEMORY
- * and UCG_ERR_INTERNAL: these are of this rank alone, others may wait for it, and the program
- * should end. Threads that make groups of one context do so one after the other; those that do
+ * and UCG_ERR_INTERNAL: these are of this rank alone, and the program should end. Others may wait
+ * for its part of an exchange; those that have had the last one have a group whose collectives
+ * fail. Threads that make groups of one context do so one after the other; those that do
  * anything else do not wait for it. A process that has no context passes NULL, so that the others
  * need not wait for it: then all fail with UCG_ERR_UNREACHABLE.
  */

@@ -8,7 +8,7 @@ bool BoardRoom::prepare(const BoardTurn& turn, std::uint64_t bytes) {
             return heap_->back(data, length).ok();
         });
     if (!has_pages) {
-        fail();
+        lose(shm::Loss::memory);
     }
     return has_pages;
 }

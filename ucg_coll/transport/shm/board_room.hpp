@@ -133,12 +133,16 @@ class BoardRoom {
         return ++peers_[index].looks % kLooksInVain == 0 || reader(index).holds(turn.turn);
     }
     /// After a share() that had no room.
-    bool suspects() { return ++refusals_ % kLooksInVain == 0 || failed(); }
+    bool suspects() { return ++refusals_ % kLooksInVain == 0 || loss() != shm::Loss::none; }
 
-    /// Has any rank of the group no memory for what it would share?
-    bool failed() const { return lines_.sleepers().failed.load(std::memory_order_relaxed) != 0; }
-    /// The own rank has none for what a peer reads otherwise: all learn of it.
-    void fail() { lines_.sleepers().failed.store(1, std::memory_order_relaxed); }
+    /// Can the group not go on, by what any of its ranks has found?
+    shm::Loss loss() const {
+        return static_cast<shm::Loss>(lines_.sleepers().lost.load(std::memory_order_relaxed));
+    }
+    /// All ranks learn of it.
+    void lose(shm::Loss why) {
+        lines_.sleepers().lost.store(static_cast<std::uint64_t>(why), std::memory_order_relaxed);
+    }
 
     /// Has the peer shared something else in that turn, or taken another for that collective?
     bool contradicts(const BoardTurn& turn, std::uint32_t index, std::uint64_t bytes) const;

@@ -20,7 +20,8 @@ struct alignas(2 * kCacheLine) RegionHead {
     /// What the peers say when they look at nothing of this rank's any more: shm::kLeft and more.
     std::atomic<std::uint64_t> left;
     std::atomic<std::uint32_t> rings_taken;
-    shm::AccessTicket ticket; ///< Written before the peers know of the region.
+    std::atomic<std::uint32_t> absent; ///< 1 once the rank has broken off.
+    shm::AccessTicket ticket;          ///< Written before the peers know of the region.
 };
 
 /// One collective's buffers, as offsets in the segment of their owner, who alone writes it. Readers

@@ -176,6 +176,11 @@ ShmTransport::~ShmTransport() {
                  {&left, static_cast<std::uint32_t>(ranks_.size() - 1), pages_added});
 }
 
+void ShmTransport::break_off() {
+    reinterpret_cast<RegionHead*>(lines_.data())->absent.store(1, std::memory_order_relaxed);
+    establish();
+}
+
 ShmAddress ShmTransport::address() const {
     const auto bell = heap_.locate(reinterpret_cast<const std::byte*>(&bell_), sizeof(bell_));
     UCG_ASSERT(bell.has_value());
@@ -232,8 +237,8 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     for (const ShmAddress& peer : addresses) {
         staging_bytes_ = std::min(staging_bytes_, peer.staging_bytes);
     }
-    locate(addresses);
     peers_ = LazyArray<Peer>(ranks_.size());
+    locate(addresses);
     boards_.emplace(board_shape_, self_, sites_[0].lines + layout_.board_lines(),
                     far_.data() + layout_.board_buffers(), heap_);
     if (!consecutive_) {
@@ -274,8 +279,8 @@ bool ShmTransport::open(std::uint32_t index) {
     std::byte* to = ring_lines(index, self_);
     std::byte* from = ring_lines(self_, index);
     if (to == nullptr || from == nullptr) {
-        boards_->fail();
-        return !out_of_memory();
+        boards_->lose(shm::Loss::memory);
+        return !lost();
     }
     const Site& site = sites_[index];
     shm::PeerReach reach = {site.segment, {}, false};
@@ -453,23 +458,37 @@ std::size_t ShmTransport::look_again(const BoardExchange& exchange) {
     return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
 }
 
-/// Some rank of the group has no memory for what the others would read.
-bool ShmTransport::out_of_memory() {
-    if (!abandoned_ && boards_->failed()) {
-        status_ = failure(Code::out_of_memory,
-                          "shared memory: a rank of the group has no memory left for what its "
-                          "peers read: raise the limit, or set UCG_STAGING=0 to need less");
-        log(LogLevel::error, "{}", status_.message());
-        fail_all();
+/// By what a rank of the group has found. True as well where nothing moves for another reason.
+bool ShmTransport::lost() {
+    const shm::Loss loss = boards_->loss();
+    if (abandoned_ || loss == shm::Loss::none) {
+        return abandoned_;
     }
-    return abandoned_;
+    status_ = loss == shm::Loss::memory
+                  ? failure(Code::out_of_memory,
+                            "shared memory: a rank of the group has no memory left for what its "
+                            "peers read: raise the limit, or set UCG_STAGING=0 to need less")
+                  : failure(Code::unreachable,
+                            "shared memory: a rank is not in the group that the others have made; "
+                            "it has said why");
+    log(LogLevel::error, "{}", status_.message());
+    fail_all();
+    return true;
+}
+
+/// Or because that peer, for which this rank waits, is not there.
+bool ShmTransport::lost(std::uint32_t peer_index) {
+    if (sites_[peer_index].head().absent.load(std::memory_order_relaxed) != 0) {
+        boards_->lose(shm::Loss::rank);
+    }
+    return lost();
 }
 
 /// A turn waits for that peer, who may run another collective under the same sequence: then it has
 /// sent a message of that, or shared something.
 void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes) {
-    if (!out_of_memory() && (boards_->contradicts(turn, peer_index, bytes) ||
-                             contradicts(peer_index, stamp_of(turn)))) {
+    if (!lost(peer_index) && (boards_->contradicts(turn, peer_index, bytes) ||
+                              contradicts(peer_index, stamp_of(turn)))) {
         fail(Code::disagreement, peer_index);
     }
 }
@@ -488,11 +507,19 @@ bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
 
 /// The same for messages, whose senders may have shared something instead.
 void ShmTransport::compare_awaited() {
-    if (out_of_memory()) {
+    if (lost()) {
         return;
+    }
+    for (std::size_t i = sending_.size(); i-- > 0;) {
+        if (lost(sending_[i])) {
+            return;
+        }
     }
     for (std::size_t i = receiving_.size(); i-- > 0 && !abandoned_;) {
         const std::uint32_t index = receiving_[i];
+        if (lost(index)) {
+            return;
+        }
         const Inbox& inbox = peers_[index].inbox;
         bool found = false;
         boards_->each_stamp(
@@ -543,8 +570,8 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
                           std::uint64_t staging_bytes) {
     if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
         log(LogLevel::error, "{}", status.message());
-        boards_->fail();
-        return out_of_memory();
+        boards_->lose(shm::Loss::memory);
+        return lost();
     }
     Exposed& entry = exposed(sites_[self_], sequence);
     for (std::size_t i = 0; i < buffers.size(); ++i) {

@@ -104,6 +104,11 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// All have connected. From now on peers may look at this rank's boards until they end, so that
     /// its memory is returned only then.
     void establish() { established_ = true; }
+
+    /// This rank alone goes without the group, which others may have made or still make: who waits
+    /// for it learns of that and fails. Its memory stays until they have ended. To be called even
+    /// if it is not connected; afterwards it may only end. Takes no memory.
+    void break_off();
     ~ShmTransport() override;
 
     std::string_view name() const override { return "shm"; }
@@ -238,7 +243,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     bool refused(const BoardTurn& turn);
     [[gnu::noinline]] std::size_t exchange_slowly(const BoardExchange& exchange);
     [[gnu::noinline]] std::size_t look_again(const BoardExchange& exchange);
-    bool out_of_memory();
+    bool lost();
+    bool lost(std::uint32_t peer_index);
     void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes);
     void compare_awaited();
     void fail(Code code, std::uint32_t peer_index);

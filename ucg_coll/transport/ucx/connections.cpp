@@ -12,10 +12,11 @@ Peer* Core::find_peer(std::uint64_t process) {
 }
 
 Peer& Core::intern_peer(ProcessAddress address) {
-    std::unique_ptr<Peer>& slot = peers_[address.process];
-    if (!slot) {
-        slot = std::make_unique<Peer>();
+    auto found = peers_.find(address.process);
+    if (found == peers_.end()) {
+        found = peers_.emplace(address.process, std::make_unique<Peer>()).first;
     }
+    std::unique_ptr<Peer>& slot = found->second;
     if (slot->address.lanes.empty()) { // A bye's sender is known by its UCP address alone.
         slot->address = std::move(address);
     }

@@ -20,7 +20,6 @@ Status Core::attach(Group& group, const std::vector<PeerAddress>& peers) {
         }
         Result<ProcessAddress> address = unpack(peers[rank]);
         if (!address) {
-            release_peers(group);
             return address.status();
         }
         Peer& peer = intern_peer(std::move(*address));
@@ -117,7 +116,10 @@ void Core::detach(Group& group) {
             std::erase(link->peer.links, link.get());
         }
     }
-    groups_.erase(group.id);
+    if (const auto found = groups_.find(group.id);
+        found != groups_.end() && found->second == &group) {
+        groups_.erase(found);
+    }
     last_group_ = nullptr;
     release_peers(group);
 }

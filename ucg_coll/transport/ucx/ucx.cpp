@@ -69,12 +69,12 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(UcxWorker& worker,
     auto group = std::make_unique<Group>();
     group->id = group_id;
     group->self = self;
+    std::unique_ptr<UcxTransport> made(new UcxTransport(*worker.core_, std::move(group)));
     const std::lock_guard lock(worker.core_->mutex());
-    const Status status = worker.core_->attach(*group, peers);
-    if (!status.ok()) {
+    if (Status status = worker.core_->attach(*made->group_, peers); !status.ok()) {
         return status;
     }
-    return std::unique_ptr<UcxTransport>(new UcxTransport(*worker.core_, std::move(group)));
+    return made;
 }
 
 UcxTransport::UcxTransport(Core& core, std::unique_ptr<Group> group)
