@@ -24,131 +24,10 @@
 #include "shm/copy_pace.hpp"
 #include "shm/joint_copy.hpp"
 #include "shm/peer_copy.hpp"
+#include "shm/ring_layout.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::shm {
-
-/// Bytes of a message that travel in the slot's line itself, beside the word that announces them.
-inline constexpr std::uint64_t kInlineBytes = 40;
-
-/// What a sender offers to do for messages that it announces.
-struct Help {
-    bool mapped = false;   ///< Copy a part into the receiver's segment.
-    bool anywhere = false; ///< Into any memory of the receiver's.
-
-    bool reaches(const RemoteBytes& target) const { return target.place != 0 ? mapped : anywhere; }
-};
-
-/// One line carries payload and turn together: a short message costs one transfer between caches.
-struct alignas(kCacheLine) RingSlot {
-    std::atomic<std::uint64_t> turn; ///< n + 1 once the n-th fragment of the ring is there.
-    std::uint64_t tag;               ///< The message's name; the ring does not look at it.
-    std::uint64_t bytes;             ///< Of the whole message, in each of its fragments; with
-                                     ///< kElsewhere, `payload` says where it is (RemoteBytes).
-    std::array<std::byte, kInlineBytes> payload;
-};
-static_assert(sizeof(RingSlot) == kCacheLine);
-
-/// Marks a message that stays in the sender's own memory, where the receiver reads it.
-inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
-/// And one of which the sender copies a part if it is let: to the receiver's segment, or to its
-/// private memory as well.
-inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
-inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
-/// How a message is cut, where memory is too short for the usual buffers.
-inline constexpr std::uint64_t kCutShort = std::uint64_t{1} << 60;
-inline constexpr std::uint64_t kCutToLines = std::uint64_t{1} << 59;
-inline constexpr std::uint64_t kCut = kCutShort | kCutToLines;
-inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites | kCut;
-static_assert(sizeof(RemoteBytes) <= kInlineBytes);
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
-
-/// How many fragments the receiver has done with. Alone on two lines, since processors fetch lines
-/// in pairs.
-struct alignas(2 * kCacheLine) RingCredit {
-    std::atomic<std::uint64_t> released;
-    std::atomic<std::uint64_t> reads_sender; ///< 1 once the receiver can read the sender's memory.
-};
-
-/// How far the sender of the ring has read what the ring's owner announced to it, in the ring of
-/// the other direction. It lies here because the owner waits for it: the sender's own memory may be
-/// gone by then.
-struct alignas(2 * kCacheLine) RingReceipt {
-    /// Messages that a sender may remember instead of reading them in turn.
-    static constexpr std::size_t kRemembered = 14;
-
-    std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
-    std::array<std::atomic<std::uint64_t>, kRemembered> remembered; ///< Turns; 0: none.
-};
-
-/// Messages up to this length travel whole, where the slots are that long.
-inline constexpr std::uint64_t kWholeBytes = 4096;
-
-/// Fragments up to this length have buffers of their own, side by side: a ring of short messages
-/// touches five pages, where buffers of 16 KiB would cost a page for each.
-inline constexpr std::uint64_t kShortBytes = 1024;
-
-/// The dimensions of a ring, equal on both sides.
-struct RingShape {
-    std::uint32_t depth = 0;      ///< Slots; a power of two.
-    std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
-    /// Buffers that fragments longer than kWholeBytes take in turn, a power of two; fewer than
-    /// slots: as many. With more of them than the receiver's own cache holds, the sender finds
-    /// each in a cache that both share, where it writes several times faster. New pages take long,
-    /// so the first fragments of a ring, which may be all, do with as many as slots.
-    std::uint32_t buffers = 0;
-
-    std::uint64_t lines_bytes() const {
-        return round_up(head_bytes() + depth * sizeof(RingSlot), 2 * kCacheLine);
-    }
-    std::uint64_t buffers_bytes() const {
-        return depth * short_bytes() + long_buffers() * std::uint64_t{slot_bytes};
-    }
-    std::uint32_t long_buffers() const {
-        return slot_bytes > kWholeBytes ? std::max(buffers, depth) : depth;
-    }
-    /// 0 where slots are so short that they need none.
-    std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
-    /// From the start of the first buffer, of the fragment number n of `bytes`.
-    std::uint64_t buffer_offset(std::uint64_t n, std::uint64_t bytes) const {
-        if (bytes <= short_bytes()) {
-            return (n & (depth - 1)) * short_bytes();
-        }
-        return long_offset(bytes <= kWholeBytes ? n & (depth - 1) : long_index(n));
-    }
-    std::uint64_t long_offset(std::uint64_t index) const {
-        return depth * short_bytes() + index * slot_bytes;
-    }
-    /// The long buffer of fragment number n: one that a slot's turn passes on with the slot.
-    std::uint64_t long_index(std::uint64_t n) const {
-        return n & ((n < kFirstTurns * depth ? depth : long_buffers()) - 1);
-    }
-    static constexpr std::uint64_t head_bytes() {
-        return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(JointCopy);
-    }
-    bool operator==(const RingShape&) const = default;
-
-  private:
-    static constexpr std::uint64_t kFirstTurns = 64;
-};
-
-/// The length of the fragment that begins at byte `moved`, which both sides derive from the
-/// message's length and its kCut flags. Longer messages are cut at least in two, so that the
-/// receiver copies one part out while the sender copies the next in. Fragments of at most
-/// kInlineBytes travel in the line.
-inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t message_bytes,
-                                    std::uint64_t moved, std::uint64_t flags = 0) {
-    const std::uint64_t rest = message_bytes - moved;
-    if (rest <= kInlineBytes || (flags & kCutToLines) != 0) { // A slot's buffer is longer.
-        return std::min(rest, kInlineBytes);
-    }
-    const std::uint64_t half = (message_bytes / 2 + kCacheLine - 1) / kCacheLine * kCacheLine;
-    const std::uint64_t most =
-        (flags & kCutShort) != 0
-            ? shape.short_bytes()
-            : std::min<std::uint64_t>(shape.slot_bytes, std::max(half, kWholeBytes));
-    return std::min(rest, most);
-}
 
 /// Which of a ring's buffers have pages. Of long ones the first page, or all.
 class BackedBuffers {
@@ -188,10 +67,13 @@ class BackedBuffers {
     bool fits(std::uint64_t n, std::uint64_t bytes, std::uint64_t flags, Back back) {
         const std::uint64_t most = (flags & kCutShort) != 0 ? shape_.depth : ~std::uint64_t{0};
         std::uint64_t moved = 0;
-        for (std::uint64_t i = 0; i < most && moved < bytes && done_[whole] != all(whole); ++i) {
-            const std::uint64_t length = fragment_bytes(shape_, bytes, moved, flags);
-            if (length > kInlineBytes && !fits(n + i, kind_of(length), back)) {
-                return false;
+        for (std::uint64_t i = 0; i < most && moved < bytes && done_[whole] != all(whole);) {
+            const std::uint64_t length = fragment_bytes(shape_, n + i, bytes, moved, flags);
+            const std::uint64_t end = i + slots_of(shape_, length);
+            for (; i < end; ++i) {
+                if (length > kInlineBytes && !fits(n + i, kind_of(length), back)) {
+                    return false;
+                }
             }
             moved += length;
         }
@@ -293,13 +175,17 @@ class RingSender {
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape), backed_(shape) {}
 
-    /// No slot is free. Reads the receiver's credit only when the copy of it says so.
-    bool full() {
-        if (sent_ - released_ < shape_.depth) {
+    /// Fewer slots are free. Reads the receiver's credit only when the copy of it says so.
+    bool full(std::uint64_t slots = 1) {
+        if (sent_ + slots - released_ <= shape_.depth) {
             return false;
         }
         released_ = credit_->released.load(std::memory_order_acquire);
-        return sent_ - released_ == shape_.depth;
+        return sent_ + slots - released_ > shape_.depth;
+    }
+    /// The same for the fragment of the begun message that begins at byte `moved`.
+    bool full_for(std::uint64_t message_bytes, std::uint64_t moved) {
+        return full(slots_of(shape_, fragment_bytes(shape_, sent_, message_bytes, moved, cut_)));
     }
 
     /// Sends a message that fits into a line. REQUIRES: !full(), bytes <= kInlineBytes.
@@ -327,14 +213,14 @@ class RingSender {
     }
 
     /// Sends the fragment of the begun message that begins at byte `moved`, and returns its length.
-    /// `data` is the message's start. REQUIRES: !full().
+    /// `data` is the message's start. REQUIRES: !full_for(message_bytes, moved).
     std::uint64_t send(std::uint64_t tag, const std::byte* data, std::uint64_t message_bytes,
                        std::uint64_t moved) {
         RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
         if (sent_ < shape_.depth) {
             map_around(&slot);
         }
-        const std::uint64_t length = fragment_bytes(shape_, message_bytes, moved, cut_);
+        const std::uint64_t length = fragment_bytes(shape_, sent_, message_bytes, moved, cut_);
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
         } else if (length <= kWholeBytes) {
@@ -343,7 +229,7 @@ class RingSender {
             copy_at_pace(pace_, buffers_ + shape_.buffer_offset(sent_, length), data + moved,
                          length);
         }
-        publish(slot, tag, message_bytes | cut_);
+        publish(slot, tag, message_bytes | cut_, slots_of(shape_, length));
         return length;
     }
 
@@ -393,11 +279,12 @@ class RingSender {
                            });
     }
 
-    void publish(RingSlot& slot, std::uint64_t tag, std::uint64_t bytes) {
+    /// Of a run the first slot alone is written, and looked at.
+    void publish(RingSlot& slot, std::uint64_t tag, std::uint64_t bytes, std::uint64_t slots = 1) {
         slot.tag = tag;
         slot.bytes = bytes;
-        ++sent_;
-        slot.turn.store(sent_, std::memory_order_release);
+        slot.turn.store(sent_ + 1, std::memory_order_release);
+        sent_ += slots;
         // Stores leave the processor in order, and only some hundred of them wait there: a sender
         // of one message after the other would wait for each line in turn.
         if (sent_ + kPrefetch - released_ < shape_.depth) {
@@ -511,40 +398,43 @@ class RingReceiver {
     /// there until pass(). Those that travel in a line are none. REQUIRES: ready(), no elsewhere().
     std::span<const std::byte> fragment(std::uint64_t moved) const {
         const RingSlot& slot = head();
-        const std::uint64_t length =
-            fragment_bytes(shape_, slot.bytes & ~kMessageFlags, moved, slot.bytes & kCut);
+        const std::uint64_t length = next_bytes(slot, moved);
         if (length <= kInlineBytes) {
             return {};
         }
         return {buffers_ + shape_.buffer_offset(received_, length), length};
     }
 
-    /// Frees the slot of the next fragment, which has been read. REQUIRES: ready().
-    void pass() { release(); }
+    /// Frees the slots of the next fragment, of that length, which has been read. REQUIRES:
+    /// ready().
+    void pass(std::uint64_t fragment_bytes) { release(slots_of(shape_, fragment_bytes)); }
 
     /// Copies the next fragment to byte `moved` of `data`, frees its slot and returns its length.
     /// REQUIRES: ready().
     std::uint64_t receive(std::byte* data, std::uint64_t moved) {
         const RingSlot& slot = head();
-        const std::uint64_t length =
-            fragment_bytes(shape_, slot.bytes & ~kMessageFlags, moved, slot.bytes & kCut);
+        const std::uint64_t length = next_bytes(slot, moved);
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {
             std::memcpy(data + moved, buffers_ + shape_.buffer_offset(received_, length), length);
         }
-        release();
+        release(slots_of(shape_, length));
         return length;
     }
 
   private:
     const RingSlot& head() const { return slots_[received_ & (shape_.depth - 1)]; }
+    std::uint64_t next_bytes(const RingSlot& slot, std::uint64_t moved) const {
+        return fragment_bytes(shape_, received_, slot.bytes & ~kMessageFlags, moved,
+                              slot.bytes & kCut);
+    }
 
     /// The credit is stored once for several slots: each store takes its line from a sender that
     /// waits for it. The sender is not stuck for want of the rest, since it waits with the most of
     /// the ring unread.
-    void release() {
-        ++received_;
+    void release(std::uint64_t slots = 1) {
+        received_ += slots;
         if (received_ - credited_ >= shape_.depth / kCreditsPerRing) {
             credited_ = received_;
             credit_->released.store(received_, std::memory_order_release);

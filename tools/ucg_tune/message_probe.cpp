@@ -28,6 +28,10 @@ constexpr std::array<std::uint64_t, 7> kMappedBytes = {2 << 10,  4 << 10,   8 <<
                                                        64 << 10, 256 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 5> kPrivateBytes = {16 << 10, 64 << 10, 256 << 10, 1 << 20,
                                                         4 << 20};
+/// Where the kernel is slower at all of these it may as well be at longer ones, for which the
+/// caches are as small.
+constexpr std::array<std::uint64_t, 6> kKernelFromBytes = {
+    16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, cost::kHardlyEverCopiedOnce};
 constexpr std::array<std::uint64_t, 3> kJointBytes = {64 << 10, 256 << 10, 1 << 20};
 
 /// What messages are used for, alike often: a threshold holds for all of them. What was written
@@ -199,7 +203,7 @@ class CopyProbe {
 
     std::uint64_t kernel_from() const {
         return turning_point(times("rings, " + topo::format_bytes(kRingBytes.front())),
-                             times("by the kernel"), kPrivateBytes);
+                             times("by the kernel"), kKernelFromBytes);
     }
 
     void learn() {

@@ -53,6 +53,9 @@ struct CacheRates {
     bool operator==(const CacheRates&) const = default;
 };
 
+/// From this length on messages are copied once where a ring is faster at all that were timed.
+inline constexpr std::uint64_t kHardlyEverCopiedOnce = std::uint64_t{1} << 30;
+
 /// Cross-memory attach: process_vm_readv.
 struct CmaModel {
     bool permitted = true; ///< By the kernel, between processes of one user and job.

@@ -11,7 +11,8 @@ namespace ucg::cost {
 
 /// The lengths that a look at the kernel's copies may lead to. They are few and far apart, so that
 /// a machine has the same at each start: plans, and with them the bits of a sum, depend on it.
-inline constexpr std::array<std::uint64_t, 3> kSingleCopyLengths = {16 << 10, 64 << 10, 4 << 20};
+inline constexpr std::array<std::uint64_t, 4> kSingleCopyLengths = {16 << 10, 64 << 10, 4 << 20,
+                                                                    kHardlyEverCopiedOnce};
 
 /// CmaModel::bytes_min of the profile, or that of kSingleCopyLengths to which copies of `fixed_ns`
 /// and `per_byte_ns` lead: a shorter one where they take less than two thirds of what a message

@@ -155,7 +155,7 @@ TEST_CASE("shm/ring: more long buffers than slots, once the ring has gone around
         std::uint64_t taken = 0;
         for (std::uint64_t moved = 0; moved < bytes; ++n) {
             const std::uint64_t offset =
-                shape.buffer_offset(n, fragment_bytes(shape, bytes, moved));
+                shape.buffer_offset(n, fragment_bytes(shape, n, bytes, moved));
             CHECK(backed[offset / kShortBytes]);
             used.insert(offset);
             if (sender.full()) { // With as much on its way as there may be.
@@ -256,16 +256,61 @@ TEST_CASE("shm/ring: buffers of a ring lie apart from one another, and within it
 }
 
 TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") {
-    const RingShape shape = {16, GENERATE(512U, 4096U, 16384U)};
+    const RingShape shape = {GENERATE(4U, 16U), GENERATE(512U, 4096U, 16384U)};
     const std::uint64_t bytes = GENERATE(1U, 40U, 4096U, 4097U, 8192U, 16385U, 65537U, 1U << 20);
-    std::uint64_t moved = 0;
-    while (moved < bytes) {
-        const std::uint64_t length = fragment_bytes(shape, bytes, moved);
-        REQUIRE(length > 0);
-        REQUIRE(length <= shape.slot_bytes);
-        moved += length;
+    for (std::uint64_t n = 0; n < 2 * kRunSlots; ++n) {
+        std::uint64_t moved = 0;
+        for (std::uint64_t slot = n; moved < bytes;) {
+            const std::uint64_t length = fragment_bytes(shape, slot, bytes, moved);
+            const std::uint64_t slots = slots_of(shape, length);
+            REQUIRE(length > 0);
+            REQUIRE(length <= slots * shape.slot_bytes);
+            if (slots > 1) { // A run, which does not go around the ring.
+                REQUIRE(slots == kRunSlots);
+                REQUIRE(slot % shape.depth + slots <= shape.depth);
+                REQUIRE(bytes >= kRunsOfMessage * length);
+            }
+            slot += slots;
+            moved += length;
+        }
+        CHECK(moved == bytes);
     }
-    CHECK(moved == bytes);
+}
+
+TEST_CASE("shm/ring: a sender never waits for a run while its receiver has taken everything",
+          "[shm]") {
+    const RingShape shape = {16, 1088};
+    const RingMemory memory(shape);
+    const auto data = numbered(40000);
+    std::vector<std::byte> got(data.size());
+    for (std::uint64_t before = 0; before < 2 * shape.depth; ++before) {
+        std::memset(memory.get(), 0, shape.lines_bytes());
+        RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+        RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+        for (std::uint64_t i = 0; i < before; ++i) {
+            REQUIRE_FALSE(sender.full());
+            sender.send(1, data.data(), 8, 0);
+            receiver.receive(got.data(), 0);
+        }
+        unsigned runs = 0;
+        std::uint64_t taken = 0;
+        for (std::uint64_t moved = 0; moved < data.size();) {
+            if (sender.full_for(data.size(), moved)) {
+                REQUIRE(receiver.ready());
+                taken += receiver.receive(got.data(), taken);
+                continue;
+            }
+            const std::uint64_t length = sender.send(1, data.data(), data.size(), moved);
+            runs += length > shape.slot_bytes ? 1 : 0;
+            moved += length;
+        }
+        while (taken < data.size()) {
+            REQUIRE(receiver.ready());
+            taken += receiver.receive(got.data(), taken);
+        }
+        CHECK(got == data);
+        CHECK(runs >= data.size() / (kRunSlots * shape.slot_bytes) - 1);
+    }
 }
 
 TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "[shm]") {

@@ -57,7 +57,8 @@ Outbox::Pushed Outbox::push(Message& message) {
             return heap_->back(data, bytes).ok();
         });
     }
-    for (std::uint32_t budget = depth_; budget > 0 && !ring_.full(); --budget) {
+    for (std::uint32_t budget = depth_; budget > 0 && !ring_.full_for(message.bytes, message.moved);
+         --budget) {
         message.moved += ring_.send(tag, message.data, message.bytes, message.moved);
         bell_->ring(shm::Awaits::message);
         if (message.moved == message.bytes) {
@@ -189,7 +190,7 @@ void Inbox::take_part(Message& message) {
     if (ring_.elsewhere()) {
         ring_.take(); // It was given out as a whole.
     } else {
-        ring_.pass();
+        ring_.pass(message.part_bytes);
     }
     bell_->ring(shm::Awaits::room);
     message.state = MessageState::posted;

@@ -1,0 +1,164 @@
+// What lies where in a ring of messages, who writes it, and how messages are cut into fragments.
+// ring.hpp says what a ring is.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "shm/joint_copy.hpp"
+#include "shm/peer_copy.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::shm {
+
+/// Bytes of a message that travel in the slot's line itself, beside the word that announces them.
+inline constexpr std::uint64_t kInlineBytes = 40;
+
+/// What a sender offers to do for messages that it announces.
+struct Help {
+    bool mapped = false;   ///< Copy a part into the receiver's segment.
+    bool anywhere = false; ///< Into any memory of the receiver's.
+
+    bool reaches(const RemoteBytes& target) const { return target.place != 0 ? mapped : anywhere; }
+};
+
+/// One line carries payload and turn together: a short message costs one transfer between caches.
+struct alignas(kCacheLine) RingSlot {
+    std::atomic<std::uint64_t> turn; ///< n + 1 once the n-th fragment of the ring is there.
+    std::uint64_t tag;               ///< The message's name; the ring does not look at it.
+    std::uint64_t bytes;             ///< Of the whole message, in each of its fragments; with
+                                     ///< kElsewhere, `payload` says where it is (RemoteBytes).
+    std::array<std::byte, kInlineBytes> payload;
+};
+static_assert(sizeof(RingSlot) == kCacheLine);
+
+/// Marks a message that stays in the sender's own memory, where the receiver reads it.
+inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
+/// And one of which the sender copies a part if it is let: to the receiver's segment, or to its
+/// private memory as well.
+inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
+/// How a message is cut, where memory is too short for the usual buffers.
+inline constexpr std::uint64_t kCutShort = std::uint64_t{1} << 60;
+inline constexpr std::uint64_t kCutToLines = std::uint64_t{1} << 59;
+inline constexpr std::uint64_t kCut = kCutShort | kCutToLines;
+inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites | kCut;
+static_assert(sizeof(RemoteBytes) <= kInlineBytes);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
+
+/// How many fragments the receiver has done with. Alone on two lines, since processors fetch lines
+/// in pairs.
+struct alignas(2 * kCacheLine) RingCredit {
+    std::atomic<std::uint64_t> released;
+    std::atomic<std::uint64_t> reads_sender; ///< 1 once the receiver can read the sender's memory.
+};
+
+/// How far the sender of the ring has read what the ring's owner announced to it, in the ring of
+/// the other direction. It lies here because the owner waits for it: the sender's own memory may be
+/// gone by then.
+struct alignas(2 * kCacheLine) RingReceipt {
+    /// Messages that a sender may remember instead of reading them in turn.
+    static constexpr std::size_t kRemembered = 14;
+
+    std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
+    std::array<std::atomic<std::uint64_t>, kRemembered> remembered; ///< Turns; 0: none.
+};
+
+/// Messages up to this length travel whole, where the slots are that long.
+inline constexpr std::uint64_t kWholeBytes = 4096;
+
+/// Fragments up to this length have buffers of their own, side by side: a ring of short messages
+/// touches five pages, where buffers of 16 KiB would cost a page for each.
+inline constexpr std::uint64_t kShortBytes = 1024;
+
+/// The dimensions of a ring, equal on both sides.
+struct RingShape {
+    std::uint32_t depth = 0;      ///< Slots; a power of two.
+    std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
+    /// Buffers that fragments longer than kWholeBytes take in turn, a power of two; fewer than
+    /// slots: as many. With more of them than the receiver's own cache holds, the sender finds
+    /// each in a cache that both share, where it writes several times faster. New pages take long,
+    /// so the first fragments of a ring, which may be all, do with as many as slots.
+    std::uint32_t buffers = 0;
+
+    std::uint64_t lines_bytes() const {
+        return round_up(head_bytes() + depth * sizeof(RingSlot), 2 * kCacheLine);
+    }
+    std::uint64_t buffers_bytes() const {
+        return depth * short_bytes() + long_buffers() * std::uint64_t{slot_bytes};
+    }
+    std::uint32_t long_buffers() const {
+        return slot_bytes > kWholeBytes ? std::max(buffers, depth) : depth;
+    }
+    /// 0 where slots are so short that they need none.
+    std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
+    /// From the start of the first buffer, of the fragment number n of `bytes`.
+    std::uint64_t buffer_offset(std::uint64_t n, std::uint64_t bytes) const {
+        if (bytes <= short_bytes()) {
+            return (n & (depth - 1)) * short_bytes();
+        }
+        return long_offset(bytes <= kWholeBytes ? n & (depth - 1) : long_index(n));
+    }
+    std::uint64_t long_offset(std::uint64_t index) const {
+        return depth * short_bytes() + index * slot_bytes;
+    }
+    /// The long buffer of fragment number n: one that a slot's turn passes on with the slot.
+    std::uint64_t long_index(std::uint64_t n) const {
+        return n & ((n < kFirstTurns * depth ? depth : long_buffers()) - 1);
+    }
+    static constexpr std::uint64_t head_bytes() {
+        return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(JointCopy);
+    }
+    bool operator==(const RingShape&) const = default;
+
+  private:
+    static constexpr std::uint64_t kFirstTurns = 64;
+};
+
+/// So many slots with their buffers, side by side, are one fragment of a long message: processors
+/// copy long pieces faster than several short ones.
+inline constexpr std::uint32_t kRunSlots = 4;
+/// A message that is one way only takes as long as its pieces and one more; so it has that many.
+inline constexpr std::uint32_t kRunsOfMessage = 4;
+
+/// How many slots a fragment of that length takes.
+inline std::uint64_t slots_of(const RingShape& shape, std::uint64_t fragment_bytes) {
+    return fragment_bytes <= shape.slot_bytes ? 1 : divide_up(fragment_bytes, shape.slot_bytes);
+}
+
+/// May slot number n begin a run with so much of a message left? Runs lie at multiples of their
+/// length, so that none goes around the ring. In a ring of few slots a sender that waits for a run
+/// of them might wait for credit that the receiver holds back.
+inline bool begins_run(const RingShape& shape, std::uint64_t n, std::uint64_t message_bytes,
+                       std::uint64_t rest) {
+    const std::uint64_t run_bytes = kRunSlots * std::uint64_t{shape.slot_bytes};
+    return message_bytes >= kRunsOfMessage * run_bytes && rest >= run_bytes && n % kRunSlots == 0 &&
+           shape.depth >= 4 * kRunSlots;
+}
+
+/// The length of fragment number n of a ring, which begins at byte `moved` of its message; both
+/// sides derive it from these, the message's length and its kCut flags. Longer messages are cut at
+/// least in two, so that the receiver copies one part out while the sender copies the next in.
+/// Fragments of at most kInlineBytes travel in the line.
+inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t n,
+                                    std::uint64_t message_bytes, std::uint64_t moved,
+                                    std::uint64_t flags = 0) {
+    const std::uint64_t rest = message_bytes - moved;
+    if (rest <= kInlineBytes || (flags & kCutToLines) != 0) { // A slot's buffer is longer.
+        return std::min(rest, kInlineBytes);
+    }
+    if (flags == 0 && begins_run(shape, n, message_bytes, rest)) {
+        return kRunSlots * std::uint64_t{shape.slot_bytes};
+    }
+    const std::uint64_t half = (message_bytes / 2 + kCacheLine - 1) / kCacheLine * kCacheLine;
+    const std::uint64_t most =
+        (flags & kCutShort) != 0
+            ? shape.short_bytes()
+            : std::min<std::uint64_t>(shape.slot_bytes, std::max(half, kWholeBytes));
+    return std::min(rest, most);
+}
+
+} // namespace ucg::shm
