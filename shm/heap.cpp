@@ -225,8 +225,8 @@ Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed) {
     return reserve(bytes, backed, Where::part);
 }
 
-Result<Lease> Heap::lease_close(std::uint64_t bytes) {
-    return reserve(bytes, bytes, Where::close);
+Result<Lease> Heap::reserve_close(std::uint64_t bytes, std::uint64_t backed) {
+    return reserve(bytes, backed, Where::close);
 }
 
 Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed, Where where) {

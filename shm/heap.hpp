@@ -123,9 +123,9 @@ class Heap {
     /// where as much was retired before. Fails as lease() does.
     Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed);
 
-    /// As lease(), for what peers look at all the time: where there is room, close to what those
-    /// that made their heaps together with this one have leased so, in few pages of page tables.
-    Result<Lease> lease_close(std::uint64_t bytes);
+    /// As reserve(), for what all peers look at: where there is room, close to what those that made
+    /// their heaps together with this one have leased so, in few pages of page tables.
+    Result<Lease> reserve_close(std::uint64_t bytes, std::uint64_t backed);
 
     /// Returns the leases when all peers have left. That is looked for here, at every lease(), and
     /// by collect(). What still waits when the heap ends stays as it is: peers keep their mapping

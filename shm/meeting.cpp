@@ -228,12 +228,12 @@ std::uint64_t CommonLayout::close(std::size_t member) const {
     return bells_bytes() + member * close_bytes();
 }
 
-/// Together little enough for a few pages of page tables, and what a group takes of each: lines of
-/// 16 rings, and some bytes for each rank.
+/// Together little enough for 32 pages of page tables, and what a group of all takes of each: lines
+/// of 16 rings, some bytes for each rank, and memory that all others read.
 std::uint64_t CommonLayout::close_bytes() const {
-    constexpr std::uint64_t kAll = std::uint64_t{32} << 20;
-    constexpr std::uint64_t kLeast = std::uint64_t{32} << 10;
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
+    constexpr std::uint64_t kAll = std::uint64_t{64} << 20;
+    constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
+    constexpr std::uint64_t kMost = std::uint64_t{3} << 19;
     return round_up(std::clamp(kAll / members_.size(), kLeast, kMost), page_bytes());
 }
 

@@ -1,5 +1,6 @@
 // Boards of the shared-memory transport: what the ranks of a group share by them, and how ranks
 // that run different collectives learn of it. Ranks are all in this thread, or processes.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -55,6 +56,23 @@ bool has_disagreed(const Group& group, std::size_t rank) {
 }
 
 } // namespace
+
+TEST_CASE("transport/shm: where one rank lets nobody read its memory, nobody keeps any for that",
+          "[ranks][shm]") {
+    const auto taken = [](std::uint64_t first, std::uint64_t second) {
+        std::vector<ShmOptions> options(2);
+        options[0].staging_bytes = first;
+        options[1].staging_bytes = second;
+        const Group group(options);
+        CHECK(group.transports[0]->staging().size() == std::min(first, second));
+        return group.heaps[0]->capacity_bytes() - group.heaps[0]->free_bytes();
+    };
+    constexpr std::uint64_t kStaging = std::uint64_t{1} << 20;
+    const std::uint64_t without = taken(0, 0);
+    CHECK(taken(kStaging, 0) == without);
+    CHECK(taken(0, kStaging) == without);
+    CHECK(taken(kStaging, kStaging) == without + kStaging);
+}
 
 TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm][board]") {
     const Group group({3, 4, 9}, {});

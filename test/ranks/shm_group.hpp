@@ -18,23 +18,14 @@ struct ShmGroup {
     std::vector<std::unique_ptr<transport::ShmTransport>> transports;
 
     ShmGroup(const std::vector<Rank>& ranks, const transport::ShmOptions& options) {
-        std::vector<transport::ShmAddress> addresses;
-        for (std::size_t i = 0; i < ranks.size(); ++i) {
-            auto heap = shm::Heap::create({std::uint64_t{1} << 26});
-            REQUIRE(heap.ok());
-            heaps.push_back(std::move(*heap));
-            auto made = transport::ShmTransport::create(*heaps.back(), ranks, static_cast<Rank>(i),
-                                                        options);
-            REQUIRE(made.ok());
-            transports.push_back(std::move(*made));
-            addresses.push_back(transports.back()->address());
-        }
-        std::vector<Status> outcome(ranks.size());
-        run([&](std::size_t i) { outcome[i] = transports[i]->connect(addresses); });
-        for (const Status& status : outcome) {
-            INFO(status.message());
-            REQUIRE(status.ok());
-        }
+        make(ranks, std::vector<transport::ShmOptions>(ranks.size(), options));
+    }
+
+    /// With options of each rank's own.
+    explicit ShmGroup(const std::vector<transport::ShmOptions>& options) {
+        std::vector<Rank> ranks(options.size());
+        std::iota(ranks.begin(), ranks.end(), 0);
+        make(ranks, options);
     }
 
     template <typename Body>
@@ -45,6 +36,27 @@ struct ShmGroup {
         }
         for (std::thread& thread : threads) {
             thread.join();
+        }
+    }
+
+  private:
+    void make(const std::vector<Rank>& ranks, const std::vector<transport::ShmOptions>& options) {
+        std::vector<transport::ShmAddress> addresses;
+        for (std::size_t i = 0; i < ranks.size(); ++i) {
+            auto heap = shm::Heap::create({std::uint64_t{1} << 26});
+            REQUIRE(heap.ok());
+            heaps.push_back(std::move(*heap));
+            auto made = transport::ShmTransport::create(*heaps.back(), ranks, static_cast<Rank>(i),
+                                                        options[i]);
+            REQUIRE(made.ok());
+            transports.push_back(std::move(*made));
+            addresses.push_back(transports.back()->address());
+        }
+        std::vector<Status> outcome(ranks.size());
+        run([&](std::size_t i) { outcome[i] = transports[i]->connect(addresses); });
+        for (const Status& status : outcome) {
+            INFO(status.message());
+            REQUIRE(status.ok());
         }
     }
 };

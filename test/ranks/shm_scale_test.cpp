@@ -1,5 +1,6 @@
-// What a group of many processes of one host costs in all: pages of their heaps, page tables, and
-// the time until they know one another. It prints what it finds.
+// What a group of many processes of one host costs in all, once each has read a little of what all
+// others let it read: pages of their heaps, page tables, and the time until they know one another.
+// It prints what it finds.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -112,6 +113,32 @@ bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
     return received == messages[1].peer;
 }
 
+/// Every rank reads what all others let it read, as an alltoall of short blocks does.
+bool read_all(ShmTransport& transport, const test::ForkedRank& rank) {
+    constexpr std::uint32_t kSequence = 2;
+    const std::span<std::byte> own = transport.staging();
+    transport::SharedBuffers buffers = {};
+    buffers[static_cast<std::size_t>(graph::BufferKind::input)] = {own.data(), true};
+    if (own.empty() || !transport.expose(kSequence, buffers, sizeof(Rank))) {
+        return false;
+    }
+    const Rank mine = rank.rank();
+    std::memcpy(own.data(), &mine, sizeof(mine));
+    rank.barrier();
+    bool right = true;
+    for (Rank peer = 0; peer < rank.size(); ++peer) {
+        Rank read = mine;
+        if (peer != mine) {
+            std::memcpy(&read,
+                        transport.peer_buffer(peer, graph::BufferKind::input, kSequence).data,
+                        sizeof(read));
+        }
+        right = right && read == peer;
+    }
+    rank.barrier();
+    return right;
+}
+
 /// As ranks make theirs that meet for the first time.
 Result<std::unique_ptr<shm::Heap>> make_heap(const test::ForkedRank& rank, Cost& cost) {
     auto door = shm::Door::open();
@@ -143,7 +170,9 @@ std::string run_rank(const test::ForkedRank& rank, Cost& cost) {
         }
         return all;
     }();
-    auto made = ShmTransport::create(**heap, ranks, rank.rank(), {});
+    transport::ShmOptions options;
+    options.staging_bytes = std::uint64_t{1} << 20; // As much as ranks have unless they are told.
+    auto made = ShmTransport::create(**heap, ranks, rank.rank(), options);
     if (!made.ok()) {
         return std::string(made.status().message());
     }
@@ -157,7 +186,7 @@ std::string run_rank(const test::ForkedRank& rank, Cost& cost) {
     }
     rank.barrier();
     transport.establish();
-    const bool right = talk(transport, rank);
+    const bool right = talk(transport, rank) && read_all(transport, rank);
     rank.barrier();
     cost.table_bytes += page_table_bytes() - tables_before;
     cost.page_bytes += rank.rank() == 0 ? heap_bytes() : 0;

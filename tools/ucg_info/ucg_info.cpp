@@ -160,11 +160,14 @@ class ShmReport {
         }
         for (const std::uint32_t ranks : {256U, 1024U}) {
             const transport::ShmFootprint taken = transport::footprint(ranks, group_);
-            text +=
-                fmt::format("\n                          {} at first, and {} of page tables, of "
-                            "all {} ranks of a host together",
-                            topo::format_bytes(taken.host_bytes),
-                            topo::format_bytes(taken.host_table_bytes), ranks);
+            text += fmt::format(
+                "\n                          {} at first, and {} of page tables, of "
+                "all {} ranks of a host together;"
+                "\n                          {} and {} more if each pair of them has "
+                "messages",
+                topo::format_bytes(taken.host_bytes), topo::format_bytes(taken.host_table_bytes),
+                ranks, topo::format_bytes(taken.pairs_bytes),
+                topo::format_bytes(taken.pairs_table_bytes));
         }
         return text;
     }

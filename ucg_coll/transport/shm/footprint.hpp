@@ -15,6 +15,9 @@ struct ShmFootprint {
     /// at most.
     std::uint64_t host_bytes = 0;
     std::uint64_t host_table_bytes = 0;
+    /// What that grows by, at least, once each pair of them has had a message of more than a line.
+    std::uint64_t pairs_bytes = 0;
+    std::uint64_t pairs_table_bytes = 0;
 };
 
 /// REQUIRES: rank_count >= 1.

@@ -4,26 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "ucg_coll/transport/shm/footprint.hpp"
-
 namespace ucg::transport {
 namespace {
-
-constexpr std::uint32_t kDepthMin = 4;
-constexpr std::uint64_t kBuffersMax = 1 << 16;
-
-RegionLayout layout_of(std::uint32_t rank_count, const ShmOptions& options) {
-    return {ring_shape(rank_count, options), board_shape(rank_count, options),
-            options.outstanding_max, options.rings_at_first};
-}
-
-/// Page tables of a process that touches all that lies close together, and the lines of all boards
-/// in the first one's part: of each there are a table more than it fills, and one of these tables.
-std::uint64_t table_bytes(std::uint64_t close_bytes, std::uint64_t board_lines_bytes) {
-    const std::uint64_t page = shm::page_bytes();
-    const std::uint64_t mapped_by_table = page / sizeof(std::uint64_t) * page;
-    return (close_bytes / mapped_by_table + 2 + board_lines_bytes / mapped_by_table + 2) * page;
-}
 
 const char* what_is_wrong(Code code) {
     switch (code) {
@@ -38,69 +20,6 @@ const char* what_is_wrong(Code code) {
 
 } // namespace
 
-shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
-    UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2 &&
-               options.depth < shm::JointCopy::kTurns);
-    const std::uint64_t rings = std::uint64_t{rank_count} * (rank_count - 1);
-    const std::uint64_t least = round_up(options.slot_bytes_min, kCacheLine);
-    const std::uint64_t most = std::max(least, round_up(options.slot_bytes_max, kCacheLine));
-    std::uint32_t depth = options.depth;
-    std::uint64_t room = most;
-    if (rings > 0) {
-        const std::uint64_t ring =
-            std::max(options.host_bytes_max / rings, shm::RingShape::head_bytes());
-        const auto room_per_slot = [&](std::uint32_t slots) {
-            const std::uint64_t slot = (ring - shm::RingShape::head_bytes()) / slots;
-            const std::uint64_t buffers =
-                slot - std::min(slot, std::uint64_t{sizeof(shm::RingSlot)});
-            return buffers > shm::kWholeBytes + shm::kShortBytes
-                       ? buffers - shm::kShortBytes
-                       : std::min(buffers, shm::kWholeBytes);
-        };
-        while (room_per_slot(depth) < least && depth > kDepthMin) {
-            depth /= 2;
-        }
-        room = room_per_slot(depth);
-    }
-    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, least, most);
-    shm::RingShape shape = {depth, static_cast<std::uint32_t>(slot_bytes)};
-    const std::uint64_t others = shape.lines_bytes() + depth * shape.short_bytes();
-    const std::uint64_t ring = options.host_bytes_max / std::max<std::uint64_t>(rings, 1);
-    const std::uint64_t all = std::min(options.ring_bytes, ring - std::min(ring, others));
-    shape.buffers = static_cast<std::uint32_t>(
-        std::bit_floor(std::clamp<std::uint64_t>(all / slot_bytes, depth, kBuffersMax)));
-    return shape;
-}
-
-shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
-    constexpr std::uint64_t kPartOfHost = 8;
-    // What a rank is done with it may say a turn late: shm/PROTOCOL.md.
-    UCG_ASSERT(std::has_single_bit(options.board_depth) && options.board_depth >= 2);
-    const std::uint64_t all = options.host_bytes_max / kPartOfHost;
-    const std::uint64_t board =
-        (all - std::min<std::uint64_t>(all, sizeof(shm::BoardSleepers))) / rank_count;
-    const std::uint64_t lines =
-        sizeof(shm::BoardHead) + options.board_depth * std::uint64_t{sizeof(shm::BoardSlot)};
-    const std::uint64_t room = (board - std::min(board, lines)) / options.board_depth;
-    const std::uint64_t most = std::max(kCacheLine, round_up(options.board_bytes_max, kCacheLine));
-    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
-    return {rank_count, options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
-}
-
-ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
-    const RegionLayout layout = layout_of(rank_count, options);
-    const std::uint64_t lines = round_up(layout.lines_bytes(0), shm::page_bytes());
-    const std::uint64_t others = round_up(layout.lines_bytes(1), shm::page_bytes());
-    const auto mates = std::vector<shm::HeapWish>(rank_count);
-    const shm::CommonLayout segment(mates);
-    return {.bytes_at_first = lines,
-            .bytes_at_most =
-                lines + layout.far_bytes() + round_up(options.staging_bytes, shm::page_bytes()),
-            .host_bytes = segment.bells_bytes() + lines + (rank_count - 1) * others,
-            .host_table_bytes =
-                rank_count * table_bytes(segment.close(rank_count), layout.lines_bytes(0))};
-}
-
 Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
                                                            std::span<const Rank> ranks_on_host,
                                                            Rank self_index,
@@ -108,8 +27,9 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
     UCG_ASSERT(std::has_single_bit(options.outstanding_max));
     const RegionLayout layout =
-        layout_of(static_cast<std::uint32_t>(ranks_on_host.size()), options);
-    auto lines = heap.lease_close(layout.lines_bytes(static_cast<std::size_t>(self_index)));
+        region_layout(static_cast<std::uint32_t>(ranks_on_host.size()), options);
+    const std::uint64_t lines_bytes = layout.lines_bytes(static_cast<std::size_t>(self_index));
+    auto lines = heap.reserve_close(lines_bytes, lines_bytes);
     if (!lines) {
         return lines.status();
     }
@@ -122,8 +42,11 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
         return sleeper.status();
     }
     shm::Lease staging;
-    if (options.staging_bytes > 0) {
-        if (auto leased = heap.reserve(options.staging_bytes, 0); leased.ok()) {
+    if (const std::uint64_t bytes =
+            transport::staging_bytes(static_cast<std::uint32_t>(ranks_on_host.size()), options);
+        bytes > 0) {
+        auto leased = layout.all_at_first() ? heap.reserve(bytes, 0) : heap.reserve_close(bytes, 0);
+        if (leased.ok()) {
             staging = std::move(*leased);
         }
     }

@@ -53,8 +53,8 @@ struct ShmOptions {
     bool own_processors = true;
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
-    /// Wanted for each rank's scratch and windows that peers read. Where the heap has no room for
-    /// it, there is none.
+    /// Wanted for each rank's scratch and windows that peers read; of more than 32 ranks, for so
+    /// many together (staging_bytes()). Where the heap has no room for it, there is none.
     std::uint64_t staging_bytes = 0;
     /// Turns that a rank may be ahead of its peers on its board; a power of two, at least 2.
     std::uint32_t board_depth = 16;
@@ -69,6 +69,13 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options);
 /// The boards of such a group: an eighth of the host's bytes, with shorter shares where ranks are
 /// many. REQUIRES: rank_count >= 1.
 shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options);
+
+/// What each rank of such a group has for its peers to read: every one of them needs page tables
+/// for what all others have, so that does not grow with the ranks. REQUIRES: rank_count >= 1.
+std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options);
+
+/// Of such a group. REQUIRES: rank_count >= 1.
+RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options);
 
 /// What a rank's peers need to know. Exchanged as bytes by the caller.
 struct ShmAddress {

@@ -1,0 +1,108 @@
+// How large the parts of a group on one host are, and what they take in all.
+#include "ucg_coll/transport/shm/footprint.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "shm/meeting.hpp"
+
+namespace ucg::transport {
+namespace {
+
+constexpr std::uint32_t kDepthMin = 4;
+constexpr std::uint64_t kBuffersMax = 1 << 16;
+
+/// Page tables of a process that touches all that lies close together, and the lines of all boards
+/// in the first one's part: of each there are a table more than it fills, and one of these tables.
+std::uint64_t table_bytes(std::uint64_t close_bytes, std::uint64_t board_lines_bytes) {
+    const std::uint64_t page = shm::page_bytes();
+    const std::uint64_t mapped_by_table = page / sizeof(std::uint64_t) * page;
+    return (close_bytes / mapped_by_table + 2 + board_lines_bytes / mapped_by_table + 2) * page;
+}
+
+} // namespace
+
+shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
+    UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2 &&
+               options.depth < shm::JointCopy::kTurns);
+    const std::uint64_t rings = std::uint64_t{rank_count} * (rank_count - 1);
+    const std::uint64_t least = round_up(options.slot_bytes_min, kCacheLine);
+    const std::uint64_t most = std::max(least, round_up(options.slot_bytes_max, kCacheLine));
+    std::uint32_t depth = options.depth;
+    std::uint64_t room = most;
+    if (rings > 0) {
+        const std::uint64_t ring =
+            std::max(options.host_bytes_max / rings, shm::RingShape::head_bytes());
+        const auto room_per_slot = [&](std::uint32_t slots) {
+            const std::uint64_t slot = (ring - shm::RingShape::head_bytes()) / slots;
+            const std::uint64_t buffers =
+                slot - std::min(slot, std::uint64_t{sizeof(shm::RingSlot)});
+            return buffers > shm::kWholeBytes + shm::kShortBytes
+                       ? buffers - shm::kShortBytes
+                       : std::min(buffers, shm::kWholeBytes);
+        };
+        while (room_per_slot(depth) < least && depth > kDepthMin) {
+            depth /= 2;
+        }
+        room = room_per_slot(depth);
+    }
+    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, least, most);
+    shm::RingShape shape = {depth, static_cast<std::uint32_t>(slot_bytes)};
+    const std::uint64_t others = shape.lines_bytes() + depth * shape.short_bytes();
+    const std::uint64_t ring = options.host_bytes_max / std::max<std::uint64_t>(rings, 1);
+    const std::uint64_t all = std::min(options.ring_bytes, ring - std::min(ring, others));
+    shape.buffers = static_cast<std::uint32_t>(
+        std::bit_floor(std::clamp<std::uint64_t>(all / slot_bytes, depth, kBuffersMax)));
+    return shape;
+}
+
+shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
+    constexpr std::uint64_t kPartOfHost = 8;
+    // What a rank is done with it may say a turn late: shm/PROTOCOL.md.
+    UCG_ASSERT(std::has_single_bit(options.board_depth) && options.board_depth >= 2);
+    const std::uint64_t all = options.host_bytes_max / kPartOfHost;
+    const std::uint64_t board =
+        (all - std::min<std::uint64_t>(all, sizeof(shm::BoardSleepers))) / rank_count;
+    const std::uint64_t lines =
+        sizeof(shm::BoardHead) + options.board_depth * std::uint64_t{sizeof(shm::BoardSlot)};
+    const std::uint64_t room = (board - std::min(board, lines)) / options.board_depth;
+    const std::uint64_t most = std::max(kCacheLine, round_up(options.board_bytes_max, kCacheLine));
+    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
+    return {rank_count, options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
+}
+
+std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options) {
+    constexpr std::uint32_t kRanks = 32;
+    if (rank_count <= kRanks) {
+        return options.staging_bytes;
+    }
+    return round_up(options.staging_bytes * kRanks / rank_count, shm::page_bytes());
+}
+
+RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options) {
+    return {ring_shape(rank_count, options), board_shape(rank_count, options),
+            options.outstanding_max, options.rings_at_first};
+}
+
+ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
+    const RegionLayout layout = region_layout(rank_count, options);
+    const std::uint64_t lines = round_up(layout.lines_bytes(0), shm::page_bytes());
+    const std::uint64_t others = round_up(layout.lines_bytes(1), shm::page_bytes());
+    const auto mates = std::vector<shm::HeapWish>(rank_count);
+    const shm::CommonLayout segment(mates);
+    constexpr std::uint64_t kTablesOfPart = 2; // Each rank's own part is a gigabyte or so.
+    const shm::RingShape shape = ring_shape(rank_count, options);
+    const std::uint64_t pairs = std::uint64_t{rank_count} * (rank_count - 1);
+    const std::uint64_t later = layout.all_at_first() ? 0 : shape.lines_bytes();
+    return {.bytes_at_first = lines,
+            .bytes_at_most = lines + layout.far_bytes() +
+                             round_up(staging_bytes(rank_count, options), shm::page_bytes()),
+            .host_bytes = segment.bells_bytes() + lines + (rank_count - 1) * others,
+            .host_table_bytes =
+                rank_count * table_bytes(segment.close(rank_count), layout.lines_bytes(0)),
+            .pairs_bytes = pairs * (later + std::min(shm::page_bytes(), shape.buffers_bytes())),
+            .pairs_table_bytes = pairs * kTablesOfPart * shm::page_bytes()};
+}
+
+} // namespace ucg::transport
