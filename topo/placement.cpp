@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "topo/machine.hpp"
@@ -98,6 +99,57 @@ Placement::Placement(std::vector<Place> places) : places_(std::move(places)) {
             leaders_.push_back(rank);
         } else { // Distances nest: no two ranks of a host are wider apart than from its leader.
             widest_on_host_ = std::max(widest_on_host_, distance(leader(host), rank));
+        }
+    }
+    find_levels();
+}
+
+namespace {
+
+/// Whose places stand side by side then share most.
+auto inside_host(const Place& place) {
+    return std::tuple(place.known, place.package, place.numa, place.cache, place.core);
+}
+
+/// How often each distance lies between a rank and the next one.
+using Steps = std::array<std::uint32_t, kDistanceCount>;
+
+Steps steps_of(const Placement& placement, std::span<const Rank> row) {
+    Steps steps = {};
+    for (std::size_t i = 1; i < row.size(); ++i) {
+        ++steps[static_cast<std::size_t>(placement.distance(row[i - 1], row[i]))];
+    }
+    return steps;
+}
+
+} // namespace
+
+/// Distances nest, so that all of them lie between ranks that stand side by side by place. A group
+/// is entered once there; where ranks in their own order enter groups no more often, each stands
+/// together.
+void Placement::find_levels() {
+    std::array<bool, kDistanceCount> found = {};
+    std::vector<Rank> by_place;
+    for (std::uint32_t host = 0; host < host_count(); ++host) {
+        const std::span<const Rank> ranks = ranks_on(host);
+        const auto before = [&](Rank a, Rank b) {
+            return inside_host(place(a)) < inside_host(place(b));
+        };
+        by_place.assign(ranks.begin(), ranks.end());
+        if (!std::is_sorted(by_place.begin(), by_place.end(), before)) {
+            std::sort(by_place.begin(), by_place.end(), before);
+        }
+        const Steps steps = steps_of(*this, by_place);
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            found[i] = found[i] || steps[i] > 0;
+        }
+        const bool known_alike = place(by_place.front()).known == place(by_place.back()).known;
+        groups_are_contiguous_ =
+            groups_are_contiguous_ && known_alike && steps == steps_of(*this, ranks);
+    }
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i]) {
+            distances_on_host_.push_back(static_cast<Distance>(i));
         }
     }
 }

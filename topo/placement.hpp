@@ -75,18 +75,29 @@ class Placement {
     Rank ranks_per_host_max() const { return ranks_per_host_max_; }
     /// The widest distance between two ranks of one host; `core` where no host has two.
     Distance widest_on_host() const { return widest_on_host_; }
+    /// How far apart ranks of one host are, of whichever host, from the innermost on: these levels
+    /// of hwloc differ for the ranks, the others do not. Those closer than one of them are a group;
+    /// groups nest.
+    const std::vector<Distance>& distances_on_host() const { return distances_on_host_; }
+    /// Do the ranks of each of these groups follow one another among those of their host? As far
+    /// as it is known: not where some ranks of a host are bound more narrowly than others.
+    bool groups_are_contiguous() const { return groups_are_contiguous_; }
 
     bool operator==(const Placement& other) const { return places_ == other.places_; }
 
   private:
+    void find_levels();
+
     std::vector<Place> places_;
     std::vector<std::uint32_t> host_begin_ = {0}; // Into by_host_, host_count + 1 entries.
     std::vector<Rank> by_host_;
     std::vector<Rank> index_on_host_;
     std::vector<Rank> leaders_;
+    std::vector<Distance> distances_on_host_;
     Distance widest_on_host_ = Distance::core;
     Rank ranks_per_host_max_ = 0;
     bool contiguous_ = true;
+    bool groups_are_contiguous_ = true;
 };
 
 /// The ranks in groups of those that lie closer than `limit` to one another, in order of first

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "test/support/catch.hpp"
 #include "topo/machine.hpp"
@@ -173,6 +174,80 @@ TEST_CASE("topo: random placements keep their lists by host", "[topo][placement]
         CHECK(placement.same_host(static_cast<Rank>(i), static_cast<Rank>(j)) ==
               (places[i].host == places[j].host));
     }
+}
+
+namespace {
+
+/// Of all pairs of ranks of a host.
+std::vector<Distance> all_distances(const Placement& placement) {
+    std::set<Distance> found;
+    for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
+        const std::span<const Rank> ranks = placement.ranks_on(host);
+        for (std::size_t i = 0; i < ranks.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                found.insert(placement.distance(ranks[i], ranks[j]));
+            }
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
+bool all_contiguous(const Placement& placement) {
+    for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
+        for (const Distance limit : placement.distances_on_host()) {
+            for (const auto& group :
+                 groups_closer_than(placement, placement.ranks_on(host), limit)) {
+                const Rank between =
+                    placement.index_on_host(group.back()) - placement.index_on_host(group.front());
+                if (static_cast<std::size_t>(between) + 1 != group.size()) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("topo: the levels that differ are those between some ranks of a host",
+          "[topo][placement]") {
+    const auto seed = GENERATE(range(1U, 201U));
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const Machine machine = synthetic("package:2 numa:2 l3:2 core:2 pu:1");
+    const auto known = static_cast<Distance>(random() % 5);
+    const bool dealt = random() % 2 == 0;
+    std::vector<Place> places;
+    for (std::uint32_t rank = 0; rank < 1 + seed % 20; ++rank) {
+        const std::uint32_t core = dealt ? static_cast<std::uint32_t>(random() % 16) : rank % 16;
+        Place place = forget_inside(machine.place_of_core(core), known);
+        place.host = rank / 12;
+        places.push_back(place);
+    }
+    const Placement placement(std::move(places));
+    CHECK(placement.distances_on_host() == all_distances(placement));
+    CHECK(placement.groups_are_contiguous() == all_contiguous(placement));
+}
+
+TEST_CASE("topo: ranks that are bound unlike have levels that some of them differ by",
+          "[topo][placement]") {
+    const auto seed = GENERATE(range(1U, 201U));
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const Machine machine = synthetic("package:2 numa:2 l3:2 core:2 pu:1");
+    std::vector<Place> places;
+    for (std::uint32_t rank = 0; rank < 10; ++rank) {
+        places.push_back(
+            forget_inside(machine.place_of_core(static_cast<std::uint32_t>(random() % 16)),
+                          static_cast<Distance>(random() % 5)));
+    }
+    const Placement placement(std::move(places));
+    const std::vector<Distance> all = all_distances(placement);
+    const std::vector<Distance>& levels = placement.distances_on_host();
+    CHECK(std::includes(all.begin(), all.end(), levels.begin(), levels.end()));
+    CHECK(levels.back() == placement.widest_on_host());
+    CHECK((!placement.groups_are_contiguous() || all_contiguous(placement)));
 }
 
 TEST_CASE("topo: a million ranks are placed, printed and read", "[topo][placement]") {
