@@ -1,6 +1,7 @@
 // How long one rank takes to plan: by each logarithmic algorithm among a million ranks, and to
 // choose among the rows. The target is 1 ms at a million ranks.
 #include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -62,6 +63,26 @@ void plan_on_host(benchmark::State& state, graph::Collective collective, Rank ra
     }
 }
 
+/// Of a length that boards take, on packages of caches of eight cores.
+void plan_on_levels(benchmark::State& state, graph::Collective collective, Rank ranks) {
+    std::vector<topo::Core> cores;
+    for (std::uint32_t core = 0; core < static_cast<std::uint32_t>(ranks); ++core) {
+        const std::uint32_t package = 2 * core / static_cast<std::uint32_t>(ranks);
+        cores.push_back({.package = package, .numa = package, .l3 = core / 8, .l2 = core});
+    }
+    const topo::Placement placement =
+        topo::Placement::packed(topo::Machine(std::move(cores)), 1, ranks);
+    const cost::Profile& profile = cost::default_profile();
+    const plan::Facts facts{placement, profile,
+                            plan::shared_memory(placement, profile, 1 << 20, false, 8 << 10)};
+    graph::Request request = request_for(collective, 64);
+    request.rank_count = ranks;
+    request.root = 0;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(plan::plan(facts, request, 1));
+    }
+}
+
 /// Rows whose steps or blocks grow with the number of ranks would take long and prove nothing.
 bool is_logarithmic(const plan::Algorithm& row) {
     if (graph::has_block_vectors(row.collective) ||
@@ -95,6 +116,12 @@ int main(int argc, char** argv) {
           graph::Collective::allreduce}) {
         const std::string name = "choose/" + std::string(graph::name(collective));
         benchmark::RegisterBenchmark(name.c_str(), choose_row, collective);
+        for (const Rank ranks : {16, 128}) {
+            const std::string levels =
+                fmt::format("levels/{}/{}_ranks", graph::name(collective), ranks);
+            benchmark::RegisterBenchmark(levels.c_str(), plan_on_levels, collective, ranks)
+                ->Unit(benchmark::kMicrosecond);
+        }
         for (const Rank ranks : {8, 16}) {
             for (const double ranks_per_cpu : {1.0, 4.0}) {
                 const std::string host = fmt::format("host/{}/{}_ranks/{:g}_per_cpu",

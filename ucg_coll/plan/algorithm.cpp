@@ -18,14 +18,35 @@ static std::uint32_t fullest_host(const topo::Placement& placement) {
     return host;
 }
 
+static HostLevels levels_of(const topo::Placement& placement, std::uint32_t host) {
+    HostLevels levels;
+    const std::span<const Rank> ranks = placement.ranks_on(host);
+    const std::vector<topo::Distance>& distances = placement.distances_on_host();
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+        std::size_t most = ranks.size();
+        if (i + 1 < distances.size()) {
+            most = 1;
+            for (const auto& group : topo::groups_closer_than(placement, ranks, distances[i + 1])) {
+                most = std::max(most, group.size());
+            }
+        }
+        levels.level[levels.count++] = {distances[i], static_cast<Rank>(most)};
+    }
+    return levels;
+}
+
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool in_place, std::uint64_t board_bytes) {
     if (placement.ranks_per_host_max() < 2) {
         return {};
     }
-    SharedMemory shared{staging_bytes, in_place, sockets_are_contiguous(placement),
-                        cost::node_model(profile.memory, placement, fullest_host(placement)),
-                        board_bytes};
+    const std::uint32_t fullest = fullest_host(placement);
+    SharedMemory shared{staging_bytes,
+                        in_place,
+                        sockets_are_contiguous(placement),
+                        cost::node_model(profile.memory, placement, fullest),
+                        board_bytes,
+                        levels_of(placement, fullest)};
     const cost::CmaModel& kernel = profile.memory.cma;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.

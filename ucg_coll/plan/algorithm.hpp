@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,6 +17,19 @@ namespace ucg::plan {
 class Network;         // network.hpp
 struct LoadedSchedule; // network.hpp
 
+/// A level of a host: how many ranks the largest group has of those that are no farther apart.
+struct HostLevel {
+    topo::Distance distance = topo::Distance::core;
+    Rank ranks = 1;
+};
+
+/// The levels that ranks differ by, of the fullest host, the first of several; from the innermost
+/// on, the last of which has all its ranks.
+struct HostLevels {
+    std::array<HostLevel, topo::kDistanceCount - 1> level = {};
+    std::size_t count = 0;
+};
+
 /// What ranks of a host see of one another's memory, as all ranks of a group have agreed: no rank
 /// has less, on whichever host. Nothing is shared between hosts.
 struct SharedMemory {
@@ -28,6 +42,7 @@ struct SharedMemory {
     cost::NodeModel node; ///< Of the fullest host, the first of several.
     /// The longest share on a board; 0: there are none.
     std::uint64_t board_bytes = 0;
+    HostLevels levels = {};
 };
 
 /// For a group whose ranks share `staging_bytes` each with those of their host, and have boards for

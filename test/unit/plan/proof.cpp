@@ -165,6 +165,15 @@ topo::Placement on_sockets(Rank count, SocketOf socket_of) {
     return topo::Placement(std::move(places));
 }
 
+topo::Placement on_levels(Rank count) {
+    std::vector<topo::Place> places;
+    for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(count); ++rank) {
+        const std::uint32_t cache = rank / 3;
+        places.push_back({.package = cache / 4, .numa = cache / 2, .cache = cache, .core = rank});
+    }
+    return topo::Placement(std::move(places));
+}
+
 } // namespace
 
 topo::Placement place(Layout layout, Rank count) {
@@ -173,6 +182,7 @@ topo::Placement place(Layout layout, Rank count) {
     switch (layout) {
     case Layout::sockets: return on_sockets(count, [](Rank rank) { return rank / 4; });
     case Layout::dealt_sockets: return on_sockets(count, [](Rank rank) { return rank % 3; });
+    case Layout::levels: return on_levels(count);
     case Layout::one_host: hosts.assign(total, 0); break;
     case Layout::single:
         for (std::uint32_t rank = 0; rank < total; ++rank) {

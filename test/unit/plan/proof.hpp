@@ -33,11 +33,11 @@ Status prove(const Facts& facts, std::string_view algorithm, const Case& sample)
 
 /// `count` ranks on: one host; hosts of 2 in turn; hosts of 1, 2, 3, ...; hosts of up to 4, dealt
 /// round robin; a host for each; one host with sockets of 4; one host with three sockets, dealt
-/// round robin.
-enum class Layout { one_host, pairs, uneven, cyclic, single, sockets, dealt_sockets };
-inline constexpr Layout kLayouts[] = {Layout::one_host,     Layout::pairs,  Layout::uneven,
-                                      Layout::cyclic,       Layout::single, Layout::sockets,
-                                      Layout::dealt_sockets};
+/// round robin; one host with packages of two NUMA domains of caches of three, the last ones short.
+enum class Layout { one_host, pairs, uneven, cyclic, single, sockets, dealt_sockets, levels };
+inline constexpr Layout kLayouts[] = {Layout::one_host,      Layout::pairs,  Layout::uneven,
+                                      Layout::cyclic,        Layout::single, Layout::sockets,
+                                      Layout::dealt_sockets, Layout::levels};
 topo::Placement place(Layout layout, Rank count);
 
 /// Three switches in a row, the second one between links of half the rate, with the hosts of the

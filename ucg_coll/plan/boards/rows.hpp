@@ -18,7 +18,11 @@
     ROW(kReduceScatterBoards)                                                                      \
     ROW(kReduceScatterBlockBoards)                                                                 \
     ROW(kScanBoards)                                                                               \
-    ROW(kExscanBoards)
+    ROW(kExscanBoards)                                                                             \
+    ROW(kBarrierBoardTree)                                                                         \
+    ROW(kBcastBoardTree)                                                                           \
+    ROW(kReduceBoardTree)                                                                          \
+    ROW(kAllreduceBoardTree)
 
 namespace ucg::plan {
 

@@ -17,7 +17,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return gather_on_host_ns(facts, longest_block(request)) +
            allgather_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                              total, bytes_by_host_max(facts, request)) +
-           order_ns + bcast_on_host_ns(facts, total);
+           order_ns +
+           bcast_on_host_ns(facts, total, 0, used_to_gather(facts, longest_block(request)));
 }
 
 /// The places of all blocks in this rank's output, by host.
@@ -46,7 +47,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     if (levels.leads()) {
         allgather_best(builder, levels.leaders(), leader_link(facts), ours, by_host);
     }
-    bcast_on_host(builder, facts, levels, result);
+    bcast_on_host(builder, facts, levels, result, {},
+                  used_to_gather(facts, longest_block(request)));
     unpack(builder, result, places);
     return builder.finish();
 }

@@ -15,7 +15,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return reduce_on_host_ns(facts, 0, request.bytes, op, request.element_bytes) +
            allreduce_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                              request.bytes, op) +
-           bcast_on_host_ns(facts, request.bytes, request.element_bytes);
+           bcast_on_host_ns(facts, request.bytes, request.element_bytes,
+                            used_to_reduce(facts, request.bytes, op, request.element_bytes));
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -29,7 +30,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     if (levels.leads()) {
         allreduce_best(builder, levels.leaders(), leader_link(facts), partial, result, op);
     }
-    bcast_on_host(builder, facts, levels, result, {result, request.element_bytes});
+    bcast_on_host(builder, facts, levels, result, {result, request.element_bytes},
+                  used_to_reduce(facts, request.bytes, op, request.element_bytes));
     return builder.finish();
 }
 

@@ -5,6 +5,7 @@
 
 #include "ucg_coll/plan/boards/boards.hpp"
 #include "ucg_coll/plan/boards/pieces.hpp"
+#include "ucg_coll/plan/boards/tree.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
@@ -13,22 +14,39 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-enum class Way : std::uint8_t { messages, boards, memory };
+enum class Way : std::uint8_t { messages, boards, tree, memory };
 
 /// A phase by each way, with a processor for each rank.
 struct Prices {
     double messages_ns = 0;
     double boards_ns = std::numeric_limits<double>::infinity(); ///< They do not take it.
+    double tree_ns = std::numeric_limits<double>::infinity();   ///< The host has one level.
     double memory_ns = std::numeric_limits<double>::infinity(); ///< Peers do not reach it.
 
-    double least_ns() const { return std::min({messages_ns, boards_ns, memory_ns}); }
+    double least_ns() const { return std::min({messages_ns, boards_ns, tree_ns, memory_ns}); }
     Way way() const {
-        if (messages_ns <= least_ns()) {
+        const double least = least_ns();
+        if (messages_ns <= least) {
             return Way::messages;
         }
-        return boards_ns <= memory_ns ? Way::boards : Way::memory;
+        if (boards_ns <= least) {
+            return Way::boards;
+        }
+        return tree_ns <= least ? Way::tree : Way::memory;
     }
 };
+
+/// Do boards by the levels of the host take vectors of that length?
+bool tree_takes(const Facts& facts, std::uint64_t bytes) {
+    return facts.shared.levels.count > 1 && boards_take(facts, bytes);
+}
+
+/// Ways up and down that may follow one another are of one tree.
+TreeLimits tree_limits_for(const Facts& facts, std::uint64_t bytes) {
+    return cheapest_limits(facts, [&](const TreeLimits& limits) {
+        return up_tree_ns(facts, limits, TreeEnd::root, bytes) + down_tree_ns(facts, limits, bytes);
+    });
+}
 
 // While one strip is read the next is made.
 constexpr std::uint32_t kRotation = 2;
@@ -52,7 +70,8 @@ Way prepare(Builder& builder, const TwoLevels& levels, const Prices& prices,
     const Way way = prices.way();
     switch (way) {
     case Way::messages: break;
-    case Way::boards: builder.boards(); break;
+    case Way::boards:
+    case Way::tree: builder.boards(); break;
     case Way::memory: builder.window(strips.window_bytes()); break;
     }
     return levels.host().size() > 1 ? way : Way::messages;
@@ -66,15 +85,23 @@ Prices barrier_prices(const Facts& facts) {
         prices.boards_ns =
             to_root_by_boards_ns(facts, count, 0) + from_root_by_boards_ns(facts, count, 0, 0);
     }
+    if (tree_takes(facts, 0)) {
+        const TreeLimits limits = tree_limits_for(facts, 0);
+        prices.tree_ns =
+            up_tree_ns(facts, limits, TreeEnd::root, 0) + down_tree_ns(facts, limits, 0);
+    }
     return prices;
 }
 
-Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Strips& strips) {
+Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Strips& strips, Boards boards) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{bcast_best_ns(link, count, bytes)};
     if (boards_take(facts, bytes)) {
         prices.boards_ns = from_root_by_boards_ns(facts, count, bytes, bytes) + link.copy_ns(bytes);
+    }
+    if (boards == Boards::unused && tree_takes(facts, bytes)) {
+        prices.tree_ns = down_tree_ns(facts, tree_limits_for(facts, bytes), bytes);
     }
     if (memory_takes(strips)) {
         prices.memory_ns = read_by_strips_ns(facts, strips);
@@ -91,6 +118,9 @@ Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Opera
     if (boards_take(facts, bytes)) {
         prices.boards_ns =
             to_root_by_boards_ns(facts, count, bytes) + combining_boards_ns(facts, count, bytes);
+    }
+    if (tree_takes(facts, bytes) && tree_combines(facts, op.commutative)) {
+        prices.tree_ns = up_tree_ns(facts, tree_limits_for(facts, bytes), TreeEnd::root, bytes);
     }
     if (op.commutative && memory_takes(strips)) {
         prices.memory_ns = climb_by_strips_ns(facts, strips);
@@ -163,6 +193,12 @@ void read_leader(Builder& builder, const Facts& facts, const TwoLevels& levels,
     read_by_strips(builder, stages, strips, at_rank(leader, leaders), data);
 }
 
+BoardTree board_tree(const Facts& facts, const Builder& builder, const TwoLevels& levels,
+                     std::uint64_t bytes) {
+    return BoardTree(facts.placement, tree_limits_for(facts, bytes), builder.rank(),
+                     leader_of(levels));
+}
+
 unsigned tree_radix(const Facts& facts, const TwoLevels& levels) {
     return barrier_tree_radix(host_link(facts), levels.host().size());
 }
@@ -171,18 +207,28 @@ unsigned tree_radix(const Facts& facts, const TwoLevels& levels) {
 
 void arrive_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, OpIds& last) {
     UCG_ASSERT(levels.host_leader() == 0);
-    if (prepare(builder, levels, barrier_prices(facts)) == Way::boards) {
-        arrive_by_boards(builder, levels.host(), last);
-    } else {
+    switch (prepare(builder, levels, barrier_prices(facts))) {
+    case Way::boards: arrive_by_boards(builder, levels.host(), last); break;
+    case Way::tree:
+        arrive_by_tree(builder, board_tree(facts, builder, levels, 0), TreeEnd::root, last);
+        break;
+    case Way::messages:
+    case Way::memory:
         barrier_arrive(builder, levels.host(), tree_radix(facts, levels), last);
+        break;
     }
 }
 
 void release_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, OpIds& last) {
-    if (prepare(builder, levels, barrier_prices(facts)) == Way::boards) {
-        release_by_boards(builder, levels.host(), last);
-    } else {
+    switch (prepare(builder, levels, barrier_prices(facts))) {
+    case Way::boards: release_by_boards(builder, levels.host(), last); break;
+    case Way::tree:
+        release_by_tree(builder, board_tree(facts, builder, levels, 0), leader_of(levels), last);
+        break;
+    case Way::messages:
+    case Way::memory:
         barrier_release(builder, levels.host(), tree_radix(facts, levels), last);
+        break;
     }
 }
 
@@ -191,19 +237,24 @@ double barrier_on_host_ns(const Facts& facts) {
 }
 
 void bcast_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice data,
-                   const Published& published) {
+                   const Published& published, Boards boards) {
     const Strips strips = strips_of(facts, data.length, published.element_bytes);
-    switch (prepare(builder, levels, bcast_prices(facts, data.length, strips), strips)) {
+    switch (prepare(builder, levels, bcast_prices(facts, data.length, strips, boards), strips)) {
     case Way::messages:
         bcast_best(builder, levels.host(), host_link(facts), levels.host_leader(), data);
         break;
     case Way::boards: bcast_by_boards(builder, levels.host(), levels.host_leader(), data); break;
+    case Way::tree:
+        bcast_by_tree(builder, board_tree(facts, builder, levels, data.length), leader_of(levels),
+                      data);
+        break;
     case Way::memory: read_leader(builder, facts, levels, strips, published.vector, data); break;
     }
 }
 
-double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes) {
-    return bcast_prices(facts, bytes, strips_of(facts, bytes, element_bytes)).least_ns();
+double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes,
+                        Boards boards) {
+    return bcast_prices(facts, bytes, strips_of(facts, bytes, element_bytes), boards).least_ns();
 }
 
 /// Who leads differs between hosts; by which way it goes does not.
@@ -217,6 +268,10 @@ Slice reduce_on_host(Builder& builder, const Facts& facts, const TwoLevels& leve
     }
     if (way == Way::memory) {
         return climb(builder, facts, levels, strips, source, published.vector);
+    }
+    if (way == Way::tree) {
+        return reduce_by_tree(builder, board_tree(facts, builder, levels, source.length),
+                              TreeEnd::root, source);
     }
     const Slice target = levels.leads() ? builder.scratch(source.length) : Slice{};
     if (way == Way::boards) {
@@ -235,6 +290,20 @@ double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, O
     return prices.way() == Way::messages
                ? reduce_prices(facts, leader, bytes, op, strips).messages_ns
                : prices.least_ns();
+}
+
+static Boards used_by(const Prices& prices) {
+    return prices.way() == Way::boards ? Boards::used : Boards::unused;
+}
+
+Boards used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
+                      std::uint64_t element_bytes) {
+    const Strips strips = strips_of(facts, bytes, element_bytes);
+    return used_by(reduce_prices(facts, 0, bytes, op, strips));
+}
+
+Boards used_to_gather(const Facts& facts, std::uint64_t block_bytes) {
+    return used_by(gather_prices(facts, block_bytes));
 }
 
 void gather_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice own,

@@ -1,6 +1,7 @@
 // Two-level algorithms whose phases on the hosts go by messages, by boards, or out of peers'
 // memory: each way is taken where it costs least, and proved.
 #include <algorithm>
+#include <set>
 
 #include "test/support/catch.hpp"
 #include "test/unit/plan/proof.hpp"
@@ -11,16 +12,31 @@ namespace {
 using graph::Collective;
 using test::Case;
 
-/// By host; two sockets each where `sockets` says so, ranks dealt to them.
-topo::Placement hosts_of(const std::vector<std::uint32_t>& hosts, bool sockets) {
+/// What hosts are made of: nothing that is known; two sockets, ranks dealt to them; two packages of
+/// caches of two cores, ranks in their order.
+enum class Inside { unknown, sockets, levels };
+
+topo::Placement hosts_of(const std::vector<std::uint32_t>& hosts, Inside inside) {
     std::vector<topo::Place> places;
     std::uint32_t rank = 0;
     for (const std::uint32_t host : hosts) {
-        topo::Place place;
-        place.host = host;
-        place.package = sockets ? rank++ % 2 : 0;
-        places.push_back(
-            topo::forget_inside(place, sockets ? topo::Distance::package : topo::Distance::host));
+        switch (inside) {
+        case Inside::unknown:
+            places.push_back(topo::forget_inside({.host = host}, topo::Distance::host));
+            break;
+        case Inside::sockets:
+            places.push_back(
+                topo::forget_inside({.host = host, .package = rank % 2}, topo::Distance::package));
+            break;
+        case Inside::levels:
+            places.push_back({.host = host,
+                              .package = rank / 4 % 2,
+                              .numa = rank / 4 % 2,
+                              .cache = rank / 2,
+                              .core = rank});
+            break;
+        }
+        ++rank;
     }
     return topo::Placement(std::move(places));
 }
@@ -29,8 +45,13 @@ std::vector<topo::Placement> placements() {
     const std::vector<std::uint32_t> even = {0, 0, 0, 0, 1, 1, 1, 1};
     const std::vector<std::uint32_t> uneven = {0, 0, 0, 1, 1, 1, 1, 1, 2};
     const std::vector<std::uint32_t> dealt = {0, 1, 2, 0, 1, 2, 0, 1};
-    return {hosts_of(even, false),  hosts_of(even, true),   hosts_of(uneven, false),
-            hosts_of(uneven, true), hosts_of(dealt, false), hosts_of(dealt, true)};
+    std::vector<topo::Placement> all;
+    for (const std::vector<std::uint32_t>& hosts : {even, uneven, dealt}) {
+        for (const Inside inside : {Inside::unknown, Inside::sockets, Inside::levels}) {
+            all.push_back(hosts_of(hosts, inside));
+        }
+    }
+    return all;
 }
 
 /// On a host bytes of messages are dear, and signals are not.
@@ -115,8 +136,54 @@ TEST_CASE("plan: hosts of a group share memory in two-level algorithms", "[plan]
     }
 }
 
+TEST_CASE("plan: what two-level algorithms share on a host goes by its levels where that is less",
+          "[plan][levels][proof]") {
+    constexpr Rank kFullest = 128;
+    std::vector<topo::Place> places;
+    for (std::uint32_t rank = 0; rank < kFullest + 6; ++rank) {
+        const std::uint32_t core = rank % kFullest;
+        places.push_back({.host = rank / kFullest,
+                          .package = core / 64,
+                          .numa = core / 64,
+                          .cache = core / 8,
+                          .core = core});
+    }
+    const topo::Placement placement(std::move(places));
+    const cost::Profile profile = cost::default_profile();
+    const Facts facts{placement, profile,
+                      shared_memory(placement, profile, 64 << 10, false, 4 << 10)};
+    for (const Collective collective :
+         {Collective::barrier, Collective::bcast, Collective::reduce, Collective::allreduce}) {
+        for (const std::uint64_t bytes : {8, 512}) {
+            const Rank root = graph::rooted(collective) ? 21 : 0;
+            const Case sample{collective, placement.rank_count(), root,
+                              collective == Collective::barrier ? 0 : bytes, 8};
+            INFO(describe(sample));
+            const Status status = test::prove(facts, "two_level", sample);
+            INFO(status.message());
+            CHECK(status.ok());
+            std::set<std::pair<Rank, Rank>> looks; // Of whom at whom.
+            for (Rank rank = 0; rank < kFullest; ++rank) {
+                const graph::Schedule schedule =
+                    plan(facts, test::request_of(sample, rank), rank, "two_level").value();
+                for (const graph::Op& op : schedule.ops) {
+                    for (const Rank owner : graph::boards_read(schedule, op)) {
+                        looks.emplace(rank, owner);
+                    }
+                }
+            }
+            const auto of_root = [&](const auto& look) {
+                return look.first == root || look.second == root;
+            };
+            const auto at_root = std::count_if(looks.begin(), looks.end(), of_root);
+            CHECK(at_root > 0);
+            CHECK(at_root < kFullest - 1); // Not everybody's, and not at everybody.
+        }
+    }
+}
+
 TEST_CASE("plan: nobody reads vectors whose place only their owner knows", "[plan][levels]") {
-    const topo::Placement placement = hosts_of({0, 0, 0, 0, 1, 1, 1, 1}, false);
+    const topo::Placement placement = hosts_of({0, 0, 0, 0, 1, 1, 1, 1}, Inside::unknown);
     const cost::Profile profile = dear_messages();
     const Facts facts{placement, profile, shared_memory(placement, profile, 1 << 20, false)};
     const Case sample{Collective::reduce_scatter, 8, 0, 20000, 8, true};
@@ -125,7 +192,7 @@ TEST_CASE("plan: nobody reads vectors whose place only their owner knows", "[pla
 
 TEST_CASE("plan: of scratch, only what peers name has to lie in staging memory", "[plan][levels]") {
     const std::uint64_t bytes = 16 << 20; // More than all staging.
-    const topo::Placement placement = hosts_of({0, 0, 0, 0, 1, 1, 1, 1}, false);
+    const topo::Placement placement = hosts_of({0, 0, 0, 0, 1, 1, 1, 1}, Inside::unknown);
     const cost::Profile profile = dear_messages();
     const Facts facts{placement, profile, shared_memory(placement, profile, 1 << 20, false)};
     const Case sample{Collective::allreduce, 8, 0, bytes, 8};
