@@ -10,7 +10,9 @@
 #include <memory>
 #include <string>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include "shm/shm.hpp"
@@ -157,7 +159,17 @@ Result<std::unique_ptr<shm::Heap>> make_heap(const test::ForkedRank& rank, Cost&
     return heap;
 }
 
+/// The system does not count what root's descriptors in flight are. Such a process may look at its
+/// own descriptors only if it says so.
+bool become_ordinary_user() {
+    return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0 &&
+                                ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0);
+}
+
 std::string run_rank(const test::ForkedRank& rank, Cost& cost) {
+    if (!become_ordinary_user()) {
+        return "cannot become an ordinary user";
+    }
     const std::uint64_t tables_before = page_table_bytes();
     auto heap = make_heap(rank, cost);
     if (!heap.ok()) {
@@ -198,7 +210,7 @@ std::string run_rank(const test::ForkedRank& rank, Cost& cost) {
 } // namespace
 
 TEST_CASE("transport/shm: what many processes cost together", "[ranks][shm]") {
-    const int size = GENERATE(64, 256);
+    const int size = GENERATE(64, 128, 256);
     auto* cost = static_cast<Cost*>(
         ::mmap(nullptr, sizeof(Cost), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     REQUIRE(cost != MAP_FAILED);
