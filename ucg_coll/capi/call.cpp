@@ -372,6 +372,19 @@ void combine_by_callback(void* context, const std::byte* const* operands, std::s
     }
 }
 
+/// The same for a callback that can fail: what follows a failure is left out.
+void combine_by_fallible_callback(void* context, const std::byte* const* operands,
+                                  std::size_t operand_count, std::byte* target, std::size_t bytes) {
+    auto& user = *static_cast<UserOperator*>(context);
+    const std::size_t count = bytes / user.element_bytes;
+    const std::byte* left = operands[0];
+    user.status = UCG_OK;
+    for (std::size_t i = 1; i < operand_count && user.status == UCG_OK; ++i) {
+        user.status = user.fallible_reduce(user.argument, left, operands[i], target, count);
+        left = target;
+    }
+}
+
 } // namespace
 
 CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
@@ -392,7 +405,7 @@ CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank
     if (graph::reduces(key.collective)) {
         binding.user = params.op == UCG_OP_USER;
         binding.combine =
-            binding.user ? combine_by_callback
+            binding.user ? is_fallible(params) ? combine_by_fallible_callback : combine_by_callback
                          : engine::find_operator(static_cast<engine::Operator>(params.op),
                                                  static_cast<ElementType>(params.datatype - 1));
     }

@@ -106,10 +106,23 @@ struct CallKey {
 
 /// A caller's operator, bound to one running collective.
 struct UserOperator {
-    ucg_reduce_cb_t reduce = nullptr;
+    union {
+        ucg_reduce_cb_t reduce = nullptr;
+        ucg_fallible_reduce_cb_t fallible_reduce; ///< Where the call says so.
+    };
     void* argument = nullptr;
     std::uint64_t element_bytes = 1;
+    ucg_status_t status = UCG_OK; ///< What the latest call returned.
 };
+
+inline bool is_fallible(const ucg_coll_params_t& params) {
+    return (params.flags & UCG_COLL_FLAG_FALLIBLE) != 0;
+}
+
+/// The same, of the collective that has this reduction; null if that is the library's own.
+inline const UserOperator* user_operator(const engine::Reduction& reduction) {
+    return static_cast<const UserOperator*>(reduction.context);
+}
 
 /// The key of a call. Fails with invalid_argument, naming the field, or unsupported (operator and
 /// datatype do not go together). REQUIRES nothing: checks everything that a rank can check alone.
@@ -146,15 +159,22 @@ struct CallBinding {
     bool user = false;                   ///< The operator is the caller's.
     engine::CombineFn combine = nullptr; ///< Null: the call does not reduce.
 
-    /// `user_operator` receives the caller's operator, if there is one, and must outlive the
+    /// `operator_p` receives the caller's operator, if there is one, and must outlive the
     /// collective.
-    engine::Binding apply(const ucg_coll_params_t& params, UserOperator& user_operator) const {
+    engine::Binding apply(const ucg_coll_params_t& params, UserOperator& operator_p) const {
         if (user) [[unlikely]] {
-            user_operator = {params.reduce, params.reduce_arg, params.element_bytes};
+            if (is_fallible(params)) {
+                operator_p.fallible_reduce = params.fallible_reduce;
+            } else {
+                operator_p.reduce = params.reduce;
+            }
+            operator_p.argument = params.reduce_arg;
+            operator_p.element_bytes = params.element_bytes;
+            operator_p.status = UCG_OK;
         }
         return {input(params.send_buffer, params.recv_buffer),
                 output(params.recv_buffer),
-                {combine, user ? &user_operator : nullptr}};
+                {combine, user ? &operator_p : nullptr}};
     }
 
     /// The engine's buffers for those of a call.

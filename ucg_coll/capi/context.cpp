@@ -405,23 +405,31 @@ unsigned Context::progress(Busy busy) {
 }
 
 void Context::add_completion(Completion& completion) {
-    completion.next = nullptr;
-    if (first_completion_ == nullptr) {
-        first_completion_ = &completion;
+    if (completion.callback == nullptr) {
+        polled_ends_.add(completion);
     } else {
-        last_completion_->next = &completion;
+        called_ends_.add(completion);
+        ++callbacks_due_;
     }
-    last_completion_ = &completion;
 }
 
-Completion* Context::take_completion() {
-    const std::lock_guard lock(groups_mutex_);
-    Completion* const completion = first_completion_;
-    if (completion != nullptr) {
-        first_completion_ = completion->next;
-        completion->awaited.store(false, std::memory_order_relaxed);
+/// Whoever is told may start the collective again, or free it, before the callback returns.
+unsigned Context::call_due_back() {
+    unsigned called = 0;
+    for (std::unique_lock lock(groups_mutex_);; lock.lock()) {
+        const Completion* const ended = called_ends_.take();
+        if (ended == nullptr) {
+            return called;
+        }
+        --callbacks_due_;
+        const ucg_coll_cb_t callback = ended->callback;
+        void* const argument = ended->user_data;
+        const ucg_coll_h coll = ended->coll;
+        const ucg_status_t status = ended->status;
+        lock.unlock();
+        callback(argument, coll, status);
+        ++called;
     }
-    return completion;
 }
 
 unsigned Context::drive_groups(Busy busy, DueOperator& due) {
@@ -452,7 +460,7 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
 unsigned Context::call(const DueOperator& due) {
     due.execution->call_operator();
     const Group::Lock lock = due.group->lock();
-    due.group->engine().operator_called(*due.execution);
+    due.group->operator_called(*due.execution);
     return tell_threads(1 + due.group->engine().progress());
 }
 

@@ -74,12 +74,37 @@ struct DueOperator {
     engine::Execution* execution = nullptr;
 };
 
-/// The end of a posted collective, until somebody takes notice of it.
+/// The end of a collective whose caller wants to be told, until he has been.
 struct Completion {
-    std::atomic<bool> awaited = false; ///< Posted, and not told yet.
+    std::atomic<bool> awaited = false; ///< Not told yet.
     void* user_data = nullptr;
-    Code code = Code::ok;
+    ucg_coll_cb_t callback = nullptr; ///< Null: who polls the context is told.
+    ucg_coll_h coll = nullptr;        ///< For the callback.
+    ucg_status_t status = UCG_OK;
     Completion* next = nullptr;
+};
+
+/// Ends in the order in which they came. The caller locks.
+class CompletionQueue {
+  public:
+    void add(Completion& completion) {
+        completion.next = nullptr;
+        (first_ == nullptr ? first_ : last_->next) = &completion;
+        last_ = &completion;
+    }
+    /// The oldest; null if there is none.
+    Completion* take() {
+        Completion* const oldest = first_;
+        if (oldest != nullptr) {
+            first_ = oldest->next;
+            oldest->awaited.store(false, std::memory_order_relaxed);
+        }
+        return oldest;
+    }
+
+  private:
+    Completion* first_ = nullptr;
+    Completion* last_ = nullptr;
 };
 
 class Context {
@@ -196,8 +221,15 @@ class Context {
     unsigned progress(Busy busy);
     /// Adds what a posted collective came to. The caller holds the lock of the list of groups.
     void add_completion(Completion& completion);
-    /// The oldest such; null if there is none. The caller holds no lock.
-    Completion* take_completion();
+    /// The oldest such that no callback is told; null if there is none. The caller holds no lock.
+    Completion* take_completion() {
+        const std::lock_guard lock(groups_mutex_);
+        return polled_ends_.take();
+    }
+    /// Tells callbacks of the ends that are due. Returns how many. The caller holds no lock.
+    unsigned call_back() {
+        return callbacks_due_.load(std::memory_order_relaxed) == 0 ? 0 : call_due_back();
+    }
 
     /// What one thread has moved may be what another one sleeps for, and no peer rings for it
     /// again: shm/PROTOCOL.md, "Threads". Under any lock. Returns how many things happened.
@@ -292,6 +324,7 @@ class Context {
     void add_sleeping(int threads);
     void set_sleeper(std::shared_ptr<shm::Sleeper> sleeper);
     void ring();
+    unsigned call_due_back();
 
     Config config_;
     LoadedProfile profile_;
@@ -321,14 +354,15 @@ class Context {
     std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
-    OptionalMutex groups_mutex_;             ///< Groups' own locks are taken under it.
-    std::vector<Group*> busy_;               ///< In no order.
-    Completion* first_completion_ = nullptr; ///< Of posted collectives, in order.
-    Completion* last_completion_ = nullptr;
-    std::size_t group_count_ = 0;             ///< All of them.
-    std::size_t staging_groups_ = 0;          ///< That have memory for their peers to read.
-    std::unique_ptr<transport::Network> ucx_; ///< Written by the maker, too.
-    std::atomic<std::uint64_t> sleeping_ = 0; ///< Threads. Read under any lock.
+    OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
+    std::vector<Group*> busy_;   ///< In no order.
+    CompletionQueue polled_ends_;
+    CompletionQueue called_ends_;                ///< That have a callback.
+    std::atomic<std::size_t> callbacks_due_ = 0; ///< How many. Read under any lock.
+    std::size_t group_count_ = 0;                ///< All of them.
+    std::size_t staging_groups_ = 0;             ///< That have memory for their peers to read.
+    std::unique_ptr<transport::Network> ucx_;    ///< Written by the maker, too.
+    std::atomic<std::uint64_t> sleeping_ = 0;    ///< Threads. Read under any lock.
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ucg_coll/capi/guard.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {
@@ -104,7 +105,7 @@ unsigned Group::call_taken_operator(engine::Execution& execution, Lock& lock) {
     }
     execution.call_operator();
     lock.lock();
-    engine_->operator_called(execution);
+    operator_called(execution);
     return 1;
 }
 
@@ -176,8 +177,7 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
 void Group::tell_ends() {
     while (engine::Execution* const ended = engine_->take_ended()) {
         auto& completion = *static_cast<Completion*>(ended->take_listener());
-        completion.code =
-            ended->state() == engine::ExecutionState::failed ? failure_status().code() : Code::ok;
+        completion.status = outcome(*ended);
         context_.add_completion(completion);
     }
 }
@@ -228,9 +228,13 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
     return std::make_unique<CachedPlan>(request, schedule.algorithm, std::move(*program));
 }
 
-Status Group::failure_status() const {
+ucg_status_t Group::failed_outcome(const engine::Execution& execution) const {
+    if (execution.state() == engine::ExecutionState::spoilt) {
+        const ucg_status_t status = user_operator(execution.reduction())->status;
+        return status < 0 ? status : UCG_ERR_INTERNAL; // What is no error says nothing.
+    }
     const Status status = engine_->status();
-    return status.ok() ? Status(Code::io_error, "a message failed") : status;
+    return status.ok() ? UCG_ERR_IO_ERROR : to_c(status); // A message failed.
 }
 
 Status Group::may_end() {

@@ -94,6 +94,10 @@ class Group {
     unsigned call_operator(engine::Execution& execution, Lock& lock) {
         return engine_->take_operator(execution) ? call_taken_operator(execution, lock) : 0;
     }
+    /// An operator that was taken has been called.
+    void operator_called(engine::Execution& execution) {
+        engine_->operator_called(execution, user_operator(execution.reduction())->status != UCG_OK);
+    }
     /// Goes on with a collective that has been started, as far as it comes without waiting.
     void advance(engine::Execution& execution, Lock& lock);
     /// Must whoever makes progress look at this group, and does nobody yet? The caller holds the
@@ -129,11 +133,9 @@ class Group {
     Status may_end();
 
     /// The outcome of a collective that is no longer in progress.
-    Status outcome(const Collective& collective) const {
-        if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
-            return failure_status();
-        }
-        return {};
+    ucg_status_t outcome(const engine::Execution& execution) const {
+        return execution.state() <= engine::ExecutionState::done ? UCG_OK
+                                                                 : failed_outcome(execution);
     }
 
     void query(ucg_group_attr_t& attributes) const;
@@ -163,7 +165,7 @@ class Group {
     Group(Context& context, const ucg_group_params_t& params, WiredGroup& wired);
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
-    Status failure_status() const;
+    ucg_status_t failed_outcome(const engine::Execution& execution) const;
     void tell_ends();
     bool find_whether_mean_block_matters() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request,

@@ -24,17 +24,15 @@ namespace ucg::capi {
 namespace {
 
 ucg_status_t state_of(Group& group, const Collective& collective) {
-    return collective.run->execution.in_progress() ? UCG_INPROGRESS
-                                                   : to_c(group.outcome(collective));
+    const engine::Execution& execution = collective.run->execution;
+    return execution.in_progress() ? UCG_INPROGRESS : group.outcome(execution);
 }
 
 /// Gives up a collective that is no longer in progress.
 ucg_status_t end(Group& group, Collective& collective) {
-    if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
-        return to_c(group.outcome(collective).code()); // A transport may still hold its messages.
-    }
+    const ucg_status_t outcome = group.outcome(collective.run->execution);
     group.release(collective);
-    return UCG_OK;
+    return outcome;
 }
 
 /// The end of a collective that was started and had to wait, and whose operator is kept for this
@@ -51,7 +49,7 @@ ucg_status_t end(Group& group, Collective& collective) {
     const Slept slept = await(group, collective.run->execution);
     serve_host(group.context(), collective.type, slept);
     const Group::Lock lock = group.lock();
-    return to_c(group.outcome(collective).code());
+    return group.outcome(collective.run->execution);
 }
 
 /// A blocking collective, without what it owes the host.
@@ -166,10 +164,13 @@ void leave(Group& group, Group::Lock& lock) {
     }
 }
 
-/// The same of a posted one, whose end is told.
-void leave_posted(ucg_request& coll, void* user_data, Group::Lock& lock) {
+/// The same of one whose end is told: to the callback, or if there is none to who polls.
+void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data,
+                      Group::Lock& lock) {
     coll.completion.awaited.store(true, std::memory_order_relaxed);
     coll.completion.user_data = user_data;
+    coll.completion.callback = callback;
+    coll.completion.coll = &coll;
     coll.collective.run->execution.tell_end(&coll.completion);
     leave(*coll.collective.group, lock);
 }
@@ -194,6 +195,26 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
     });
 }
 
+UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb_arg) {
+    return guarded([&] {
+        Collective& collective = coll->collective;
+        Group& group = *collective.group;
+        Group::Lock lock = group.lock();
+        if (const Status status = idle(*coll, "ucg_coll_start_cb"); !status.ok()) {
+            return report(status);
+        }
+        group.start(collective);
+        if (collective.run->execution.in_progress()) {
+            group.advance(collective.run->execution, lock);
+        }
+        const ucg_status_t state = ucg::capi::state_of(group, collective);
+        if (state == UCG_INPROGRESS) {
+            leave_to_be_told(*coll, callback, cb_arg, lock);
+        }
+        return state;
+    });
+}
+
 UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data) {
     return guarded([&] {
         Collective& collective = coll->collective;
@@ -209,7 +230,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* us
         }
         const ucg_status_t state = ucg::capi::state_of(group, collective);
         if (state == UCG_INPROGRESS) {
-            leave_posted(*coll, user_data, lock);
+            leave_to_be_told(*coll, nullptr, user_data, lock);
         }
         return state;
     });
@@ -324,7 +345,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_
             return ucg::capi::end(group, collective);
         }
         *coll_p = &coll;
-        leave_posted(coll, user_data, lock);
+        leave_to_be_told(coll, nullptr, user_data, lock);
         return UCG_INPROGRESS;
     });
 }

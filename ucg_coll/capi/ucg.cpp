@@ -148,7 +148,7 @@ UCG_PUBLIC ucg_status_t ucg_context_create_version(unsigned api_major, unsigned 
 UCG_PUBLIC unsigned ucg_context_progress(ucg_context_h context) {
     unsigned events = 0;
     static_cast<void>(guarded([&] {
-        events = context->progress(ucg::capi::Busy::skip);
+        events = context->progress(ucg::capi::Busy::skip) + context->call_back();
         return UCG_OK;
     }));
     return events;
@@ -159,12 +159,13 @@ UCG_PUBLIC unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* co
     unsigned count = 0;
     static_cast<void>(guarded([&] {
         context->progress(ucg::capi::Busy::skip);
+        context->call_back();
         while (count < max) {
             const ucg::capi::Completion* const ended = context->take_completion();
             if (ended == nullptr) {
                 break;
             }
-            completions[count++] = {ended->user_data, ucg::capi::to_c(ended->code)};
+            completions[count++] = {ended->user_data, ended->status};
         }
         return UCG_OK;
     }));

@@ -154,7 +154,7 @@ class Wait {
 
     /// What this rank holds up elsewhere: collectives of other groups. A peer may have to wait for
     /// those, as for the host's communication, before it joins the collective that we wait for.
-    unsigned progress_groups(Busy busy) { return context_.progress(busy); }
+    unsigned progress_groups(Busy busy) { return context_.progress(busy) + context_.call_back(); }
 
     /// Gives way once, so that who sleeps since it has neighbours notices when they are gone; not
     /// to one that computes, who would keep the processor beyond the nap.

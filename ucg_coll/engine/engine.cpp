@@ -51,6 +51,7 @@ void Engine::start_any(Execution& execution) {
     execution.sequence_ = next_sequence_++;
     execution.next_ = nullptr;
     execution.at_ = {};
+    execution.spoilt_ = false;
     if (execution.program_.board != nullptr) {
         execution.exchange_.turn.turn = next_turn_++;
         execution.exchange_.turn.sequence = execution.sequence_;
@@ -158,8 +159,9 @@ Execution* Engine::take_operator() {
     return nullptr;
 }
 
-void Engine::operator_called(Execution& execution) {
+void Engine::operator_called(Execution& execution, bool failed) {
     UCG_ASSERT(execution.state_ == ExecutionState::in_operator);
+    execution.spoilt_ = execution.spoilt_ || failed;
     execution.state_ = ExecutionState::running;
     ++execution.at_.step;
 }

@@ -55,7 +55,7 @@ class Engine {
     ///
     ///     if (Execution* execution = engine.take_operator()) {
     ///         execution->call_operator(); // Without the lock.
-    ///         engine.operator_called(*execution);
+    ///         engine.operator_called(*execution, failed);
     ///     }
     ///
     /// A collective whose operator is due, if it is not kept for a thread; null if there is none.
@@ -69,8 +69,9 @@ class Engine {
         execution.state_ = ExecutionState::in_operator;
         return true;
     }
-    /// progress() then goes on with it.
-    void operator_called(Execution& execution);
+    /// progress() then goes on with it, so that no peer waits for it, also if the operator has
+    /// `failed`: then it ends as spoilt.
+    void operator_called(Execution& execution, bool failed = false);
 
     /// A collective that has ended since and whose end is to be told (Execution::tell_end); null if
     /// there is none. In the order in which they ended.

@@ -9,6 +9,7 @@ void Execution::await_exchange(std::size_t seen) {
     const bool shared = seen != transport::kNotShared;
     state_ = program_.board->broken() ? ExecutionState::failed : ExecutionState::running;
     at_.step = shared ? 1 : 0;
+    spoilt_ = false;
     boards_seen_ = shared ? static_cast<std::uint32_t>(seen) : 0;
     if (shared && state_ == ExecutionState::running) {
         advance();
@@ -18,6 +19,7 @@ void Execution::await_exchange(std::size_t seen) {
 /// All boards are there, and the next step needs the program's operator.
 void Execution::await_operator(const graph::Step* at) {
     state_ = ExecutionState::operator_due;
+    spoilt_ = false;
     at_.step = static_cast<std::uint32_t>(at - program_.lowered.steps.data());
     boards_seen_ = static_cast<std::uint32_t>(exchange_.reads.size());
 }

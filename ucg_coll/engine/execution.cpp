@@ -252,7 +252,9 @@ bool Execution::reduce_parts(const Step& step) {
 
 void Execution::call_operator() {
     UCG_ASSERT(state_ == ExecutionState::in_operator);
-    reduce(program_.lowered.steps[at_.step]);
+    if (!spoilt_) {
+        reduce(program_.lowered.steps[at_.step]);
+    }
 }
 
 /// The first step of another iteration, if there is one to run; else what follows.
@@ -277,7 +279,9 @@ inline const Step* Execution::issue(const Step* at) {
     case StepKind::share: return share(*at) ? at + 1 : nullptr;
     case StepKind::wait: return at + 1;
     case StepKind::end_iteration: return next_iteration(at);
-    case StepKind::finish: state_ = ExecutionState::done; return nullptr;
+    case StepKind::finish:
+        state_ = spoilt_ ? ExecutionState::spoilt : ExecutionState::done;
+        return nullptr;
     }
     __builtin_unreachable();
 }

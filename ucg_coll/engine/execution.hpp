@@ -19,6 +19,7 @@ namespace ucg::engine {
 enum class ExecutionState : std::uint8_t {
     idle,         ///< Never started.
     done,         ///< Complete: the output may be used.
+    spoilt,       ///< Complete, but an operator of the program failed: the output is undefined.
     failed,       ///< A transport failed; the output is undefined. It is not started again.
     queued,       ///< Started, but too many earlier collectives of the group are outstanding.
     running,      ///< Waits for messages.
@@ -42,8 +43,10 @@ class Execution {
 
     ExecutionState state() const { return state_; }
     bool in_progress() const { return state_ >= ExecutionState::queued; }
-    bool startable() const { return state_ <= ExecutionState::done; }
+    bool startable() const { return state_ <= ExecutionState::spoilt; }
     const Program& program() const { return program_; }
+    /// What it is bound to.
+    const Reduction& reduction() const { return reduction_; }
 
     /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
     void bind(const Binding& binding) {
@@ -69,8 +72,9 @@ class Execution {
     void tell_end(void* listener) { listener_ = listener; }
     void* take_listener() { return std::exchange(listener_, nullptr); }
 
-    /// Calls the operator for what is due. REQUIRES: taken from the engine. The one call that needs
-    /// no lock: nothing else touches a collective in that state, nor what it reads.
+    /// Calls the operator for what is due, unless it has failed in this run. REQUIRES: taken from
+    /// the engine. The one call that needs no lock: nothing else touches a collective in that
+    /// state, nor what it reads.
     void call_operator();
 
   private:
@@ -139,6 +143,7 @@ class Execution {
     std::uint32_t sequence_ = 0;
     ExecutionState state_ = ExecutionState::idle;
     bool kept_ = false;
+    bool spoilt_ = false; // The program's operator has failed in this run.
     void* listener_ = nullptr;
     Execution* next_ = nullptr; // In the engine's list of those in progress, or of those ended.
 };

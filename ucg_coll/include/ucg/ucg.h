@@ -299,9 +299,19 @@ typedef enum {
 typedef void (*ucg_reduce_cb_t)(void* reduce_arg, const void* left, const void* right, void* target,
                                 size_t count);
 
+/**
+ * The same of an operator that can fail: returns UCG_OK or an error (a negative value). An error is
+ * what the collective then ends with on this rank, whose result is undefined; it goes on to its
+ * end, without further calls, so that no rank waits for this one. The others are told nothing, and
+ * what this rank has failed to combine is undefined in their results as well.
+ */
+typedef ucg_status_t (*ucg_fallible_reduce_cb_t)(void* reduce_arg, const void* left,
+                                                 const void* right, void* target, size_t count);
+
 enum ucg_coll_flags {
-    UCG_COLL_FLAG_IN_PLACE = UCG_BIT(0),       /**< MPI_IN_PLACE: `send` is not used. */
-    UCG_COLL_FLAG_NON_COMMUTATIVE = UCG_BIT(1) /**< UCG_OP_USER: keep the operands in rank order. */
+    UCG_COLL_FLAG_IN_PLACE = UCG_BIT(0),        /**< MPI_IN_PLACE: `send` is not used. */
+    UCG_COLL_FLAG_NON_COMMUTATIVE = UCG_BIT(1), /**< UCG_OP_USER: operands stay in rank order. */
+    UCG_COLL_FLAG_FALLIBLE = UCG_BIT(2) /**< UCG_OP_USER: `fallible_reduce`, not `reduce`. */
 };
 
 enum ucg_coll_params_field {
@@ -350,7 +360,10 @@ typedef struct {
     uint64_t element_bytes; /**< Size of one element; must agree with `datatype` unless opaque. */
     ucg_datatype_t datatype;
     ucg_op_t op;
-    ucg_reduce_cb_t reduce;
+    __extension__ union {
+        ucg_reduce_cb_t reduce;
+        ucg_fallible_reduce_cb_t fallible_reduce;
+    };
     __extension__ union {
         void* reduce_arg;
         const ucg_neighbors_t* neighbors; /**< Read during ucg_coll_init only. */
@@ -386,11 +399,24 @@ ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params, u
 ucg_status_t ucg_coll_start(ucg_coll_h coll);
 
 /**
- * The same, for callers with many collectives outstanding: if it returns UCG_INPROGRESS,
- * ucg_context_poll() tells once when the collective has ended, by `user_data`. Until then it must
- * not be tested or waited for, and starting or freeing it is UCG_ERR_BUSY. Before, it looks for the
- * end `*looks` times at most, never where ranks share processors; then `*looks` is how many it
- * took.
+ * Tells of the end of a collective that ucg_coll_start_cb() has started, once: called, under no
+ * lock, by a thread that is in ucg_context_progress() or ucg_context_poll(), or that waits for
+ * another collective of the context. It may prepare, start, post and free collectives, `coll` too;
+ * nothing that waits. `status`: UCG_OK or an error.
+ */
+typedef void (*ucg_coll_cb_t)(void* cb_arg, ucg_coll_h coll, ucg_status_t status);
+
+/** The same as ucg_coll_start(), but if it returns UCG_INPROGRESS, `callback` is told of the end.
+ *  Until then the collective must not be tested or waited for, and starting or freeing it is
+ *  UCG_ERR_BUSY. */
+ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb_arg);
+
+/**
+ * The same as ucg_coll_start(), for callers with many collectives outstanding: if it returns
+ * UCG_INPROGRESS, ucg_context_poll() tells once when the collective has ended, by `user_data`.
+ * Until then it must not be tested or waited for, and starting or freeing it is UCG_ERR_BUSY.
+ * Before, it looks for the end `*looks` times at most, never where ranks share processors; then
+ * `*looks` is how many it took.
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
