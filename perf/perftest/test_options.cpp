@@ -260,7 +260,8 @@ void add_collective(Adder& add, CollectiveParameters& collective) {
                [&](const std::string& text) { collective.heap = text == "heap"; });
     add.choice("--op", names_up_to(UCG_OP_SUM, UCG_OP_USER), "Operator (default: sum)",
                [&](const std::string& text) { collective.operation = text; });
-    add.choice("--datatype", names_up_to(UCG_DT_INT8, UCG_DT_LAST), "Datatype (default: float64)",
+    add.choice("--datatype", names_up_to(UCG_DT_INT8, UCG_DT_FLOAT16),
+               "Datatype (default: float64)",
                [&](const std::string& text) { collective.datatype = text; });
     add.number("--root", collective.root, 0, tools::kRanksMax, "Root of a rooted collective");
     add.choice("--mode", {"sep", "b2b"},

@@ -13,11 +13,22 @@ namespace {
 using engine::ElementType;
 using graph::Collective;
 
-constexpr std::uint64_t kElementBytes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8}; // By ucg_datatype_t.
+// By ucg_datatype_t: numbers, 16-bit floats, complex numbers, pairs.
+constexpr std::uint64_t kElementBytes[] = {0, 1, 2, 4,  8, 1, 2,  4, 8,  4,  8,
+                                           2, 2, 8, 16, 8, 8, 16, 8, 16, 16, 16};
 static_assert(std::size(kElementBytes) == UCG_DT_LAST);
+static_assert(static_cast<int>(ElementType::float64_int64) == UCG_DT_FLOAT64_INT64 - 1);
 static_assert(static_cast<int>(Collective::exscan) == UCG_COLL_EXSCAN);
 static_assert(static_cast<int>(Collective::alltoallv) == UCG_COLL_ALLTOALLV);
 static_assert(static_cast<int>(Collective::neighbor_alltoallv) == UCG_COLL_NEIGHBOR_ALLTOALLV);
+
+/// The library's own operator. REQUIRES: both are known, not UCG_OP_USER or UCG_DT_OPAQUE.
+engine::CombineFn kernel_of(ucg_op_t op, ucg_datatype_t datatype) {
+    static_assert(static_cast<int>(engine::Operator::bxor) == UCG_OP_USER - 1);
+    const int index = op < UCG_OP_USER ? op : op - 1; // The engine has no name for the caller's.
+    return engine::find_operator(static_cast<engine::Operator>(index),
+                                 static_cast<ElementType>(datatype - 1));
+}
 
 bool ints_given(const ucg_coll_params_t& params) {
     return (params.field_mask & UCG_COLL_PARAM_FIELD_INT_VECTORS) != 0;
@@ -71,7 +82,7 @@ Status check_reduction(const ucg_coll_params_t& params) {
                    ? Status()
                    : Status(Code::invalid_argument, "op is UCG_OP_USER and reduce is NULL");
     }
-    if (params.op > UCG_OP_USER || params.datatype >= UCG_DT_LAST) {
+    if (params.op >= UCG_OP_LAST || params.datatype >= UCG_DT_LAST) {
         return failure(Code::invalid_argument, "unknown op {} or datatype {}",
                        static_cast<int>(params.op), static_cast<int>(params.datatype));
     }
@@ -82,8 +93,7 @@ Status check_reduction(const ucg_coll_params_t& params) {
                        "that size",
                        params.element_bytes);
     }
-    return engine::find_operator(static_cast<engine::Operator>(params.op),
-                                 static_cast<ElementType>(params.datatype - 1)) != nullptr
+    return kernel_of(params.op, params.datatype) != nullptr
                ? Status()
                : failure(Code::unsupported, "op {} is not defined for datatype {}",
                          static_cast<int>(params.op), static_cast<int>(params.datatype));
@@ -385,7 +395,17 @@ void combine_by_fallible_callback(void* context, const std::byte* const* operand
     }
 }
 
+/// Of a caller's operator.
+engine::CombineFn combine_of(const ucg_coll_params_t& params) {
+    return is_fallible(params) ? combine_by_fallible_callback : combine_by_callback;
+}
+
 } // namespace
+
+std::uint64_t datatype_bytes(ucg_datatype_t datatype) {
+    const auto index = static_cast<std::size_t>(datatype);
+    return index < std::size(kElementBytes) ? kElementBytes[index] : 0;
+}
 
 CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                        Rank rank_count) {
@@ -404,10 +424,7 @@ CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank
     binding.input_received = key.collective == Collective::bcast;
     if (graph::reduces(key.collective)) {
         binding.user = params.op == UCG_OP_USER;
-        binding.combine =
-            binding.user ? is_fallible(params) ? combine_by_fallible_callback : combine_by_callback
-                         : engine::find_operator(static_cast<engine::Operator>(params.op),
-                                                 static_cast<ElementType>(params.datatype - 1));
+        binding.combine = binding.user ? combine_of(params) : kernel_of(params.op, params.datatype);
     }
     return binding;
 }

@@ -132,6 +132,9 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                                   Rank rank_count);
 
+/// 0 for what is none.
+std::uint64_t datatype_bytes(ucg_datatype_t datatype);
+
 /// What an alltoallv brings this rank of others, in bytes. REQUIRES: key_of() has checked it.
 std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank rank_count);
 

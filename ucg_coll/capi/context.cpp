@@ -427,7 +427,7 @@ unsigned Context::call_due_back() {
         const ucg_coll_h coll = ended->coll;
         const ucg_status_t status = ended->status;
         lock.unlock();
-        callback(argument, coll, status);
+        callback(argument, coll, coll->told(status));
         ++called;
     }
 }

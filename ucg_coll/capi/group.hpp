@@ -17,6 +17,7 @@
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/mean_block.hpp"
+#include "ucg_coll/capi/packing.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
 #include "ucg_coll/capi/planner.hpp"
 #include "ucg_coll/capi/wireup/wireup.hpp"
@@ -38,7 +39,8 @@ struct Collective {
 struct ucg_request {
     ucg::capi::Collective collective;
     ucg::capi::CallBinding binding;
-    ucg::capi::Completion completion; ///< Of a posted one.
+    ucg::capi::Completion completion;            ///< Of a posted one.
+    std::unique_ptr<ucg::capi::Packing> packing; ///< Null: the caller's elements are dense.
     ucg_request* next_spare = nullptr;
 
     /// Nobody holds it: it has no collective.
@@ -47,6 +49,10 @@ struct ucg_request {
     bool busy() const {
         return collective.run->execution.in_progress() ||
                completion.awaited.load(std::memory_order_relaxed);
+    }
+    /// What its holder is told, who has been told of its `state`. The caller holds no lock.
+    ucg_status_t told(ucg_status_t state) {
+        return packing == nullptr || state == UCG_INPROGRESS ? state : packing->end(state);
     }
 };
 
@@ -61,6 +67,10 @@ class Group {
     Group& operator=(const Group&) = delete;
 
     Context& context() { return context_; }
+    /// The call on packed elements.
+    Result<std::unique_ptr<Packing>> packing(const ucg_coll_params_t& params) const {
+        return Packing::make(params, rank_, rank_count_);
+    }
     engine::Engine& engine() { return *engine_; }
 
     /// Guards everything here but what is const, and sleeping().
@@ -119,6 +129,7 @@ class Group {
     }
     void give_back(ucg_request* request) {
         request->collective.run = nullptr;
+        request->packing.reset();
         request->next_spare = spare_request_;
         spare_request_ = request;
     }

@@ -1,6 +1,7 @@
 // Every extern "C" function of collectives. Each is one call to guarded().
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -13,10 +14,12 @@
 #include "ucg_coll/capi/wait.hpp"
 
 using ucg::Code;
+using ucg::Result;
 using ucg::Status;
 using ucg::capi::Collective;
 using ucg::capi::Group;
 using ucg::capi::guarded;
+using ucg::capi::Packing;
 using ucg::capi::report;
 using ucg::capi::Slept;
 
@@ -111,6 +114,15 @@ extern "C" {
 UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params,
                                       ucg_coll_h* coll_p) {
     return guarded([&] {
+        std::unique_ptr<Packing> packing;
+        if (ucg::capi::has_layouts(*params)) {
+            Result<std::unique_ptr<Packing>> made = group->group->packing(*params);
+            if (!made.ok()) {
+                return report(made.status());
+            }
+            packing = std::move(*made);
+            params = &packing->call();
+        }
         const Group::Lock lock = group->group->lock();
         Status status;
         const ucg::capi::KnownCall* const call = group->group->understand(*params, status);
@@ -120,6 +132,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
         ucg_request& coll = group->group->spare_request();
         coll.binding = call->binding;
         coll.collective = group->group->prepare(*params, *call);
+        coll.packing = std::move(packing);
         *coll_p = group->group->take_request();
         return UCG_OK;
     });
@@ -137,6 +150,15 @@ Status idle(const ucg_request& coll, std::string_view function) {
                             function);
     }
     return {};
+}
+
+/// What a collective needs before it starts. The program's functions are called without the lock.
+void load(ucg_request& coll, Group::Lock& lock) {
+    if (coll.packing != nullptr) [[unlikely]] {
+        lock.unlock();
+        coll.packing->load();
+        lock.lock();
+    }
 }
 
 /// Goes on with a collective that has been started, as far as it comes at once, and then looks for
@@ -185,13 +207,14 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
         if (const Status status = idle(*coll, "ucg_coll_start"); !status.ok()) {
             return report(status);
         }
+        load(*coll, lock);
         group.start(collective);
         if (collective.run->execution.in_progress()) {
             group.advance(collective.run->execution, lock);
         }
         const ucg_status_t state = ucg::capi::state_of(group, collective);
         leave(group, lock);
-        return state;
+        return coll->told(state);
     });
 }
 
@@ -203,6 +226,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callbac
         if (const Status status = idle(*coll, "ucg_coll_start_cb"); !status.ok()) {
             return report(status);
         }
+        load(*coll, lock);
         group.start(collective);
         if (collective.run->execution.in_progress()) {
             group.advance(collective.run->execution, lock);
@@ -210,8 +234,10 @@ UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callbac
         const ucg_status_t state = ucg::capi::state_of(group, collective);
         if (state == UCG_INPROGRESS) {
             leave_to_be_told(*coll, callback, cb_arg, lock);
+            return state;
         }
-        return state;
+        lock.unlock();
+        return coll->told(state);
     });
 }
 
@@ -224,6 +250,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* us
         if (const Status status = idle(*coll, "ucg_coll_post"); !status.ok()) {
             return report(status);
         }
+        load(*coll, lock);
         group.start(collective);
         if (collective.run->execution.in_progress()) {
             *looks = look_for_end(group, collective.run->execution, most, lock);
@@ -231,8 +258,10 @@ UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* us
         const ucg_status_t state = ucg::capi::state_of(group, collective);
         if (state == UCG_INPROGRESS) {
             leave_to_be_told(*coll, nullptr, user_data, lock);
+            return state;
         }
-        return state;
+        lock.unlock();
+        return coll->told(state);
     });
 }
 
@@ -243,7 +272,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
         if (coll->collective.run->execution.in_progress()) {
             group.advance(coll->collective.run->execution, lock);
         }
-        return ucg::capi::state_of(group, coll->collective);
+        const ucg_status_t state = ucg::capi::state_of(group, coll->collective);
+        lock.unlock();
+        return coll->told(state);
     });
 }
 
@@ -254,13 +285,37 @@ UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
             const Group::Lock lock = group.lock();
             coll->collective.run->execution.keep_operator(true);
         }
-        return ucg::capi::wait_for_end(group, coll->collective);
+        return coll->told(ucg::capi::wait_for_end(group, coll->collective));
     });
 }
+
+namespace {
+
+/// With elements that are packed first: other buffers, and all else as ever.
+ucg_status_t repeat_packed(ucg_coll_h coll, const void* send_buffer, void* recv_buffer) {
+    {
+        const Group::Lock lock = coll->collective.group->lock();
+        if (const Status status = idle(*coll, "ucg_coll_repeat"); !status.ok()) {
+            return report(status);
+        }
+        coll->packing->rebind(send_buffer, recv_buffer);
+        const ucg_coll_params_t& call = coll->packing->call();
+        coll->collective.run->execution.bind_buffers(
+            coll->binding.input(call.send_buffer, call.recv_buffer),
+            coll->binding.output(call.recv_buffer));
+    }
+    const ucg_status_t started = ucg_coll_start(coll);
+    return started == UCG_INPROGRESS ? ucg_coll_wait(coll) : started;
+}
+
+} // namespace
 
 UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer,
                                         void* recv_buffer) {
     return guarded([&] {
+        if (coll->packing != nullptr) [[unlikely]] {
+            return repeat_packed(coll, send_buffer, recv_buffer);
+        }
         Group& group = *coll->collective.group;
         bool done = false;
         {
@@ -302,9 +357,42 @@ UCG_PUBLIC ucg_status_t ucg_coll_free(ucg_coll_h coll) {
     });
 }
 
+namespace {
+
+ucg_status_t run_packed(ucg_group_h handle, const ucg_coll_params_t& params) {
+    const Result<std::unique_ptr<Packing>> packing = handle->group->packing(params);
+    if (!packing.ok()) {
+        return report(packing.status());
+    }
+    (*packing)->load();
+    return (*packing)->end(ucg_coll_run(handle, &(*packing)->call()));
+}
+
+/// The caller has no handle of what is complete at once.
+ucg_status_t run_or_post_packed(ucg_group_h handle, const ucg_coll_params_t& params,
+                                unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
+    ucg_coll_h coll = nullptr;
+    ucg_status_t status = ucg_coll_init(handle, &params, &coll);
+    if (status != UCG_OK) {
+        return status;
+    }
+    status = ucg_coll_post(coll, looks, user_data);
+    if (status == UCG_INPROGRESS) {
+        *coll_p = coll;
+    } else {
+        static_cast<void>(ucg_coll_free(coll));
+    }
+    return status;
+}
+
+} // namespace
+
 UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t* params) {
     return guarded([&] {
         Group& group = *handle->group;
+        if (ucg::capi::has_layouts(*params)) [[unlikely]] {
+            return run_packed(handle, *params);
+        }
         if (params->type == UCG_COLL_ALLTOALLV) [[unlikely]] {
             if (const ucg_status_t agreed = ucg::capi::agree_on_blocks(group, *params);
                 agreed != UCG_OK) {
@@ -322,6 +410,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
 UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_params_t* params,
                                              unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
     return guarded([&] {
+        if (ucg::capi::has_layouts(*params)) [[unlikely]] {
+            return run_or_post_packed(handle, *params, looks, user_data, coll_p);
+        }
         Group& group = *handle->group;
         Group::Lock lock = group.lock();
         const unsigned most = std::exchange(*looks, 0);

@@ -165,7 +165,7 @@ UCG_PUBLIC unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* co
             if (ended == nullptr) {
                 break;
             }
-            completions[count++] = {ended->user_data, ended->status};
+            completions[count++] = {ended->user_data, ended->coll->told(ended->status)};
         }
         return UCG_OK;
     }));
@@ -278,6 +278,13 @@ UCG_PUBLIC const char* ucg_coll_type_string(ucg_coll_type_t type) {
     return type >= 0 && type < UCG_COLL_LAST
                ? ucg::graph::name(static_cast<ucg::graph::Collective>(type)).data()
                : nullptr;
+}
+
+extern UCG_PUBLIC const unsigned char ucg_in_place[1]; // Of <ucg/ucg_calls.h>: not for us here.
+const unsigned char ucg_in_place[1] = {0};
+
+UCG_PUBLIC uint64_t ucg_datatype_bytes(ucg_datatype_t datatype) {
+    return ucg::capi::datatype_bytes(datatype);
 }
 
 UCG_PUBLIC ucg_status_t ucg_group_query_fields(ucg_group_h group, ucg_group_attr_t* attr_p) {

@@ -9,8 +9,9 @@
 
 namespace ucg::engine {
 
-inline constexpr std::size_t kElementTypeCount = static_cast<std::size_t>(ElementType::float64) + 1;
-inline constexpr std::size_t kOperatorCount = static_cast<std::size_t>(Operator::bxor) + 1;
+inline constexpr std::size_t kElementTypeCount =
+    static_cast<std::size_t>(ElementType::float64_int64) + 1;
+inline constexpr std::size_t kOperatorCount = static_cast<std::size_t>(Operator::maxloc) + 1;
 
 /// One operator's kernels by ElementType; null where it is not defined.
 using KernelRow = std::array<CombineFn, kElementTypeCount>;
@@ -26,9 +27,12 @@ inline KernelRow& row_of(KernelTable& table, Operator op) {
 /// unless a test tells Highway otherwise. Thread-safe.
 KernelTable best_kernels();
 
-/// The parts of best_kernels, each in a file of its own. They set the rows of their operators.
+/// The parts of best_kernels, each in a file of its own. They set the rows of their operators, or
+/// the columns of their types.
 void set_arithmetic_kernels(KernelTable& table); ///< sum, prod
 void set_extremum_kernels(KernelTable& table);   ///< min, max
 void set_boolean_kernels(KernelTable& table);    ///< land .. bxor
+void set_half_kernels(KernelTable& table);       ///< All of 16-bit floats.
+void set_composite_kernels(KernelTable& table);  ///< All of complex numbers and pairs. The last.
 
 } // namespace ucg::engine

@@ -9,6 +9,8 @@ KernelTable best_kernels() {
     set_arithmetic_kernels(table);
     set_extremum_kernels(table);
     set_boolean_kernels(table);
+    set_half_kernels(table);
+    set_composite_kernels(table);
     return table;
 }
 

@@ -19,12 +19,25 @@ enum class ElementType : std::uint8_t {
     uint64,
     float32,
     float64,
+    float16,  ///< IEEE 754 binary16.
+    bfloat16, ///< The upper half of a float32.
+    complex64,
+    complex128, ///< Real part, imaginary part: float32 each, or float64.
+    // A value and an index, as C lays out a structure of both.
+    int16_int32,
+    int32_int32,
+    int64_int32,
+    float32_int32,
+    float64_int32,
+    int64_int64,
+    float64_int64,
 };
 
 /// As MPI defines them. Integers wrap around; minimum and maximum of floating-point numbers take
 /// the left operand where the two do not compare; logical results are 0 or 1. A result has the same
 /// bits on every instruction set and however the operands are grouped into calls from the left;
-/// only which NaN a sum or product of several NaN yields is left open, as IEEE 754 leaves it.
+/// only which NaN a sum or product of several NaN yields is left open, as IEEE 754 leaves it. A
+/// step on 16-bit floats is computed in float32 and rounded to nearest, ties to even.
 enum class Operator : std::uint8_t {
     sum,
     prod,
@@ -36,10 +49,13 @@ enum class Operator : std::uint8_t {
     band,
     bor,
     bxor,
+    minloc,
+    maxloc,
 };
 
 /// The kernel, for the best instruction set of this machine; null where the operator is not defined
-/// for the type (logical and bitwise operators on floating point). Thread-safe; the kernel ignores
+/// for the type (logical and bitwise operators on floating point, orders of complex numbers,
+/// anything but minloc and maxloc on pairs). Thread-safe; the kernel ignores
 /// its context.
 CombineFn find_operator(Operator op, ElementType type);
 

@@ -10,20 +10,29 @@
 
 /** Operators by Open MPI's Fortran number, which is constant for predefined ones. */
 static const ucg_op_t native_ops[OMPI_OP_BASE_FORTRAN_OP_MAX] = {
-    [OMPI_OP_BASE_FORTRAN_NULL] = UCG_OP_USER,   [OMPI_OP_BASE_FORTRAN_MAX] = UCG_OP_MAX,
-    [OMPI_OP_BASE_FORTRAN_MIN] = UCG_OP_MIN,     [OMPI_OP_BASE_FORTRAN_SUM] = UCG_OP_SUM,
-    [OMPI_OP_BASE_FORTRAN_PROD] = UCG_OP_PROD,   [OMPI_OP_BASE_FORTRAN_LAND] = UCG_OP_LAND,
-    [OMPI_OP_BASE_FORTRAN_BAND] = UCG_OP_BAND,   [OMPI_OP_BASE_FORTRAN_LOR] = UCG_OP_LOR,
-    [OMPI_OP_BASE_FORTRAN_BOR] = UCG_OP_BOR,     [OMPI_OP_BASE_FORTRAN_LXOR] = UCG_OP_LXOR,
-    [OMPI_OP_BASE_FORTRAN_BXOR] = UCG_OP_BXOR,   [OMPI_OP_BASE_FORTRAN_MAXLOC] = UCG_OP_USER,
-    [OMPI_OP_BASE_FORTRAN_MINLOC] = UCG_OP_USER, [OMPI_OP_BASE_FORTRAN_REPLACE] = UCG_OP_USER,
+    [OMPI_OP_BASE_FORTRAN_NULL] = UCG_OP_USER,     [OMPI_OP_BASE_FORTRAN_MAX] = UCG_OP_MAX,
+    [OMPI_OP_BASE_FORTRAN_MIN] = UCG_OP_MIN,       [OMPI_OP_BASE_FORTRAN_SUM] = UCG_OP_SUM,
+    [OMPI_OP_BASE_FORTRAN_PROD] = UCG_OP_PROD,     [OMPI_OP_BASE_FORTRAN_LAND] = UCG_OP_LAND,
+    [OMPI_OP_BASE_FORTRAN_BAND] = UCG_OP_BAND,     [OMPI_OP_BASE_FORTRAN_LOR] = UCG_OP_LOR,
+    [OMPI_OP_BASE_FORTRAN_BOR] = UCG_OP_BOR,       [OMPI_OP_BASE_FORTRAN_LXOR] = UCG_OP_LXOR,
+    [OMPI_OP_BASE_FORTRAN_BXOR] = UCG_OP_BXOR,     [OMPI_OP_BASE_FORTRAN_MAXLOC] = UCG_OP_MAXLOC,
+    [OMPI_OP_BASE_FORTRAN_MINLOC] = UCG_OP_MINLOC, [OMPI_OP_BASE_FORTRAN_REPLACE] = UCG_OP_USER,
     [OMPI_OP_BASE_FORTRAN_NO_OP] = UCG_OP_USER,
 };
 
-typedef enum { KIND_OTHER, KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT } kind_t;
+typedef enum {
+    KIND_OTHER,
+    KIND_SIGNED,
+    KIND_UNSIGNED,
+    KIND_FLOAT,
+    KIND_COMPLEX,
+    KIND_FLOAT_INT,
+    KIND_INT_INT
+} kind_t;
 
 /** Kinds of arithmetic by Open MPI's operator type; the width is that of the datatype. Fortran's
- *  LOGICAL and C's bool stay with Open MPI, which knows their representation. */
+ *  LOGICAL and C's bool stay with Open MPI, which knows their representation, and so do the pairs
+ *  that have gaps, which messages do not carry. */
 static const kind_t kinds[OMPI_OP_BASE_TYPE_MAX] = {
     [OMPI_OP_BASE_TYPE_INT8_T] = KIND_SIGNED,
     [OMPI_OP_BASE_TYPE_INT16_T] = KIND_SIGNED,
@@ -47,20 +56,30 @@ static const kind_t kinds[OMPI_OP_BASE_TYPE_MAX] = {
     [OMPI_OP_BASE_TYPE_REAL4] = KIND_FLOAT,
     [OMPI_OP_BASE_TYPE_REAL8] = KIND_FLOAT,
     [OMPI_OP_BASE_TYPE_DOUBLE_PRECISION] = KIND_FLOAT,
+    [OMPI_OP_BASE_TYPE_C_FLOAT_COMPLEX] = KIND_COMPLEX,
+    [OMPI_OP_BASE_TYPE_C_DOUBLE_COMPLEX] = KIND_COMPLEX,
+    [OMPI_OP_BASE_TYPE_FLOAT_INT] = KIND_FLOAT_INT,
+    [OMPI_OP_BASE_TYPE_2INT] = KIND_INT_INT,
+    [OMPI_OP_BASE_TYPE_2INTEGER] = KIND_INT_INT,
 };
 
 static ucg_datatype_t native_type(kind_t kind, size_t bytes) {
-    static const ucg_datatype_t types[][4] = {
-        [KIND_OTHER] = {UCG_DT_OPAQUE, UCG_DT_OPAQUE, UCG_DT_OPAQUE, UCG_DT_OPAQUE},
+    /* Of 1, 2, 4, 8 and 16 bytes; UCG_DT_OPAQUE, 0, where there is none. */
+    static const ucg_datatype_t types[][5] = {
+        [KIND_OTHER] = {UCG_DT_OPAQUE},
         [KIND_SIGNED] = {UCG_DT_INT8, UCG_DT_INT16, UCG_DT_INT32, UCG_DT_INT64},
         [KIND_UNSIGNED] = {UCG_DT_UINT8, UCG_DT_UINT16, UCG_DT_UINT32, UCG_DT_UINT64},
-        [KIND_FLOAT] = {UCG_DT_OPAQUE, UCG_DT_OPAQUE, UCG_DT_FLOAT32, UCG_DT_FLOAT64},
+        [KIND_FLOAT] = {[2] = UCG_DT_FLOAT32, [3] = UCG_DT_FLOAT64},
+        [KIND_COMPLEX] = {[3] = UCG_DT_COMPLEX64, [4] = UCG_DT_COMPLEX128},
+        [KIND_FLOAT_INT] = {[3] = UCG_DT_FLOAT32_INT32},
+        [KIND_INT_INT] = {[3] = UCG_DT_INT32_INT32},
     };
     switch (bytes) {
     case 1: return types[kind][0];
     case 2: return types[kind][1];
     case 4: return types[kind][2];
     case 8: return types[kind][3];
+    case 16: return types[kind][4];
     default: return UCG_DT_OPAQUE;
     }
 }

@@ -187,9 +187,9 @@ Status CollectiveLevel::run_once(Stage timed) {
         progress();
     });
     const capi::Group::Lock lock = group_->lock();
-    status = group_->outcome(collective);
+    const ucg_status_t outcome = group_->outcome(collective.run->execution);
     group_->release(collective);
-    return status;
+    return outcome == UCG_OK ? Status() : Status(Code::io_error, ucg_status_string(outcome));
 }
 
 Status CollectiveLevel::run_stage(Stage timed, std::size_t samples) {
@@ -221,7 +221,8 @@ void CollectiveLevel::time_repeatable(std::size_t samples) {
     capi::Collective over = group_->prepare(call_, *call);
     const double completion = stopwatch_->window_ns(samples, [&] {
         const capi::Group::Lock lock = group_->lock();
-        status = group_->outcome(over);
+        const ucg_status_t outcome = group_->outcome(over.run->execution);
+        __asm__ volatile("" : : "r"(outcome) : "memory");
     });
     group_->release(over);
     add(kCompletion, completion, samples);

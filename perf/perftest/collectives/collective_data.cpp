@@ -16,6 +16,7 @@ struct DatatypeRow {
     std::uint64_t bytes;
     bool integer;
 };
+/// Those of whole numbers that one word holds: data are small ones.
 constexpr std::array<DatatypeRow, 10> kDatatypes = {{
     {UCG_DT_INT8, "int8", 1, true},
     {UCG_DT_INT16, "int16", 2, true},
@@ -51,6 +52,8 @@ std::uint64_t apply(ucg_op_t operation, std::uint64_t left, std::uint64_t right)
     case UCG_OP_BOR: return left | right;
     case UCG_OP_BXOR: return left ^ right;
     case UCG_OP_USER:
+    case UCG_OP_MINLOC:
+    case UCG_OP_MAXLOC:
     case UCG_OP_LAST: break;
     }
     UCG_ASSERT(operation < UCG_OP_USER);

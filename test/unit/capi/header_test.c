@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <ucg/ucg.h>
+#include <ucg/ucg_calls.h>
 
 static int failures;
 
@@ -88,6 +89,50 @@ static void check_wrong_times(ucg_context_h context, ucg_group_h group,
     check(ucg_coll_start(coll) == UCG_ERR_INVALID_PARAM, "start what is free");
 }
 
+/** Every short form, where the only rank's result is its own operand. */
+static void check_short_forms(ucg_group_h group) {
+    const uint64_t counts[] = {2};
+    const int64_t displs[] = {1};
+    const float in[2] = {3, 4};
+    float out[3], first[3] = {3, 4, 0}, second[3] = {0, 3, 4};
+
+#define CHECK_FORM(call, expected)                                                                 \
+    memset(out, 0, sizeof(out));                                                                   \
+    check((call) == UCG_OK && memcmp(out, expected, sizeof(out)) == 0, #call)
+    CHECK_FORM(ucg_reduce(group, in, out, 2, UCG_DT_FLOAT32, UCG_OP_SUM, 0), first);
+    CHECK_FORM(ucg_allreduce(group, in, out, 2, UCG_DT_FLOAT32, UCG_OP_MAX), first);
+    CHECK_FORM(ucg_scan(group, in, out, 2, UCG_DT_FLOAT32, UCG_OP_SUM), first);
+    CHECK_FORM(ucg_allgather(group, in, out, 2, UCG_DT_FLOAT32), first);
+    CHECK_FORM(ucg_alltoall(group, in, out, 8, UCG_DT_UINT8), first);
+    CHECK_FORM(ucg_gather(group, in, out, 1, UCG_DT_COMPLEX64, 0), first);
+    CHECK_FORM(ucg_scatter(group, in, out, 1, UCG_DT_COMPLEX64, 0), first);
+    CHECK_FORM(ucg_reduce_scatter_block(group, in, out, 2, UCG_DT_FLOAT32, UCG_OP_SUM), first);
+    CHECK_FORM(ucg_reduce_scatter(group, in, out, counts, UCG_DT_FLOAT32, UCG_OP_SUM), first);
+    CHECK_FORM(ucg_allgatherv(group, in, out, counts, displs, UCG_DT_FLOAT32), second);
+    CHECK_FORM(ucg_gatherv(group, in, 2, out, counts, displs, UCG_DT_FLOAT32, 0), second);
+    CHECK_FORM(ucg_scatterv(group, first, counts, displs, out, 2, UCG_DT_FLOAT32, 0),
+               ((const float[]){4, 0, 0}));
+    CHECK_FORM(ucg_alltoallv(group, first, counts, displs, out, counts, displs, UCG_DT_FLOAT32),
+               ((const float[]){0, 4, 0}));
+#undef CHECK_FORM
+    check(ucg_barrier(group) == UCG_OK, "barrier");
+    check(ucg_bcast(group, out, 3, UCG_DT_FLOAT32, 0) == UCG_OK, "bcast");
+    check(ucg_exscan(group, in, out, 2, UCG_DT_FLOAT32, UCG_OP_SUM) == UCG_OK, "exscan");
+    memcpy(out, in, sizeof(in));
+    check(ucg_allreduce(group, ucg_in_place, out, 2, UCG_DT_FLOAT32, UCG_OP_SUM) == UCG_OK &&
+              memcmp(out, in, sizeof(in)) == 0,
+          "in place");
+    check(ucg_allreduce(group, in, out, 1, UCG_DT_OPAQUE, UCG_OP_SUM) == UCG_ERR_INVALID_PARAM,
+          "elements of no size");
+    check(ucg_bcast(group, out, 3, UCG_DT_FLOAT32, 1) == UCG_ERR_INVALID_PARAM, "no such root");
+    check(ucg_allreduce(group, in, out, 1, UCG_DT_COMPLEX64, UCG_OP_MIN) == UCG_ERR_UNSUPPORTED,
+          "an order of complex numbers");
+    check(ucg_datatype_bytes(UCG_DT_INT16_INT32) == 8 &&
+              ucg_datatype_bytes(UCG_DT_FLOAT64_INT64) == 16 &&
+              ucg_datatype_bytes(UCG_DT_LAST) == 0,
+          "sizes of datatypes");
+}
+
 static void check_group_of_one(ucg_context_h context) {
     ucg_group_params_t group_params = {0};
     ucg_coll_params_t params = {0};
@@ -121,6 +166,7 @@ static void check_group_of_one(ucg_context_h context) {
     check(attr.host_count == 77, "what was not asked for is left");
     check_old_query(group);
     check_wrong_times(context, group, &params);
+    check_short_forms(group);
     check(ucg_group_destroy(group) == UCG_OK, "the end of the group");
 }
 

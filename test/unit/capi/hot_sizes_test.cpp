@@ -23,8 +23,8 @@ TEST_CASE("capi: what the short path touches is as small as it was", "[capi][siz
     CHECK(sizeof(capi::CallShape) <= 40);
     CHECK(sizeof(capi::CallBinding) <= 40);
     CHECK(sizeof(capi::KnownCall) <= 2 * kCacheLine);
-    CHECK(sizeof(capi::PlanRun) <= 272); // Of which 8 say how the caller's operator ended.
-    CHECK(sizeof(ucg_coll_params_t) <= 112);
+    CHECK(sizeof(capi::PlanRun) <= 272);     // Of which 8 say how the caller's operator ended.
+    CHECK(sizeof(ucg_coll_params_t) <= 128); // Of which 16 are layouts, most often not read.
 }
 
 } // namespace ucg

@@ -272,9 +272,24 @@ typedef enum {
     UCG_DT_UINT64,
     UCG_DT_FLOAT32,
     UCG_DT_FLOAT64,
+    UCG_DT_FLOAT16,     /**< IEEE 754 binary16; each step is rounded to nearest, ties to even. */
+    UCG_DT_BFLOAT16,    /**< The upper half of a float32; the same. */
+    UCG_DT_COMPLEX64,   /**< Two float32: real part, imaginary part. */
+    UCG_DT_COMPLEX128,  /**< Two float64. */
+    UCG_DT_INT16_INT32, /**< Pairs for MINLOC and MAXLOC: what C makes of a structure of a value */
+    UCG_DT_INT32_INT32, /**< and an index, with the bytes between and behind them. */
+    UCG_DT_INT64_INT32,
+    UCG_DT_FLOAT32_INT32,
+    UCG_DT_FLOAT64_INT32,
+    UCG_DT_INT64_INT64,
+    UCG_DT_FLOAT64_INT64,
     UCG_DT_LAST
 } ucg_datatype_t;
 
+/** Bytes of an element; 0 for UCG_DT_OPAQUE and unknown values. Does not fail. */
+uint64_t ucg_datatype_bytes(ucg_datatype_t datatype);
+
+/** Of complex numbers sums and products are defined, of pairs MINLOC and MAXLOC alone. */
 typedef enum {
     UCG_OP_SUM = 0,
     UCG_OP_PROD,
@@ -286,7 +301,9 @@ typedef enum {
     UCG_OP_BAND,
     UCG_OP_BOR,
     UCG_OP_BXOR,
-    UCG_OP_USER, /**< `reduce` below. */
+    UCG_OP_USER,   /**< `reduce` below. */
+    UCG_OP_MINLOC, /**< Of equal values the one with the lowest index. */
+    UCG_OP_MAXLOC,
     UCG_OP_LAST
 } ucg_op_t;
 
@@ -319,8 +336,26 @@ enum ucg_coll_params_field {
     UCG_COLL_PARAM_FIELD_VECTORS = UCG_BIT(1), /**< send_counts ... recv_displs */
     /** Instead of UCG_COLL_PARAM_FIELD_VECTORS: int_send_counts ... int_recv_displs, MPI's own. */
     UCG_COLL_PARAM_FIELD_INT_VECTORS = UCG_BIT(2),
-    UCG_COLL_PARAM_FIELD_NEIGHBORS = UCG_BIT(3) /**< neighbors */
+    UCG_COLL_PARAM_FIELD_NEIGHBORS = UCG_BIT(3), /**< neighbors */
+    UCG_COLL_PARAM_FIELD_LAYOUTS = UCG_BIT(4)    /**< send_layout, recv_layout */
 };
+
+/**
+ * How elements lie in memory, where only the caller knows. Both functions deal with bytes
+ * [offset, offset + bytes) of the packed form of the elements that begin at `buffer`: `pack` writes
+ * them to `piece`, `unpack` takes them from there. Pieces come in ascending order; each byte comes
+ * once. Return UCG_OK or an error, with which the collective then ends on this rank, undefined for
+ * the others as with a fallible operator. Called under no lock: `pack` by the thread that starts
+ * the collective, `unpack` by the one that learns of its end, before it does.
+ */
+typedef struct {
+    int64_t extent; /**< Bytes from where an element begins to where the next one does. */
+    ucg_status_t (*pack)(void* layout_arg, const void* buffer, uint64_t offset, void* piece,
+                         uint64_t bytes);
+    ucg_status_t (*unpack)(void* layout_arg, void* buffer, uint64_t offset, const void* piece,
+                           uint64_t bytes);
+    void* layout_arg;
+} ucg_layout_t;
 
 /** The ends of a rank's edges in a neighbourhood collective. */
 typedef struct {
@@ -348,6 +383,10 @@ typedef struct {
  * of the receive buffer comes from `neighbors->sources[i]`. A rank may be named several times, the
  * caller too: the k-th block that a rank sends to another is the k-th that this one receives from
  * it, and has its length. Blocks to send may overlap: those of an allgather all begin at one place.
+ *
+ * Layouts: of the elements of either buffer, NULL where they are dense; copied by ucg_coll_init,
+ * which takes memory for what is packed. `element_bytes` then is the length of a packed element,
+ * which operators see, and a displacement counts extents. Ranks may differ in this.
  */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_coll_params_field. */
@@ -384,6 +423,8 @@ typedef struct {
         const int64_t* recv_displs;
         const int* int_recv_displs;
     };
+    const ucg_layout_t* send_layout;
+    const ucg_layout_t* recv_layout;
 } ucg_coll_params_t;
 
 /**

@@ -1,0 +1,265 @@
+// Elements that lie in memory as only the program knows: every collective, in every form, with
+// layouts on either side, against the same calls of dense elements.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "test/ranks/capi_cases.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/thread_ranks.hpp"
+#include "ucg/ucg.h"
+
+namespace {
+
+using ucg::test::Case;
+using ucg::test::run_thread_ranks;
+using ucg::test::ThreadRank;
+
+constexpr std::size_t kStride = 3; // Words: an element and what must not change.
+constexpr std::uint64_t kWord = sizeof(std::int64_t);
+constexpr std::int64_t kGap = 0x5A5A5A5A;
+
+enum class Form { blocking, waited_for, tested, polled, called_back, at_once, repeated };
+constexpr Form kForms[] = {Form::blocking,    Form::waited_for, Form::tested,  Form::polled,
+                           Form::called_back, Form::at_once,    Form::repeated};
+
+/// One side's memory, and what its functions were asked for.
+struct Strided {
+    std::vector<std::int64_t> words;
+    ucg_layout_t layout = {};
+    std::size_t failing_calls = 0; ///< From this one of the next calls on; 0: none.
+    std::size_t calls = 0;
+
+    explicit Strided(const std::vector<std::int64_t>& dense) : words(dense.size() * kStride, kGap) {
+        for (std::size_t i = 0; i < dense.size(); ++i) {
+            words[i * kStride] = dense[i];
+        }
+        layout.extent = kStride * sizeof(std::int64_t);
+        layout.pack = pack;
+        layout.unpack = unpack;
+        layout.layout_arg = this;
+    }
+    Strided(const Strided&) = delete;
+    Strided& operator=(const Strided&) = delete;
+
+    std::vector<std::int64_t> dense() const {
+        std::vector<std::int64_t> values;
+        for (std::size_t i = 0; i < words.size(); i += kStride) {
+            values.push_back(words[i]);
+        }
+        return values;
+    }
+    bool gaps_intact() const {
+        bool intact = true;
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            intact = intact && (i % kStride == 0 || words[i] == kGap);
+        }
+        return intact;
+    }
+
+    ucg_status_t next_call() {
+        ++calls;
+        return failing_calls != 0 && calls >= failing_calls ? UCG_ERR_IO_ERROR : UCG_OK;
+    }
+    static ucg_status_t pack(void* self, const void* buffer, std::uint64_t offset, void* piece,
+                             std::uint64_t bytes) {
+        const auto* from = static_cast<const std::byte*>(buffer);
+        for (std::uint64_t i = 0; i < bytes; i += kWord) {
+            std::memcpy(static_cast<std::byte*>(piece) + i, from + place(offset + i), kWord);
+        }
+        return static_cast<Strided*>(self)->next_call();
+    }
+    static ucg_status_t unpack(void* self, void* buffer, std::uint64_t offset, const void* piece,
+                               std::uint64_t bytes) {
+        auto* to = static_cast<std::byte*>(buffer);
+        for (std::uint64_t i = 0; i < bytes; i += kWord) {
+            std::memcpy(to + place(offset + i), static_cast<const std::byte*>(piece) + i, kWord);
+        }
+        return static_cast<Strided*>(self)->next_call();
+    }
+    /// Of a word of the packed form, which no piece cuts: pieces are of 64 KiB but for the last.
+    static std::uint64_t place(std::uint64_t packed) { return packed * kStride; }
+};
+
+struct Job {
+    ThreadRank& me;
+    ucg_context_h context = nullptr;
+    ucg_group_h group = nullptr;
+};
+
+ucg_status_t start_and_end(Job& job, ucg_coll_h coll, Form form) {
+    struct End {
+        ucg_status_t status = UCG_INPROGRESS;
+        static void tell(void* self, ucg_coll_h /*coll*/, ucg_status_t status) {
+            static_cast<End*>(self)->status = status;
+        }
+    } end;
+    unsigned looks = 0;
+    ucg_status_t status = form == Form::polled        ? ucg_coll_post(coll, &looks, nullptr)
+                          : form == Form::called_back ? ucg_coll_start_cb(coll, End::tell, &end)
+                                                      : ucg_coll_start(coll);
+    while (status == UCG_INPROGRESS) {
+        ucg_completion_t told = {};
+        if (form == Form::waited_for) {
+            status = ucg_coll_wait(coll);
+        } else if (form == Form::tested) {
+            status = ucg_coll_test(coll);
+        } else if (form == Form::called_back) {
+            ucg_context_progress(job.context);
+            status = end.status;
+        } else if (ucg_context_poll(job.context, &told, 1) == 1) {
+            status = told.status;
+        }
+    }
+    return status;
+}
+
+ucg_status_t run_or_post(Job& job, const ucg_coll_params_t& params) {
+    unsigned looks = 2;
+    ucg_coll_h coll = nullptr;
+    ucg_status_t status = ucg_coll_run_or_post(job.group, &params, &looks, nullptr, &coll);
+    if (status != UCG_INPROGRESS) {
+        return status;
+    }
+    ucg_completion_t told = {};
+    while (ucg_context_poll(job.context, &told, 1) == 0) {
+    }
+    const ucg_status_t freed = ucg_coll_free(coll);
+    return freed == UCG_OK ? told.status : freed;
+}
+
+ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
+    if (form == Form::blocking) {
+        return ucg_coll_run(job.group, &params);
+    }
+    if (form == Form::at_once) {
+        return run_or_post(job, params);
+    }
+    ucg_coll_params_t other = params;
+    if (form == Form::repeated) { // Buffers that are not the ones that it is prepared with.
+        other.send_buffer = nullptr;
+        other.recv_buffer = nullptr;
+    }
+    ucg_coll_h coll = nullptr;
+    ucg_status_t status = ucg_coll_init(job.group, &other, &coll);
+    if (status == UCG_OK) {
+        status = form == Form::repeated
+                     ? ucg_coll_repeat(coll, params.send_buffer, params.recv_buffer)
+                     : start_and_end(job, coll, form);
+        const ucg_status_t freed = ucg_coll_free(coll);
+        status = freed == UCG_OK ? status : freed;
+    }
+    return status;
+}
+
+/// `sides`: bit 0: the send buffer has a layout; bit 1: the receive buffer has.
+std::string check(Job& job, Case& c, Form form, unsigned sides) {
+    const std::vector<std::int64_t> before = c.receive;
+    Strided send(c.send);
+    Strided receive(c.receive);
+    c.params.field_mask |= UCG_COLL_PARAM_FIELD_LAYOUTS;
+    if ((sides & 1U) != 0) {
+        c.params.send_layout = &send.layout;
+        c.params.send_buffer = send.words.data();
+    }
+    if ((sides & 2U) != 0) {
+        c.params.recv_layout = &receive.layout;
+        c.params.recv_buffer = receive.words.data();
+    }
+    const ucg_status_t status = run(job, c.params, form);
+    if ((sides & 2U) != 0) {
+        c.receive = receive.dense();
+    }
+    if (status != UCG_OK) {
+        return ucg_status_string(status);
+    }
+    const bool untouched = !c.expected.empty() || c.receive == before;
+    return right(c) && untouched && send.gaps_intact() && receive.gaps_intact() ? ""
+                                                                                : "a wrong result";
+}
+
+std::string check_all(Job& job, std::size_t count) {
+    const unsigned size = job.me.meeting->size();
+    for (int type = 0; type < UCG_COLL_LAST; ++type) {
+        for (const Form form : kForms) {
+            for (unsigned variant = 1; variant < 8; ++variant) {
+                Case c{job.me.rank, size, (size - 1) / 2, count, variant > 3};
+                fill(c, static_cast<ucg_coll_type_t>(type));
+                const std::string wrong = check(job, c, form, variant & 3U);
+                if (!wrong.empty()) {
+                    return std::string(ucg_coll_type_string(c.params.type)) + ", form " +
+                           std::to_string(static_cast<int>(form)) + ", variant " +
+                           std::to_string(variant) + ": " + wrong;
+                }
+            }
+        }
+    }
+    return "";
+}
+
+/// On rank 1 alone the second piece cannot be packed, or unpacked.
+std::string fail(Job& job, Form form, unsigned sides) {
+    Case c{job.me.rank, job.me.meeting->size(), 0, 9000, false};
+    fill(c, UCG_COLL_ALLREDUCE);
+    Strided send(c.send);
+    Strided receive(c.receive);
+    c.params.field_mask |= UCG_COLL_PARAM_FIELD_LAYOUTS;
+    c.params.send_layout = &send.layout;
+    c.params.send_buffer = send.words.data();
+    c.params.recv_layout = &receive.layout;
+    c.params.recv_buffer = receive.words.data();
+    Strided& broken = sides == 1 ? send : receive;
+    broken.failing_calls = job.me.rank == 1 ? 2 : 0;
+    const ucg_status_t expected = job.me.rank == 1 ? UCG_ERR_IO_ERROR : UCG_OK;
+    if (run(job, c.params, form) != expected) {
+        return "a layout's failure is not what the collective ends with";
+    }
+    broken.failing_calls = 0;
+    c.receive.assign(c.receive.size(), 0);
+    if (run(job, c.params, form) != UCG_OK) {
+        return "what follows a failure fails as well";
+    }
+    c.receive = receive.dense();
+    return right(c) ? "" : "what follows a failure is wrong";
+}
+
+template <typename Body>
+std::string run_ranks(unsigned ranks, Body&& body) {
+    return run_thread_ranks(ranks, [&](ThreadRank& me) -> std::string {
+        ucg_config_h config = nullptr;
+        ucg_config_read(&config);
+        ucg_config_modify(config, "TLS", "shm");
+        Job job{me};
+        ucg_context_create(nullptr, config, &job.context);
+        ucg_config_release(config);
+        const ucg_group_params_t params = me.group_params();
+        std::string complaint = "no group";
+        if (ucg_group_create(job.context, &params, &job.group) == UCG_OK) {
+            complaint = body(job);
+            me.meeting->wait();
+            ucg_group_destroy(job.group);
+        }
+        ucg_context_destroy(job.context);
+        return complaint;
+    });
+}
+
+} // namespace
+
+TEST_CASE("capi: every collective of elements with a layout of the program's",
+          "[capi][layouts][shm]") {
+    const unsigned ranks = GENERATE(1U, 2U, 3U);
+    const std::size_t count = GENERATE(0U, 1U, 9000U);
+    CHECK(run_ranks(ranks, [&](Job& job) { return check_all(job, count); }) == "");
+}
+
+TEST_CASE("capi: a layout's functions may fail", "[capi][layouts][shm]") {
+    for (const Form form : kForms) {
+        for (const unsigned side : {1U, 2U}) {
+            CAPTURE(static_cast<int>(form), side);
+            CHECK(run_ranks(2, [&](Job& job) { return fail(job, form, side); }) == "");
+        }
+    }
+}

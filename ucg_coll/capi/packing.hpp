@@ -1,0 +1,81 @@
+// Calls whose elements lie in memory in a way that only the caller knows: they are packed before
+// the collective starts and unpacked after it, piece by piece, by the caller's functions. The
+// collective itself is of packed elements, so that no plan depends on a layout and ranks may
+// differ in them.
+//
+// Threading: one thread at a time for each; the caller's functions are called under no lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ucg/ucg.h"
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::capi {
+
+inline bool has_layouts(const ucg_coll_params_t& params) {
+    return (params.field_mask & UCG_COLL_PARAM_FIELD_LAYOUTS) != 0;
+}
+
+class Packing {
+  public:
+    /// Fails with invalid_argument for what ucg_coll_init() would refuse, and layouts without
+    /// functions. Takes memory for what is packed.
+    static Result<std::unique_ptr<Packing>> make(const ucg_coll_params_t& params, Rank rank,
+                                                 Rank rank_count);
+
+    /// The call on packed elements. Its vectors and buffers live as long as this.
+    const ucg_coll_params_t& call() const { return call_; }
+
+    /// The caller's buffers from now on.
+    void rebind(const void* send, void* receive);
+
+    /// Before each start: packs what this rank contributes. A failure does not keep the collective
+    /// from starting, since peers wait for it: end() tells.
+    void load();
+    /// After its end with `outcome`, once for each load(): unpacks the result, unless something has
+    /// failed. Returns what the collective then ends with; the same if asked again.
+    ucg_status_t end(ucg_status_t outcome);
+
+  private:
+    /// Elements that lie one after the other, both in memory and packed.
+    struct Block {
+        std::int64_t place = 0; ///< From the caller's buffer, in bytes.
+        std::uint64_t packed = 0;
+        std::uint64_t bytes = 0;
+    };
+    struct Side {
+        const ucg_layout_t* layout = nullptr; ///< Null: as messages carry them; nothing is packed.
+        std::vector<Block> blocks;
+        std::vector<std::uint64_t> counts; ///< Of the call on packed elements.
+        std::vector<std::int64_t> displs;
+        std::unique_ptr<std::byte[]> memory;
+    };
+
+    Packing() = default;
+    void lay_out(Side& side, const std::vector<std::uint64_t>& bytes,
+                 const std::vector<std::uint64_t>& offsets, std::int64_t lowest) const;
+    void add_whole(Side& side, std::uint64_t bytes) const;
+    void set_vectors();
+    void take_memory();
+    void pack(const Side& side, const std::byte* from);
+    void unpack(const Side& side, std::byte* to);
+
+    ucg_coll_params_t call_ = {};
+    ucg_layout_t layouts_[2] = {};
+    std::int64_t element_bytes_ = 1;
+    Side input_;
+    Side output_;
+    bool input_received_ = false; ///< The one buffer of the call is recv_buffer.
+    bool in_place_ = false;
+    bool receives_ = true; ///< The first rank of an exscan does not.
+    const std::byte* user_input_ = nullptr;
+    std::byte* user_output_ = nullptr;
+    ucg_status_t status_ = UCG_OK; ///< Of the caller's functions in this run.
+    bool loaded_ = false;
+};
+
+} // namespace ucg::capi

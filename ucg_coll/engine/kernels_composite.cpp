@@ -1,0 +1,110 @@
+// Kernels of elements that are several numbers: products of complex ones, and the pairs of a value
+// and where it was found. Sums of complex numbers are those of their parts.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "ucg_coll/engine/kernels.hpp"
+
+namespace ucg::engine {
+namespace {
+
+template <typename T>
+T load(const std::byte* from) {
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    return value;
+}
+
+/// By the definition, without the cases that C adds for infinities.
+template <typename T>
+struct Complex {
+    T real;
+    T imaginary;
+
+    Complex operator*(const Complex& right) const {
+        return {real * right.real - imaginary * right.imaginary,
+                real * right.imaginary + imaginary * right.real};
+    }
+};
+
+template <typename T>
+void multiply(void*, const std::byte* const* operands, std::size_t operand_count, std::byte* target,
+              std::size_t bytes) {
+    for (std::size_t offset = 0; offset < bytes; offset += sizeof(Complex<T>)) {
+        auto product = load<Complex<T>>(operands[0] + offset);
+        for (std::size_t k = 1; k < operand_count; ++k) {
+            product = product * load<Complex<T>>(operands[k] + offset);
+        }
+        std::memcpy(target + offset, &product, sizeof(product));
+    }
+}
+
+/// As C lays it out: there may be bytes behind the index.
+template <typename Value, typename Index>
+struct Located {
+    Value value;
+    Index index;
+};
+
+struct Less {
+    template <typename T>
+    static bool better(T candidate, T best) {
+        return candidate < best;
+    }
+};
+
+struct Greater {
+    template <typename T>
+    static bool better(T candidate, T best) {
+        return candidate > best;
+    }
+};
+
+/// Of equal values the one with the lowest index; where two do not compare, the left one.
+template <class Order, typename Pair>
+void locate(void*, const std::byte* const* operands, std::size_t operand_count, std::byte* target,
+            std::size_t bytes) {
+    for (std::size_t offset = 0; offset < bytes; offset += sizeof(Pair)) {
+        const std::byte* best = operands[0] + offset;
+        for (std::size_t k = 1; k < operand_count; ++k) {
+            const auto left = load<Pair>(best);
+            const auto right = load<Pair>(operands[k] + offset);
+            if (Order::better(right.value, left.value) ||
+                (right.value == left.value && right.index < left.index)) {
+                best = operands[k] + offset;
+            }
+        }
+        std::memmove(target + offset, best, sizeof(Pair)); // It may be the target.
+    }
+}
+
+CombineFn& kernel_of(KernelTable& table, Operator op, ElementType type) {
+    return row_of(table, op)[static_cast<std::size_t>(type)];
+}
+
+template <typename Value, typename Index>
+void set_locations(KernelTable& table, ElementType type) {
+    kernel_of(table, Operator::minloc, type) = locate<Less, Located<Value, Index>>;
+    kernel_of(table, Operator::maxloc, type) = locate<Greater, Located<Value, Index>>;
+}
+
+} // namespace
+
+void set_composite_kernels(KernelTable& table) {
+    kernel_of(table, Operator::sum, ElementType::complex64) =
+        kernel_of(table, Operator::sum, ElementType::float32);
+    kernel_of(table, Operator::sum, ElementType::complex128) =
+        kernel_of(table, Operator::sum, ElementType::float64);
+    kernel_of(table, Operator::prod, ElementType::complex64) = multiply<float>;
+    kernel_of(table, Operator::prod, ElementType::complex128) = multiply<double>;
+    set_locations<std::int16_t, std::int32_t>(table, ElementType::int16_int32);
+    set_locations<std::int32_t, std::int32_t>(table, ElementType::int32_int32);
+    set_locations<std::int64_t, std::int32_t>(table, ElementType::int64_int32);
+    set_locations<float, std::int32_t>(table, ElementType::float32_int32);
+    set_locations<double, std::int32_t>(table, ElementType::float64_int32);
+    set_locations<std::int64_t, std::int64_t>(table, ElementType::int64_int64);
+    set_locations<double, std::int64_t>(table, ElementType::float64_int64);
+}
+
+} // namespace ucg::engine
