@@ -13,6 +13,8 @@
 
 #include <mpi.h>
 
+#include "persistent.h"
+
 static int world_rank;
 static int world_size;
 
@@ -367,12 +369,172 @@ static void stress(void) {
     }
 }
 
+/* ------------------------------------------------------------------ all forms at once */
+
+/*
+ * Each thread has a communicator of its own for blocking and neighbourhood calls, and all share
+ * one. There they start nonblocking and persistent calls by turns, so that these have one order on
+ * all ranks; and each request is completed by another thread than the one that started it.
+ */
+enum { FORM_THREADS = 3, FORM_ROUNDS = 60, FORM_WORDS = 700 };
+
+typedef struct {
+    MPI_Request request;
+    atomic_int round; /**< The last one in which it was started. */
+    atomic_int ended; /**< The last one in which it was completed. */
+    int64_t mine[FORM_WORDS];
+    int64_t result[FORM_WORDS];
+} handed_t;
+
+typedef struct {
+    int index;
+    MPI_Comm ring;        /**< The thread's own, a periodic line of all processes. */
+    handed_t nonblocking; /**< Started by this thread, completed by the next. */
+    handed_t persistent;  /**< The same, on the shared communicator as well. */
+} forms_t;
+
+static forms_t forms_of[FORM_THREADS];
+static MPI_Comm shared_comm;
+static atomic_int form_turn;
+
+static int64_t sum_of_ranks(int64_t salt) {
+    return world_size * salt + (int64_t)world_size * (world_size - 1) / 2;
+}
+
+static void open_forms(void) {
+    shared_comm = duplicate();
+    MPI_Barrier(shared_comm); /* Nonblocking calls need a group. */
+    for (int i = 0; i < FORM_THREADS; i++) {
+        forms_t* me = &forms_of[i];
+        me->index = i;
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &world_size, &(int){1}, 0, &me->ring);
+        MPI_Barrier(me->ring);
+        MPI_Allreduce_init(me->persistent.mine, me->persistent.result, FORM_WORDS, MPI_INT64_T,
+                           MPI_SUM, shared_comm, MPI_INFO_NULL, &me->persistent.request);
+    }
+}
+
+static void close_forms(void) {
+    for (int i = 0; i < FORM_THREADS; i++) {
+        MPI_Request_free(&forms_of[i].persistent.request);
+        MPI_Comm_free(&forms_of[i].ring);
+    }
+    MPI_Comm_free(&shared_comm);
+}
+
+static int form_words(int round) {
+    return 0 == round % 3 ? FORM_WORDS : 1;
+}
+
+/** The collective of a round: alike on all ranks. */
+static void start_nonblocking(handed_t* call, int round, int salt) {
+    const int count = form_words(round);
+    call->mine[0] = call->mine[count - 1] = world_rank + salt;
+    switch (round % 4) {
+    case 0: MPI_Ibarrier(shared_comm, &call->request); break;
+    case 1:
+        call->result[0] = world_rank + salt;
+        MPI_Ibcast(call->result, count, MPI_INT64_T, 0, shared_comm, &call->request);
+        break;
+    default:
+        MPI_Iallreduce(call->mine, call->result, count, MPI_INT64_T, MPI_SUM, shared_comm,
+                       &call->request);
+        break;
+    }
+}
+
+static void check_nonblocking(const handed_t* call, int round, int salt) {
+    const int64_t expected = 1 == round % 4 ? salt : sum_of_ranks(salt);
+    require(0 == round % 4 || call->result[0] == expected, "a nonblocking call on a shared comm");
+}
+
+static void wait_until(const atomic_int* word, int value) {
+    while (atomic_load(word) < value) {
+        sched_yield();
+    }
+}
+
+/** By turns; the last round's calls have been completed by whoever completes them. */
+static void start_forms(forms_t* me, int round) {
+    const int turn = (round - 1) * FORM_THREADS + me->index;
+    const int salt = 10 * turn;
+    wait_until(&me->nonblocking.ended, round - 1);
+    wait_until(&me->persistent.ended, round - 1);
+    wait_until(&form_turn, turn);
+    start_nonblocking(&me->nonblocking, round, salt);
+    me->persistent.mine[0] = me->persistent.mine[FORM_WORDS - 1] = world_rank + salt;
+    MPI_Start(&me->persistent.request);
+    atomic_store(&me->nonblocking.round, round);
+    atomic_store(&me->persistent.round, round);
+    atomic_store(&form_turn, turn + 1);
+}
+
+static void use_own(const forms_t* me, int round) {
+    int64_t mine = world_rank + round;
+    int64_t sum = 0;
+    int64_t around[2] = {-1, -1};
+    MPI_Request request;
+    MPI_Ineighbor_allgather(&mine, 1, MPI_INT64_T, around, 1, MPI_INT64_T, me->ring, &request);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, me->ring);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    require(sum == sum_of_ranks(round), "a blocking call on an own comm");
+    require(around[0] == (world_rank + world_size - 1) % world_size + round &&
+                around[1] == (world_rank + 1) % world_size + round,
+            "a neighbourhood call on an own comm");
+}
+
+/** What another thread has started: waited for, or asked about. */
+static void complete(handed_t* call, int round) {
+    int done = 0;
+    wait_until(&call->round, round);
+    for (int looks = round % 2 * 5; looks > 0 && !done; looks--) {
+        MPI_Test(&call->request, &done, MPI_STATUS_IGNORE);
+    }
+    if (!done) {
+        MPI_Wait(&call->request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void complete_forms(forms_t* other, int round) {
+    const int salt = 10 * ((round - 1) * FORM_THREADS + other->index);
+    complete(&other->persistent, round);
+    require(other->persistent.result[FORM_WORDS - 1] == sum_of_ranks(salt),
+            "a persistent call on a shared comm");
+    atomic_store(&other->persistent.ended, round);
+    complete(&other->nonblocking, round);
+    check_nonblocking(&other->nonblocking, round, salt);
+    atomic_store(&other->nonblocking.ended, round);
+}
+
+static void* forms_body(void* argument) {
+    forms_t* me = argument;
+    for (int round = 1; round <= FORM_ROUNDS; round++) {
+        start_forms(me, round);
+        use_own(me, round);
+        complete_forms(&forms_of[(me->index + 1) % FORM_THREADS], round);
+    }
+    return NULL;
+}
+
+static void forms(void) {
+    pthread_t threads[FORM_THREADS];
+    open_forms();
+    for (int i = 0; i < FORM_THREADS; i++) {
+        threads[i] = begin(forms_body, &forms_of[i]);
+    }
+    for (int i = 0; i < FORM_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    close_forms();
+}
+
 /* ------------------------------------------------------------------ parts */
 
 static const struct {
     const char* name;
     void (*run)(void);
-} parts[] = {{"mutex", mutex}, {"callers", callers}, {"late", late}, {"stress", stress}};
+} parts[] = {
+    {"mutex", mutex}, {"callers", callers}, {"late", late}, {"stress", stress}, {"forms", forms}};
 
 int main(int argc, char** argv) {
     int provided;

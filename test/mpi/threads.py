@@ -8,9 +8,9 @@ import sys
 
 import mpirun
 
-SHARED_MEMORY = ["mutex", "callers", "late", "stress"]
+SHARED_MEMORY = ["mutex", "callers", "late", "stress", "forms"]
 # Here all groups of a process share one worker, whichever thread drives it.
-UCX = ["mutex", "callers", "stress"]
+UCX = ["mutex", "callers", "stress", "forms"]
 
 
 def check(checks, launcher, program, part, ranks, tls):

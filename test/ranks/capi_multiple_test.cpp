@@ -326,4 +326,85 @@ TEST_CASE("capi: threads use groups of their own while others come and go", "[ca
           }) == "");
 }
 
+/// A collective that one thread starts and another one completes.
+struct Handed {
+    explicit Handed(Job& job) : sum(job, 400, [] {}) {}
+
+    Sum sum;
+    ucg_coll_h request = nullptr;
+    std::atomic<int> started = 0; ///< The last round in which it was.
+    std::atomic<int> ended = 0;
+    std::atomic<int> told = 0; ///< How often the library called back.
+
+    static void tell(void* self, ucg_coll_h /*coll*/, ucg_status_t /*status*/) {
+        ++static_cast<Handed*>(self)->told;
+    }
+};
+
+/// Waits for it, asks about it, or drives the context until the library has told of it: by turns.
+void complete(Job& job, Handed& handed, int round) {
+    wait_for(handed.started, round);
+    switch (round % 3) {
+    case 0: job.require(ucg_coll_wait(handed.request), "wait"); break;
+    case 1:
+        while (ucg_coll_test(handed.request) == UCG_INPROGRESS) {
+            std::this_thread::yield();
+        }
+        break;
+    default:
+        while (handed.told == 0) {
+            ucg_context_progress(job.context());
+        }
+        break;
+    }
+    handed.sum.check(round);
+    job.require(ucg_coll_free(handed.request), "free");
+    handed.ended = round;
+}
+
+void start(Job& job, Handed& handed, int round) {
+    const ucg_coll_params_t params = handed.sum.params(round);
+    job.require(ucg_coll_init(job.group(0), &params, &handed.request), "init");
+    handed.told = 0;
+    const ucg_status_t status = round % 3 == 2
+                                    ? ucg_coll_start_cb(handed.request, Handed::tell, &handed)
+                                    : ucg_coll_start(handed.request);
+    job.require(status == UCG_OK || status == UCG_INPROGRESS, "start");
+    handed.told += status == UCG_OK ? 1 : 0; // Nobody is called then.
+    handed.started = round;
+}
+
+TEST_CASE("capi: requests of one group are completed by other threads than started them",
+          "[capi][multiple][nonblocking]") {
+    const unsigned size = GENERATE(2U, 3U);
+    CHECK(run_thread_ranks(size, [](ThreadRank& me) {
+              constexpr int kThreads = 3;
+              constexpr int kRounds = 40;
+              Job job(me, 1 + kThreads);
+              std::array<Handed, kThreads> all = {Handed(job), Handed(job), Handed(job)};
+              std::atomic<int> turn = 0;
+              const auto body = [&](int index) {
+                  Handed& mine = all[static_cast<std::size_t>(index)];
+                  Handed& other = all[static_cast<std::size_t>((index + 1) % kThreads)];
+                  Sum own(job, 9, [] {});
+                  for (int round = 1; round <= kRounds; ++round) {
+                      wait_for(mine.ended, round - 1);
+                      wait_for(turn, (round - 1) * kThreads + index); // One order on all ranks.
+                      start(job, mine, round);
+                      ++turn;
+                      own.run(job.group(static_cast<std::size_t>(1 + index)), round);
+                      complete(job, other, round);
+                  }
+              };
+              std::vector<std::thread> threads;
+              for (int index = 0; index < kThreads; ++index) {
+                  threads.emplace_back(body, index);
+              }
+              for (std::thread& thread : threads) {
+                  thread.join();
+              }
+              return job.complaint();
+          }) == "");
+}
+
 } // namespace
