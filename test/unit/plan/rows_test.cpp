@@ -140,6 +140,22 @@ bool quadratic(const Algorithm& row) {
     return everyone.contains(row.collective) || row.name == "ring";
 }
 
+TEST_CASE("plan: boards over the levels of a host are proved for samples to 1024",
+          "[.exhaustive]") {
+    const cost::Profile profile = profile_for(Prices::usual);
+    for (const Algorithm& row : algorithms()) {
+        for (const Rank count : {96, 127, 128, 257, 1000, 1024}) {
+            if (row.name != "board_tree" || (quadratic(row) && count > 257)) {
+                continue;
+            }
+            const topo::Placement placement = place(Layout::levels, count);
+            const Facts facts{placement, profile,
+                              shared_memory(placement, profile, 64 << 10, false, 64 << 10)};
+            CHECK(prove_size(facts, row, count, {56, 8}) > 0);
+        }
+    }
+}
+
 TEST_CASE("plan: every row is proved for samples to 1024", "[.exhaustive]") {
     for (const Algorithm& row : algorithms()) {
         for (const Rank count : {96, 127, 128, 255, 256, 257, 1000, 1023, 1024}) {

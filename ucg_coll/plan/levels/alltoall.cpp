@@ -237,7 +237,10 @@ double swap_ns(const Facts& facts, Rank hosts_each, std::uint64_t block_bytes) {
     const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
     const auto others = static_cast<Rank>(facts.placement.host_count() - 1);
     const std::uint64_t message = ranks * ranks * block_bytes;
-    const Rank at_a_time = std::min(others, static_cast<Rank>(ranks));
+    // Some delegates may have a host less: on average, so that the link carries what it must.
+    const auto at_a_time = static_cast<Rank>(
+        std::min<std::uint64_t>(ranks, divide_up(static_cast<std::uint64_t>(others),
+                                                 static_cast<std::uint64_t>(hosts_each))));
     const auto price_ns = [&](const Link& link) {
         return static_cast<double>(hosts_each) * link.copy_ns(message) +
                alltoall_rotated_ns(link, hosts_each + 1, message, kWindow);

@@ -14,7 +14,9 @@
     ROW(kGatherTwoLevel)                                                                           \
     ROW(kScatterTwoLevel)                                                                          \
     ROW(kReduceScatterTwoLevel)                                                                    \
-    ROW(kReduceScatterBlockTwoLevel)
+    ROW(kReduceScatterBlockTwoLevel)                                                               \
+    ROW(kScanTwoLevel)                                                                             \
+    ROW(kExscanTwoLevel)
 
 namespace ucg::plan {
 

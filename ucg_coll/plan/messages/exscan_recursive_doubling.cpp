@@ -14,39 +14,53 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
-    const unsigned rounds = tree_depth(request.rank_count, 2);
-    if (rounds == 0) {
-        return 0;
-    }
-    // The first round has no result yet to combine with, and the last nothing to pass on.
-    return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
-           link.sends_before_ns(rounds, request.bytes) +
-           (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, request.bytes);
+    return exscan_recursive_doubling_ns(facts, link, request.rank_count, request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     static_cast<void>(facts);
     Builder builder(request, rank, kExscanRecursiveDoubling.name);
-    const Slice target = builder.output(0, request.bytes);
-    Slice inclusive = contribution(builder, request); // What this rank passes on.
-    Slice below{};                                    // The same without its own contribution.
-    for (std::int64_t distance = 1; distance < request.rank_count; distance *= 2) {
-        if (rank + distance < request.rank_count) {
-            builder.send(static_cast<Rank>(rank + distance), inclusive);
+    exscan_recursive_doubling(builder, Team::whole(request.rank_count, rank),
+                              contribution(builder, request), builder.output(0, request.bytes));
+    return builder.finish();
+}
+
+} // namespace
+
+double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
+                                    std::uint64_t bytes) {
+    const unsigned rounds = tree_depth(count, 2);
+    if (rounds == 0) {
+        return 0;
+    }
+    // The first round has no result yet to combine with, and the last nothing to pass on.
+    return recursive_doubling_messages_ns(facts, link, rounds, bytes) +
+           link.sends_before_ns(rounds, bytes) +
+           (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, bytes);
+}
+
+void exscan_recursive_doubling(Builder& builder, const Team& team, Slice source, Slice target) {
+    const Rank index = team.index();
+    Slice inclusive = source; // What this member passes on.
+    Slice below{};            // The same without its own contribution.
+    for (std::int64_t distance = 1; distance < team.size(); distance *= 2) {
+        if (index + distance < team.size()) {
+            builder.send(team.rank(static_cast<Rank>(index + distance)), inclusive);
         }
-        if (rank < distance) {
+        if (index < distance) {
             continue;
         }
         const bool first = distance == 1;
-        const bool last = rank < 2 * distance;
-        const bool passes_on = rank + 2 * distance < request.rank_count;
-        // Rank 1 receives its result; in place its contribution is there until it has passed it on.
-        const bool to_target = first && last && !(request.in_place && passes_on);
-        const Slice received = to_target ? target : builder.scratch(request.bytes);
-        builder.recv(static_cast<Rank>(rank - distance), received);
+        const bool last = index < 2 * distance;
+        const bool passes_on = index + 2 * distance < team.size();
+        // Member 1 receives its result; where its contribution lies there, that stays until it has
+        // passed it on.
+        const bool to_target = first && last && !(overlap(source, target) && passes_on);
+        const Slice received = to_target ? target : builder.scratch(source.length);
+        builder.recv(team.rank(static_cast<Rank>(index - distance)), received);
         if (passes_on) {
-            // Before the result below is written: in place, that is where the contribution was.
-            const Slice sum = builder.scratch(request.bytes);
+            // Before the result below is written, maybe over the contribution.
+            const Slice sum = builder.scratch(source.length);
             builder.reduce(std::array{received, inclusive}, sum);
             inclusive = sum;
         }
@@ -61,10 +75,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
             builder.copy(received, target);
         }
     }
-    return builder.finish();
 }
-
-} // namespace
 
 const Algorithm kExscanRecursiveDoubling = {
     .name = "recursive_doubling",

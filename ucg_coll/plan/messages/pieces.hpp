@@ -93,4 +93,17 @@ void allreduce_rabenseifner(graph::Builder& builder, const Team& team, graph::Sl
                             graph::Slice target, Operator op);
 double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes);
 
+// Prefix reductions to each member's `target`, which may be its `source`, in the order of indexes.
+
+void scan_recursive_doubling(graph::Builder& builder, const Team& team, graph::Slice source,
+                             graph::Slice target);
+double scan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
+                                  std::uint64_t bytes);
+
+/// Member 0 has no result.
+void exscan_recursive_doubling(graph::Builder& builder, const Team& team, graph::Slice source,
+                               graph::Slice target);
+double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
+                                    std::uint64_t bytes);
+
 } // namespace ucg::plan

@@ -15,45 +15,55 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
-    const unsigned rounds = tree_depth(request.rank_count, 2);
-    if (rounds == 0) {
-        return link.copy_ns(request.bytes);
-    }
-    return recursive_doubling_messages_ns(facts, link, rounds, request.bytes) +
-           link.sends_before_ns(rounds, request.bytes) +
-           rounds * sharers(facts) * link.combining_ns(request.bytes, request.bytes);
+    return scan_recursive_doubling_ns(facts, link, request.rank_count, request.bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     static_cast<void>(facts);
     Builder builder(request, rank, kScanRecursiveDoubling.name);
-    const Slice target = builder.output(0, request.bytes);
-    // Combines the ranks from max(0, rank - 2 distance + 1) to this one after each round.
-    Slice partial = contribution(builder, request);
-    if (rank == 0) {
+    scan_recursive_doubling(builder, Team::whole(request.rank_count, rank),
+                            contribution(builder, request), builder.output(0, request.bytes));
+    return builder.finish();
+}
+
+} // namespace
+
+double scan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
+                                  std::uint64_t bytes) {
+    const unsigned rounds = tree_depth(count, 2);
+    if (rounds == 0) {
+        return link.copy_ns(bytes);
+    }
+    return recursive_doubling_messages_ns(facts, link, rounds, bytes) +
+           link.sends_before_ns(rounds, bytes) +
+           rounds * sharers(facts) * link.combining_ns(bytes, bytes);
+}
+
+void scan_recursive_doubling(Builder& builder, const Team& team, Slice source, Slice target) {
+    const Rank index = team.index();
+    // Combines the members from max(0, index - 2 distance + 1) to this one after each round.
+    Slice partial = source;
+    if (index == 0) {
         builder.copy(partial, target);
     }
-    for (std::int64_t distance = 1; distance < request.rank_count; distance *= 2) {
-        if (rank + distance < request.rank_count) {
-            builder.send(static_cast<Rank>(rank + distance), partial);
+    for (std::int64_t distance = 1; distance < team.size(); distance *= 2) {
+        if (index + distance < team.size()) {
+            builder.send(team.rank(static_cast<Rank>(index + distance)), partial);
         }
-        if (rank < distance) {
+        if (index < distance) {
             continue;
         }
-        const Slice received = builder.scratch(request.bytes);
-        builder.recv(static_cast<Rank>(rank - distance), received);
+        const Slice received = builder.scratch(source.length);
+        builder.recv(team.rank(static_cast<Rank>(index - distance)), received);
         const std::array operands = {received, partial};
-        if (rank < 2 * distance) {
+        if (index < 2 * distance) {
             reduce_to(builder, operands, target);
             partial = target;
         } else {
             partial = reduce_to_scratch(builder, operands);
         }
     }
-    return builder.finish();
 }
-
-} // namespace
 
 const Algorithm kScanRecursiveDoubling = {
     .name = "recursive_doubling",

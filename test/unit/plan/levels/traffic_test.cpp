@@ -30,11 +30,13 @@ LinkBytes all_links(const std::vector<LinkBytes>& links) {
     return sum;
 }
 
-std::vector<LinkBytes> links_of(const Facts& facts, const Case& sample) {
+/// By the planner's choice if `algorithm` is empty.
+std::vector<LinkBytes> links_of(const Facts& facts, const Case& sample,
+                                std::string_view algorithm = "two_level") {
     const topo::Placement& placement = facts.placement;
     std::vector<LinkBytes> links(placement.host_count());
     for (Rank rank = 0; rank < sample.rank_count; ++rank) {
-        const auto schedule = plan(facts, request_of(sample, rank), rank, "two_level");
+        const auto schedule = plan(facts, request_of(sample, rank), rank, algorithm);
         REQUIRE(schedule.ok());
         for (const graph::Op& op : graph::unroll(*schedule).ops) {
             if (op.kind == graph::OpKind::send && !placement.same_host(rank, op.peer)) {
@@ -79,7 +81,7 @@ LinkBytes least(const topo::Placement& placement, const Case& sample, std::uint3
     }
     case Collective::reduce_scatter:
     case Collective::reduce_scatter_block: return {blocks_elsewhere(placement, sample, host), 0};
-    default: return {}; // None, or that of check_allreduce().
+    default: return {}; // None, or that of check_allreduce() and check_scan().
     }
 }
 
@@ -123,6 +125,19 @@ void check_allreduce(const Facts& facts, const Case& sample, bool long_vector) {
     CHECK(sum <= (long_vector ? least : hosts * (hosts - 1) * sample.bytes));
 }
 
+/// From each host to the next must go a vector. In doubling steps each host gets one for each of
+/// them; what is long goes by another row, along the chain.
+void check_scan(const Facts& facts, const Case& sample, bool long_vector) {
+    const std::uint64_t hosts = facts.placement.host_count();
+    const std::uint64_t least = (hosts - 1) * sample.bytes;
+    const std::uint64_t sum = all_links(links_of(facts, sample)).out;
+    CHECK(sum >= least);
+    CHECK(sum <= least * cost::ceil_log(2, static_cast<unsigned>(hosts)));
+    if (long_vector) {
+        CHECK(all_links(links_of(facts, sample, "")).out == least);
+    }
+}
+
 constexpr std::uint64_t kStaging = 1 << 20;
 constexpr std::uint64_t kBoards = 8 << 10;
 constexpr std::uint64_t kLong = 1 << 20;
@@ -135,6 +150,8 @@ void check_row(const Facts& facts, Collective collective, std::uint64_t bytes, R
     }
     if (collective == Collective::allreduce) {
         check_allreduce(facts, sample, bytes == kLong);
+    } else if (collective == Collective::scan || collective == Collective::exscan) {
+        check_scan(facts, sample, bytes == kLong);
     } else {
         check_links(facts, sample);
     }

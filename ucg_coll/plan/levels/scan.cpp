@@ -1,0 +1,200 @@
+// Two-level prefix reductions: on each host those of its ranks, between hosts that of what whole
+// hosts have, whose result each host's ranks combine with their own. Only one rank of a host talks
+// to others: its last one, which has the host's sum first. On boards nobody reads what it has
+// itself, so that its share is free for what came from the hosts below.
+#include <algorithm>
+
+#include "ucg_coll/plan/boards/pieces.hpp"
+#include "ucg_coll/plan/levels/rows.hpp"
+#include "ucg_coll/plan/levels/two_level.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Collective;
+using graph::Slice;
+
+constexpr Need kConsecutiveRanks = {"hosts of consecutive ranks",
+                                    [](const Facts& facts, const graph::Request&) {
+                                        return facts.placement.hosts_are_contiguous();
+                                    }};
+constexpr std::array kNeeds = {kSeveralHosts, kSharedHost, kConsecutiveRanks};
+
+/// The phases on a host, to its ranks' prefixes and back from its last rank.
+struct OnHost {
+    double messages_ns = 0;
+    double boards_ns = 0;
+    bool by_boards = false;
+
+    OnHost(const Facts& facts, const graph::Request& request) {
+        const Link link = host_link(facts);
+        const Rank count = facts.placement.ranks_per_host_max();
+        const std::uint64_t bytes = request.bytes;
+        messages_ns = (request.collective == Collective::scan
+                           ? scan_recursive_doubling_ns(facts, link, count, bytes)
+                           : exscan_recursive_doubling_ns(facts, link, count, bytes)) +
+                      bcast_best_ns(link, count, bytes);
+        if (boards_take(facts, bytes)) {
+            boards_ns = boards_ns_of(facts, count, bytes);
+            by_boards = boards_ns < messages_ns;
+        }
+    }
+
+    static double boards_ns_of(const Facts& facts, Rank count, std::uint64_t bytes) {
+        return plan::boards_ns(facts, {count - 1, count - 1, bytes, bytes}) +
+               combining_boards_ns(facts, count, bytes) +
+               from_root_by_boards_ns(facts, count, bytes, bytes);
+    }
+    double ns() const { return by_boards ? boards_ns : messages_ns; }
+};
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Link across = leader_link(facts);
+    return OnHost(facts, request).ns() +
+           exscan_recursive_doubling_ns(
+               facts, across, static_cast<Rank>(facts.placement.host_count()), request.bytes) +
+           host_link(facts).reduce_ns(2, request.bytes);
+}
+
+/// One rank's part.
+class Prefix {
+  public:
+    Prefix(Builder& builder, const Facts& facts, const graph::Request& request)
+        : builder_(builder), facts_(facts), inclusive_(request.collective == Collective::scan),
+          bytes_(request.bytes), own_(contribution(builder, request)),
+          target_(builder.output(0, request.bytes)),
+          host_(facts.placement.place(builder.rank()).host),
+          team_(Team::of(facts.placement.ranks_on(host_),
+                         facts.placement.index_on_host(builder.rank()))),
+          by_boards_(OnHost(facts, request).by_boards) {}
+
+    void run() {
+        if (by_boards_) {
+            builder_.boards();
+        }
+        const Slice here = on_host();
+        Slice below = host_ > 0 ? builder_.scratch(bytes_) : Slice{};
+        if (is_last()) {
+            between_hosts(here, below);
+        }
+        if (host_ == 0) {
+            if (here.length > 0) {
+                builder_.copy(here, target_);
+            }
+            return;
+        }
+        hand_down(below);
+        if (here.length > 0) {
+            reduce_to(builder_, std::array{below, here}, target_);
+        } else {
+            builder_.copy(below, target_);
+        }
+    }
+
+  private:
+    bool is_last() const { return team_.index() + 1 == team_.size(); }
+    /// Of a vector without bytes, and before the first rank of a host, there is nothing.
+    bool has_prefix() const { return inclusive_ || team_.index() > 0; }
+
+    /// The prefix within the host, in scratch or the only rank's contribution.
+    Slice on_host() {
+        if (team_.size() == 1) {
+            return inclusive_ ? own_ : Slice{};
+        }
+        const Slice here = has_prefix() ? builder_.scratch(bytes_) : Slice{};
+        if (!by_boards_) {
+            if (inclusive_) {
+                scan_recursive_doubling(builder_, team_, own_, here);
+            } else {
+                exscan_recursive_doubling(builder_, team_, own_, here);
+            }
+            return here;
+        }
+        if (!is_last()) {
+            builder_.share(own_);
+        }
+        std::vector<Slice> operands;
+        for (Rank index = 0; index < team_.index(); ++index) {
+            operands.push_back(Builder::board(team_.rank(index), 0, bytes_));
+        }
+        if (inclusive_) {
+            operands.push_back(own_);
+        }
+        if (!operands.empty()) {
+            builder_.reduce(operands, here);
+        }
+        return here;
+    }
+
+    /// `below`: what all hosts below have together; nothing on the first one.
+    void between_hosts(Slice here, Slice below) {
+        std::vector<Rank> last_ranks;
+        const std::span<const Rank> leaders = facts_.placement.leaders();
+        last_ranks.reserve(leaders.size());
+        for (std::size_t host = 1; host < leaders.size(); ++host) {
+            last_ranks.push_back(leaders[host] - 1);
+        }
+        last_ranks.push_back(facts_.placement.rank_count() - 1);
+        const Team team = Team::of(last_ranks, static_cast<Rank>(host_));
+        exscan_recursive_doubling(builder_, team, sum_of_host(here), below);
+    }
+
+    Slice sum_of_host(Slice here) {
+        if (inclusive_ || here.length == 0) {
+            return inclusive_ ? here : own_;
+        }
+        const Slice sum = builder_.scratch(bytes_);
+        builder_.reduce(std::array{here, own_}, sum);
+        return sum;
+    }
+
+    /// From the last rank of the host.
+    void hand_down(Slice below) {
+        if (team_.size() == 1) {
+            return;
+        }
+        if (by_boards_) {
+            bcast_by_boards(builder_, team_, team_.size() - 1, below);
+        } else {
+            bcast_best(builder_, team_, host_link(facts_), team_.size() - 1, below);
+        }
+    }
+
+    Builder& builder_;
+    const Facts& facts_;
+    bool inclusive_;
+    std::uint64_t bytes_;
+    Slice own_;
+    Slice target_;
+    std::uint32_t host_;
+    Team team_; ///< The ranks of this host.
+    bool by_boards_;
+};
+
+template <Collective collective>
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank,
+                    collective == Collective::scan ? kScanTwoLevel.name : kExscanTwoLevel.name);
+    Prefix(builder, facts, request).run();
+    return builder.finish();
+}
+
+template <Collective collective>
+constexpr Algorithm row() {
+    return {
+        .name = "two_level",
+        .collective = collective,
+        .summary = "on each host, between the hosts' last ranks, and the hosts below to all",
+        .cost_ns = cost_ns,
+        .build = build<collective>,
+        .needs = kNeeds,
+    };
+}
+
+} // namespace
+
+const Algorithm kScanTwoLevel = row<Collective::scan>();
+const Algorithm kExscanTwoLevel = row<Collective::exscan>();
+
+} // namespace ucg::plan
