@@ -1,5 +1,6 @@
 // Memory runs out at one rank while a group is made, after its last exchange: the others must not
 // wait for it for ever.
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -16,12 +17,17 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 /// So many more allocations of this thread succeed, then one fails.
 thread_local std::uint64_t left = kNever;
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (left != kNever && left-- == 0) { // From then on there is memory again.
-        throw std::bad_alloc();
-    }
+/// Null when there is no memory.
+void* try_allocate(std::size_t bytes, std::size_t alignment) {
     void* memory = nullptr;
-    if (posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) != 0) {
+    const bool fails = left != kNever && left-- == 0; // From then on there is memory again.
+    return !fails && posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) == 0 ? memory
+                                                                                     : nullptr;
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+    void* memory = try_allocate(bytes, alignment);
+    if (memory == nullptr) {
         throw std::bad_alloc();
     }
     return memory;
@@ -35,6 +41,14 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 }
 [[gnu::noinline]] void* operator new[](std::size_t bytes) {
     return allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes,
+                                     const std::nothrow_t& /*nothrow*/) noexcept {
+    return try_allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes,
+                                       const std::nothrow_t& /*nothrow*/) noexcept {
+    return try_allocate(bytes, alignof(std::max_align_t));
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
     return allocate(bytes, static_cast<std::size_t>(alignment));
