@@ -13,7 +13,7 @@ expect 0 '^  ucx ' -d
 expect 0 '^Transports$'
 expect 0 '"usable_cpu_count"' --format json
 expect 0 '^  processor ' -c
-expect 0 '^  single copies +from [0-9]+ [KM]iB on \(' -c
+expect 0 '^  single copies +from [0-9]+ [KMG]iB on \(' -c
 expect 0 '"single_copy_bytes_min": [0-9]+' -c --format json
 expect 0 '^UCG_ALLREDUCE=$' -f
 expect 0 '"UCG_TLS": "shm,ucx"' -f --format json
