@@ -369,6 +369,25 @@ std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank r
     return count * params.element_bytes;
 }
 
+std::vector<graph::EdgeRoom> edges_between_hosts(const ucg_coll_params_t& params, Rank rank,
+                                                 const topo::Placement& placement) {
+    const ucg_neighbors_t& ends = *params.neighbors;
+    const GivenBlocks sent = send_blocks(params);
+    const GivenBlocks received = receive_blocks(params, {.receive = true});
+    std::vector<graph::EdgeRoom> edges;
+    for (Rank i = 0; i < static_cast<Rank>(ends.destination_count); ++i) {
+        if (!placement.same_host(rank, ends.destinations[i])) {
+            edges.push_back({rank, ends.destinations[i], sent.count(i) * params.element_bytes});
+        }
+    }
+    for (Rank i = 0; i < static_cast<Rank>(ends.source_count); ++i) {
+        if (!placement.same_host(rank, ends.sources[i])) {
+            edges.push_back({ends.sources[i], rank, received.count(i) * params.element_bytes});
+        }
+    }
+    return edges;
+}
+
 namespace {
 
 /// The engine's operator for a caller's callback: folds the operands from the left.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/engine/engine.hpp"
@@ -137,6 +138,11 @@ std::uint64_t datatype_bytes(ucg_datatype_t datatype);
 
 /// What an alltoallv brings this rank of others, in bytes. REQUIRES: key_of() has checked it.
 std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank rank_count);
+
+/// The edges of a neighbourhood collective that this rank has with ranks of other hosts, as the
+/// call has them, with the lengths of their blocks. REQUIRES: key_of() has checked it.
+std::vector<graph::EdgeRoom> edges_between_hosts(const ucg_coll_params_t& params, Rank rank,
+                                                 const topo::Placement& placement);
 
 /// Vectors that a call brings on one rank.
 struct VectorUse {

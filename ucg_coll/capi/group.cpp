@@ -115,47 +115,6 @@ void Group::advance(engine::Execution& execution, Lock& lock) {
     } while (call_operator(execution, lock) > 0);
 }
 
-/// Where links between hosts are not known, lengths hardly change what is best, and nobody pays for
-/// agreeing on them.
-bool Group::find_whether_mean_block_matters() const {
-    if (planner_->facts().network == nullptr || rank_count_ < 2 ||
-        !context_.config().algorithm(graph::Collective::alltoallv, 0).empty()) {
-        return false;
-    }
-    constexpr std::uint64_t kLongest = std::uint64_t{1} << 32U;
-    const std::string_view of_nothing = planner_->choice_for_blocks(0);
-    for (std::uint64_t bytes = 1; bytes <= kLongest; bytes *= 4) {
-        if (planner_->choice_for_blocks(bytes) != of_nothing) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool Group::mean_block_matters() {
-    if (!mean_block_matters_) {
-        mean_block_matters_ = find_whether_mean_block_matters();
-    }
-    return *mean_block_matters_;
-}
-
-std::optional<std::uint64_t> Group::to_add_up(const ucg_coll_params_t& params) {
-    if (!mean_block_matters() || !key_of(params, rank_, rank_count_).ok() ||
-        !mean_block_.begins(bytes_of_others(params, rank_, rank_count_))) {
-        return std::nullopt;
-    }
-    return mean_block_.received();
-}
-
-/// Plans stay where another mean would choose the same.
-void Group::add_up(std::uint64_t total) {
-    const std::uint64_t bytes = mean_block_.added_up(total, rank_count_);
-    const std::uint64_t before = plans_->mean_block();
-    if (planner_->choice_for_blocks(bytes) != planner_->choice_for_blocks(before)) {
-        plans_->set_mean_block(bytes);
-    }
-}
-
 Looked Group::progress_by_any(Busy busy, DueOperator& due) {
     Lock lock(mutex_, std::defer_lock);
     if (busy == Busy::await) {
@@ -281,13 +240,11 @@ Status Group::explain(const ucg_coll_params_t& params, std::FILE* stream) const 
     if (!key.ok()) {
         return key.status();
     }
-    if (key->collective == graph::Collective::alltoallv) {
-        key->bytes = plans_->mean_block();
-    }
     Result<graph::Request> request = request_of(params, *key, rank_, rank_count_);
     if (!request.ok()) {
         return request.status();
     }
+    plans_->add_agreed(*request);
     const std::string_view wanted =
         plan::split_algorithm(
             context_.config().algorithm(key->collective, plan::uniform_bytes(*request)))

@@ -16,6 +16,7 @@
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/edge_rooms.hpp"
 #include "ucg_coll/capi/mean_block.hpp"
 #include "ucg_coll/capi/packing.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
@@ -90,13 +91,26 @@ class Group {
         run->execution.bind(call.binding.apply(params, run->user));
         return {this, run, call.type};
     }
-    /// May the algorithm of an alltoallv change, as its blocks do? All ranks come to the same.
-    bool mean_block_matters();
-    /// A blocking alltoallv begins. If ranks are to agree first on what its blocks have: the number
-    /// that they add up, for add_up(); else nothing, also where the call is wrong.
-    std::optional<std::uint64_t> to_add_up(const ucg_coll_params_t& params);
-    /// `total`: of all ranks.
-    void add_up(std::uint64_t total);
+    /// Do ranks agree, before some calls, on what blocks have? No other type needs a look.
+    static constexpr bool agrees_first(graph::Collective type) {
+        constexpr auto kBit = [](graph::Collective which) {
+            return std::uint64_t{1} << static_cast<unsigned>(which);
+        };
+        constexpr std::uint64_t kTypes =
+            kBit(graph::Collective::alltoallv) | kBit(graph::Collective::neighbor_alltoallv);
+        return (kTypes >> (static_cast<unsigned>(type) % 64U) & 1U) != 0;
+    }
+    /// May the algorithm change from call to call, as that does? All ranks come to the same.
+    bool choice_changes(graph::Collective type) {
+        return agrees_first(type) && find_whether_choice_changes(type);
+    }
+    /// A blocking alltoallv begins: ranks agree first on what its blocks have, if it is time. The
+    /// caller does not hold the lock, here and below. Nothing is done for a call that is wrong.
+    ucg_status_t agree_on_blocks(const ucg_coll_params_t& params, const RunCollective& run);
+    /// The same of a neighbourhood collective and its rooms between hosts; where `always`, it is
+    /// time.
+    ucg_status_t agree_on_rooms(const ucg_coll_params_t& params, const RunCollective& run,
+                                bool always);
     /// Returns how many things happened.
     unsigned progress() { return context_.tell_threads(engine_->progress()); }
     /// Calls the operator for this collective if it is due, without the lock meanwhile, so that the
@@ -178,7 +192,11 @@ class Group {
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;
     void tell_ends();
+    bool find_whether_choice_changes(graph::Collective type);
+    bool mean_block_matters();
+    bool rooms_matter();
     bool find_whether_mean_block_matters() const;
+    bool find_whether_rooms_matter() const;
     Result<std::unique_ptr<CachedPlan>> make_plan(const graph::Request& request,
                                                   std::uint64_t hash);
 
@@ -198,6 +216,8 @@ class Group {
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
     std::optional<bool> mean_block_matters_; ///< Unset: nobody has asked.
     MeanBlock mean_block_;
+    std::optional<bool> rooms_matter_; ///< Unset: nobody has asked.
+    EdgeRooms edge_rooms_;
     std::vector<std::unique_ptr<ucg_request>> requests_; ///< All that there are.
     ucg_request* spare_request_ = nullptr;               ///< Those that nobody holds.
     bool listed_ = false; ///< On the context's list of busy groups, or about to be.

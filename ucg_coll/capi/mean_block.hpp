@@ -7,17 +7,19 @@
 #include <cstdint>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/capi/agreement_interval.hpp"
 
 namespace ucg::capi {
 
-/// Of one group, on one rank. All ranks begin the same blocking calls in the same order, so all add
-/// up before the same ones.
+/// Of one group, on one rank.
 class MeanBlock {
   public:
     /// A blocking call begins that brings this rank so many bytes of others. True if all ranks are
-    /// to add up received() first: at the first call, after 2, 4, ... and 32 more, and from then on
-    /// at each 32nd.
-    bool begins(std::uint64_t bytes);
+    /// to add up received() first.
+    bool begins(std::uint64_t bytes) {
+        received_ += bytes;
+        return interval_.begins();
+    }
 
     /// By this rank, from others, in all calls since the last time.
     std::uint64_t received() const { return received_; }
@@ -27,8 +29,7 @@ class MeanBlock {
     std::uint64_t added_up(std::uint64_t total, Rank rank_count);
 
   private:
-    std::uint64_t interval_ = 1;
-    std::uint64_t calls_ = 0; ///< Since the last time.
+    AgreementInterval interval_;
     std::uint64_t received_ = 0;
 };
 

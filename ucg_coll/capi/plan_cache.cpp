@@ -47,9 +47,6 @@ Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, 
     if (!key.ok()) {
         return key.status();
     }
-    if (key->collective == graph::Collective::alltoallv) {
-        key->bytes = mean_block_;
-    }
     const Result<CachedPlan*> plan = find(*key, params, rank, rank_count);
     if (!plan.ok()) {
         return plan.status();
@@ -71,7 +68,8 @@ Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t&
     if (!request.ok()) {
         return request.status();
     }
-    const std::uint64_t hash = hash_of(*request, key);
+    add_agreed(*request);
+    const std::uint64_t hash = hash_of(*request, key) ^ rooms_hash_;
     CachedPlan* plan = nullptr;
     const auto [first, last] = plans_.equal_range(hash);
     for (auto entry = first; entry != last && plan == nullptr; ++entry) {
@@ -87,6 +85,45 @@ Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t&
         plan = *added;
     }
     return plan;
+}
+
+void PlanCache::add_agreed(graph::Request& request) const {
+    if (request.collective == graph::Collective::alltoallv) {
+        request.bytes = mean_block_;
+    }
+    if (request.collective == graph::Collective::neighbor_alltoallv) {
+        request.rooms = rooms_.rooms;
+        request.crossing = rooms_.crossing;
+    }
+}
+
+void PlanCache::set_rooms(AgreedRooms rooms) {
+    if (rooms == rooms_) {
+        return;
+    }
+    drop_by_rooms();
+    rooms_ = std::move(rooms);
+    Hash hash;
+    for (const graph::EdgeRoom& room : rooms_.rooms) {
+        hash.value(static_cast<std::uint64_t>(room.from))
+            .value(static_cast<std::uint64_t>(room.to))
+            .value(room.bytes);
+    }
+    rooms_hash_ = rooms_.rooms.empty() ? 0 : hash.digest();
+    forget_calls();
+}
+
+/// Nothing asks for plans by rooms that are no more.
+void PlanCache::drop_by_rooms() {
+    forget_calls();
+    for (auto entry = plans_.begin(); entry != plans_.end();) {
+        if (entry->second->request().rooms.empty() || entry->second->in_use()) {
+            ++entry;
+        } else {
+            bytes_ -= entry->second->bytes();
+            entry = plans_.erase(entry);
+        }
+    }
 }
 
 Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t hash) {

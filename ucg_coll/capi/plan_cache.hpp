@@ -11,6 +11,7 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/call.hpp"
+#include "ucg_coll/capi/edge_rooms.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/graph/graph.hpp"
 
@@ -116,6 +117,10 @@ class PlanCache {
         forget_calls();
     }
     std::uint64_t mean_block() const { return mean_block_; }
+    /// From now on neighbourhood collectives go by these.
+    void set_rooms(AgreedRooms rooms);
+    /// Adds to a request what ranks have agreed on.
+    void add_agreed(graph::Request& request) const;
 
     std::uint64_t planned() const { return planned_; }
     std::size_t size() const { return plans_.size(); }
@@ -134,6 +139,7 @@ class PlanCache {
                              Rank rank_count);
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
     bool drop_some();
+    void drop_by_rooms();
     void forget_calls() {
         recent_ = {};
         latest_ = recent_.data();
@@ -148,6 +154,8 @@ class PlanCache {
     unsigned passed_ = 0; ///< Idle plans that were let be when others were dropped.
     std::uint64_t planned_ = 0;
     std::uint64_t mean_block_ = 0;
+    AgreedRooms rooms_;
+    std::uint64_t rooms_hash_ = 0;
 };
 
 } // namespace ucg::capi

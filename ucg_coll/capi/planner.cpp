@@ -26,6 +26,7 @@ std::size_t bytes_of(const graph::Blocks& blocks) {
 std::size_t bytes_of(const Planned& planned) {
     const graph::Schedule& schedule = planned.schedule;
     return sizeof(Planned) + bytes_of(planned.request.send) + bytes_of(planned.request.receive) +
+           planned.request.rooms.size() * sizeof(graph::EdgeRoom) +
            schedule.ops.size() * sizeof(graph::Op) +
            schedule.dependencies.size() * sizeof(graph::Dependency) +
            schedule.operands.size() * sizeof(graph::Slice) +
@@ -193,6 +194,35 @@ std::string_view Planner::choice_for_blocks(std::uint64_t mean_bytes) const {
     request.rank_count = facts_.placement.rank_count();
     request.bytes = mean_bytes;
     return plan::choose(facts(), request).name;
+}
+
+namespace {
+
+graph::Request neighborhood(Rank rank_count, const graph::Crossing& crossing) {
+    graph::Request request;
+    request.collective = graph::Collective::neighbor_alltoallv;
+    request.rank_count = rank_count;
+    request.crossing = crossing;
+    return request;
+}
+
+} // namespace
+
+bool Planner::has_rooms(std::string_view algorithm) const {
+    const plan::Algorithm* row = plan::find_algorithm(graph::Collective::neighbor_alltoallv,
+                                                      plan::split_algorithm(algorithm).name);
+    return row == nullptr || // The planner chooses.
+           !row->eligible(facts(), neighborhood(facts_.placement.rank_count(), {}));
+}
+
+bool Planner::uses_rooms(const graph::Crossing& crossing) const {
+    const std::string_view wanted =
+        context_.config().algorithm(graph::Collective::neighbor_alltoallv, 0);
+    const graph::Request request = neighborhood(facts_.placement.rank_count(), crossing);
+    const plan::Algorithm* row = plan::find_algorithm(graph::Collective::neighbor_alltoallv,
+                                                      plan::split_algorithm(wanted).name);
+    const bool asked_for = row != nullptr && row->eligible(facts(), request);
+    return has_rooms(asked_for ? row->name : plan::choose(facts(), request).name);
 }
 
 } // namespace ucg::capi

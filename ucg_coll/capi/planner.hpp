@@ -66,6 +66,10 @@ class Planner {
                                                 std::string_view name);
     /// The algorithm that an alltoallv of so many bytes a block is served by.
     std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
+    /// Does that algorithm of a neighbourhood collective need rooms?
+    bool has_rooms(std::string_view algorithm) const;
+    /// Is one of these chosen, by the user or the planner, where so much goes between hosts?
+    bool uses_rooms(const graph::Crossing& crossing) const;
 
   private:
     /// Beyond these half of the schedules are dropped, and one that takes an eighth is not kept:

@@ -59,7 +59,14 @@ Request of_exchange(const Request& own, Rank rank, Rank other) {
     return request;
 }
 
-/// A rank whose only edges are those that `rank` has with it.
+void append(Blocks& blocks, Rank peer, std::uint64_t bytes) {
+    blocks.offsets.push_back(blocks.empty() ? 0 : blocks.offsets.back() + blocks.bytes.back());
+    blocks.bytes.push_back(bytes);
+    blocks.peers.push_back(peer);
+}
+
+/// A rank whose only edges are those that `rank` has with it, or knows of since ranks have agreed
+/// on rooms.
 Request of_neighbors(const Request& own, Rank rank, Rank other) {
     const auto mirrored = [&](const Blocks& blocks) {
         std::vector<std::uint64_t> bytes;
@@ -75,6 +82,16 @@ Request of_neighbors(const Request& own, Rank rank, Rank other) {
     Request request = own;
     request.send = mirrored(own.receive);
     request.receive = mirrored(own.send);
+    for (const graph::EdgeRoom& room : own.rooms) { // As long as the longest that came.
+        if (room.from != rank && room.to != rank) {
+            if (room.from == other) {
+                append(request.send, room.to, room.bytes);
+            }
+            if (room.to == other) {
+                append(request.receive, room.from, room.bytes);
+            }
+        }
+    }
     return request;
 }
 
@@ -106,9 +123,11 @@ Unknown unknown_of(Collective collective) {
                 "themselves it does not know and assumes",
                 of_exchange};
     case Collective::neighbor_alltoallv:
-        return {"each rank proves its own plan with its edges; those between others it does not "
-                "know and leaves out",
-                of_neighbors};
+        return {
+            "each rank proves its own plan with its edges; of those between others it knows what "
+            "its host exchanges with others, where ranks have agreed on that, and leaves out the "
+            "rest",
+            of_neighbors};
     case Collective::barrier:
     case Collective::bcast:
     case Collective::reduce:

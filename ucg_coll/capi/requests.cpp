@@ -77,39 +77,27 @@ ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
     return end(group, collective);
 }
 
-/// Before a blocking alltoallv whose best algorithm depends on what others receive.
-ucg_status_t agree_on_blocks(Group& group, const ucg_coll_params_t& params) {
-    std::optional<std::uint64_t> own;
-    {
-        const Group::Lock lock = group.lock();
-        own = group.to_add_up(params);
+/// Before a collective that may block; where `always`, as a call of its own.
+ucg_status_t agree(Group& group, const ucg_coll_params_t& params, bool always) {
+    const RunCollective run_one = [&group](const ucg_coll_params_t& one) {
+        Slept slept = Slept::no;
+        return run(group, one, slept);
+    };
+    switch (params.type) {
+    case UCG_COLL_ALLTOALLV: return always ? UCG_OK : group.agree_on_blocks(params, run_one);
+    case UCG_COLL_NEIGHBOR_ALLTOALLV: return group.agree_on_rooms(params, run_one, always);
+    default: return UCG_OK;
     }
-    if (!own) {
-        return UCG_OK;
-    }
-    std::uint64_t total = 0;
-    ucg_coll_params_t sum = {};
-    sum.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
-    sum.type = UCG_COLL_ALLREDUCE;
-    sum.count = 1;
-    sum.element_bytes = sizeof(total);
-    sum.datatype = UCG_DT_UINT64;
-    sum.op = UCG_OP_SUM;
-    sum.send_buffer = &*own;
-    sum.recv_buffer = &total;
-    Slept slept = Slept::no;
-    const ucg_status_t status = run(group, sum, slept);
-    if (status == UCG_OK) {
-        const Group::Lock lock = group.lock();
-        group.add_up(total);
-    }
-    return status;
 }
 
 } // namespace
 } // namespace ucg::capi
 
 extern "C" {
+
+UCG_PUBLIC ucg_status_t ucg_coll_agree(ucg_group_h group, const ucg_coll_params_t* params) {
+    return guarded([&] { return ucg::capi::agree(*group->group, *params, true); });
+}
 
 UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params,
                                       ucg_coll_h* coll_p) {
@@ -320,8 +308,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
         bool done = false;
         {
             const std::lock_guard lock(group.mutex());
-            if (coll->collective.type == ucg::graph::Collective::alltoallv &&
-                group.mean_block_matters()) [[unlikely]] {
+            if (group.choice_changes(coll->collective.type)) [[unlikely]] {
                 return UCG_ERR_UNSUPPORTED;
             }
             ucg::engine::Execution& execution = coll->collective.run->execution;
@@ -393,8 +380,8 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
         if (ucg::capi::has_layouts(*params)) [[unlikely]] {
             return run_packed(handle, *params);
         }
-        if (params->type == UCG_COLL_ALLTOALLV) [[unlikely]] {
-            if (const ucg_status_t agreed = ucg::capi::agree_on_blocks(group, *params);
+        if (Group::agrees_first(static_cast<ucg::graph::Collective>(params->type))) [[unlikely]] {
+            if (const ucg_status_t agreed = ucg::capi::agree(group, *params, false);
                 agreed != UCG_OK) {
                 return agreed;
             }

@@ -92,12 +92,31 @@ Status validate_own_edges(const Request& request, Rank rank) {
                          rank);
 }
 
+Status validate_rooms(const Request& request) {
+    const auto is_rank = [&](Rank rank) { return rank >= 0 && rank < request.rank_count; };
+    for (std::size_t i = 0; i < request.rooms.size(); ++i) {
+        const EdgeRoom& room = request.rooms[i];
+        if (!is_rank(room.from) || !is_rank(room.to)) {
+            return failure(Code::invalid_argument, "rooms: {} to {} are not in 0 .. {}", room.from,
+                           room.to, request.rank_count - 1);
+        }
+        if (i > 0 && ends_of(room) < ends_of(request.rooms[i - 1])) {
+            return failure(Code::invalid_argument, "rooms: {} to {} is not in order", room.from,
+                           room.to);
+        }
+    }
+    return Status();
+}
+
 Status validate_neighborhood(const Request& request, Rank rank) {
     Status status = validate_edges(request.send, "send", request.rank_count);
     if (status.ok()) {
         status = validate_edges(request.receive, "receive", request.rank_count);
     }
-    return status.ok() ? validate_own_edges(request, rank) : status;
+    if (status.ok()) {
+        status = validate_own_edges(request, rank);
+    }
+    return status.ok() ? validate_rooms(request) : status;
 }
 
 /// The v-variants: which vectors `rank` must give.

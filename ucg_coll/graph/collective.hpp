@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
@@ -76,6 +77,27 @@ struct Blocks {
     bool operator==(const Blocks&) const = default;
 };
 
+/// An edge of a neighbourhood, and how many bytes a message of several edges has for its block. The
+/// k-th of two ranks is their k-th edge.
+struct EdgeRoom {
+    Rank from = 0;
+    Rank to = 0;
+    std::uint64_t bytes = 0;
+    bool operator==(const EdgeRoom&) const = default;
+};
+/// By which rooms are ordered.
+inline std::pair<Rank, Rank> ends_of(const EdgeRoom& room) {
+    return {room.from, room.to};
+}
+
+/// What goes between hosts along the edges of a neighbourhood, added up over all of them.
+struct Crossing {
+    std::uint64_t host_pairs = 0; ///< Ordered ones with an edge from one to the other.
+    std::uint64_t rank_pairs = 0; ///< The same of ranks.
+    std::uint64_t bytes = 0;      ///< Of rooms.
+    bool operator==(const Crossing&) const = default;
+};
+
 /// What one rank asks for. Everything in it is equal on all ranks, except what is marked (local):
 /// a local fact may change this rank's slices, never which messages travel or their lengths.
 ///
@@ -98,6 +120,11 @@ struct Blocks {
 /// another is what the other's k-th block from it receives. Blocks of `send` may overlap, as those
 /// of an allgather do.
 ///
+/// Ranks may have agreed on rooms for the blocks of neighbor_alltoallv that go between hosts:
+/// `crossing` then sums them up, and a rank has in `rooms` at least those that begin or end on its
+/// host, each as all others have it, ordered by `from` and then by `to`. They promise nothing:
+/// blocks may be longer or shorter, edges more or fewer.
+///
 /// Buffers, as a schedule names them:
 ///   input    this rank's contribution. bcast: the root's buffer. Absent where `in_place`.
 ///   output   this rank's result. bcast: every other rank's buffer.
@@ -116,6 +143,8 @@ struct Request {
     bool commutative = true; ///< False: operands must be combined in rank order.
     Blocks send;
     Blocks receive;
+    std::vector<EdgeRoom> rooms = {}; ///< neighbor_alltoallv (local).
+    Crossing crossing = {};           ///< neighbor_alltoallv.
 
     bool operator==(const Request&) const = default;
 };

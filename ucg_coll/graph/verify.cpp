@@ -40,11 +40,6 @@ World::Origin World::origin(OpRef ref) const {
     return {at, std::nullopt};
 }
 
-bool World::stands_for_share(OpRef ref) const {
-    const Schedule& original = subject[static_cast<std::size_t>(rank_of[ref])];
-    return original.boards && original.ops[origin(ref).op].kind == OpKind::share;
-}
-
 std::string World::describe_op(OpRef ref) const {
     const Origin at = origin(ref);
     const std::string iteration =

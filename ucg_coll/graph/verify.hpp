@@ -13,11 +13,10 @@
 //             slice is touched only when the peer is known to have entered, and has not left
 //   network   where one is given: messages that pass one link the same way follow one another, in
 //             as many rows as it carries at a time
-//   memory    scratch is read only after it was written, but by a share, of which the rest counts
-//   as
-//             never written for those that read it; every byte of the output that the
-//             collective defines is written exactly once (at most once where in-place input already
-//             is the result)
+//   memory    what is reduced or copied to an output was written before; what only travels, by
+//             messages, shares and copies between scratch, may have gaps that nobody reads; every
+//             byte of the output that the collective defines is written exactly once (at most once
+//             where in-place input already is the result)
 //   meaning   every contribution reaches its result exactly once; an allreduce's results are the
 //             same expression on every rank; non-commutative operators see their operands in rank
 //             order; no rank leaves a barrier before all have entered

@@ -96,8 +96,6 @@ struct World {
         std::optional<std::uint64_t> iteration;
     };
     Origin origin(OpRef ref) const;
-    /// Is it one of the messages that a share stands for, or its copy for them?
-    bool stands_for_share(OpRef ref) const;
     /// "op 4 iteration 2 (recv from 1 scratch[0:8])", and the same after "rank 3, ".
     std::string describe_op(OpRef ref) const;
     std::string describe(OpRef ref) const;

@@ -36,6 +36,7 @@ class Execution {
     void fill();
     Status step(Event event);
     Status reduce(OpRef ref);
+    bool may_have_gaps(OpRef ref) const;
     Status read(OpRef ref, const Slice& slice, Stretches& into) const;
     void write(const Slice& slice, const Stretches& parts) {
         memory_[World::place(slice)].write(slice.offset, parts);
@@ -70,10 +71,17 @@ void Execution::fill() {
     }
 }
 
+/// What travels may have gaps that nobody reads: they count as never written where they come to.
+bool Execution::may_have_gaps(OpRef ref) const {
+    const Op& op = world_.op(ref);
+    return op.kind == OpKind::send ||
+           (op.kind == OpKind::copy && op.target.buffer == BufferKind::scratch);
+}
+
 Status Execution::read(OpRef ref, const Slice& slice, Stretches& into) const {
     into = memory_[World::place(slice)].read(slice.offset, slice.end());
     for (const Memory::Stretch& part : into) {
-        if (part.value.expression == kUndefined && !world_.stands_for_share(ref)) {
+        if (part.value.expression == kUndefined && !may_have_gaps(ref)) {
             Slice undefined = slice;
             undefined.offset += part.begin;
             undefined.length = part.end - part.begin;

@@ -128,6 +128,7 @@ bool uniform_alike(const Request& a, const Request& b) {
     return a.collective == b.collective && a.rank_count == b.rank_count &&
            (!rooted(a.collective) || a.root == b.root) && (own_lengths || a.bytes == b.bytes) &&
            a.element_bytes == b.element_bytes && a.commutative == b.commutative &&
+           a.crossing == b.crossing &&
            (rooted(a.collective) || a.collective == Collective::reduce_scatter ||
             a.in_place == b.in_place);
 }

@@ -189,10 +189,12 @@ int mca_coll_ucg_neighbor_allgather(const void* sbuf, int scount, struct ompi_da
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    int result;
     if (scount == rcount && sdtype == rdtype &&
         coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_neighbor_allgather], rdtype, NULL, rcount,
-                         false)) {
-        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_allgather, sbuf, rbuf);
+                         false) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_neighbor_allgather, sbuf, rbuf, &result)) {
+        return result;
     }
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
@@ -257,8 +259,10 @@ int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_d
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = scount, .vector_count = 2, .vectors = vectors};
     const bool alike = sdtype == rdtype;
-    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_allgatherv, &call)) {
-        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_allgatherv, sbuf, rbuf);
+    int result;
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_allgatherv, &call) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_neighbor_allgatherv, sbuf, rbuf, &result)) {
+        return result;
     }
     return allgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, rdispls, rdtype, comm, module,
                            alike ? &call : NULL);
@@ -320,10 +324,12 @@ int mca_coll_ucg_neighbor_alltoall(const void* sbuf, int scount, struct ompi_dat
                                    struct ompi_communicator_t* comm,
                                    mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    int result;
     if (scount == rcount && sdtype == rdtype &&
         coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_neighbor_alltoall], rdtype, NULL, rcount,
-                         false)) {
-        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_alltoall, sbuf, rbuf);
+                         false) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_neighbor_alltoall, sbuf, rbuf, &result)) {
+        return result;
     }
     return alltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
@@ -386,8 +392,10 @@ int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const 
                                          RECEIVED(rdispls)};
     const coll_ucg_latest_t call = {.type = rdtype, .vector_count = 4, .vectors = vectors};
     const bool alike = sdtype == rdtype;
-    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallv, &call)) {
-        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_alltoallv, sbuf, rbuf);
+    int result;
+    if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallv, &call) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_neighbor_alltoallv, sbuf, rbuf, &result)) {
+        return result;
     }
     return alltoallv_anew(sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm,
                           module, alike ? &call : NULL);
@@ -454,8 +462,10 @@ int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const 
     const coll_ucg_vector_t vectors[] = {SENT(scounts),     SENT(sdispls),     SENT(sdtypes),
                                          RECEIVED(rcounts), RECEIVED(rdispls), RECEIVED(rdtypes)};
     const coll_ucg_latest_t call = {.vector_count = 6, .vectors = vectors};
-    if (coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallw, &call)) {
-        return coll_ucg_repeat(ucg, COLL_UCG_FN_neighbor_alltoallw, sbuf, rbuf);
+    int result;
+    if (coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallw, &call) &&
+        coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_neighbor_alltoallw, sbuf, rbuf, &result)) {
+        return result;
     }
     return alltoallw_anew(sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls, rdtypes, comm,
                           module, &call);

@@ -390,6 +390,9 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
     ompi_request_t* super = &request->super.super;
     ucg_status_t status = opened;
     if (UCG_OK == status && !request->call.empty) {
+        status = ucg_coll_agree(request->group, &request->call.params);
+    }
+    if (UCG_OK == status && !request->call.empty) {
         status = ucg_coll_init(request->group, &request->call.params, &request->coll);
     }
     if (UCG_OK != status) {

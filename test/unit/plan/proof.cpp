@@ -45,23 +45,51 @@ void append_edge(Blocks& blocks, Rank peer, std::uint64_t bytes, std::uint64_t g
     blocks.peers.push_back(peer);
 }
 
+std::uint64_t length_of(const Case& sample, Rank from, std::size_t n) {
+    return sample.bytes * ((static_cast<std::uint64_t>(from) + n) % 3);
+}
+
+/// Of all edges, as of an earlier call: most fit their blocks, some are too long or too short, one
+/// rank has none, and the one after it an edge more.
+std::vector<graph::EdgeRoom> rooms_of(const Case& sample) {
+    std::vector<graph::EdgeRoom> rooms;
+    for (Rank from = 0; from < sample.rank_count; ++from) {
+        for (std::size_t n = 0; n < std::size(kDistances); ++n) {
+            const Rank to = (from + kDistances[n]) % sample.rank_count;
+            const std::uint64_t kind = (static_cast<std::uint64_t>(from) + n) % 7;
+            const std::uint64_t bytes = kind == 5   ? sample.bytes
+                                        : kind == 6 ? sample.bytes / 2
+                                                    : length_of(sample, from, n);
+            if (from % 5 != 3 && (has_edge(from, n) || from % 5 == 4)) {
+                rooms.push_back({from, to, bytes});
+            }
+        }
+    }
+    std::stable_sort(rooms.begin(), rooms.end(),
+                     [](const auto& a, const auto& b) { return ends_of(a) < ends_of(b); });
+    return rooms;
+}
+
 void add_edges(Request& request, const Case& sample, Rank rank) {
     const Rank count = sample.rank_count;
     for (std::size_t n = 0; n < std::size(kDistances); ++n) {
         const Rank distance = kDistances[n] % count;
-        const auto length = [&](Rank from) {
-            return sample.bytes * ((static_cast<std::uint64_t>(from) + n) % 3);
-        };
         const Rank to = (rank + distance) % count;
         const Rank from = (rank - distance + count) % count;
         if (has_edge(rank, n)) {
-            append_edge(request.send, to, length(rank), sample.bytes);
+            append_edge(request.send, to, length_of(sample, rank, n), sample.bytes);
         }
         if (has_edge(from, n)) {
-            append_edge(request.receive, from, length(from), sample.bytes);
+            append_edge(request.receive, from, length_of(sample, from, n), sample.bytes);
         }
     }
     request.bytes = 0;
+    if (sample.agreed) {
+        request.rooms = rooms_of(sample);
+        request.crossing = {static_cast<std::uint64_t>(count),
+                            2 * static_cast<std::uint64_t>(count),
+                            8 * sample.bytes * static_cast<std::uint64_t>(count)};
+    }
 }
 
 void add_blocks(Request& request, const Case& sample, Rank rank) {

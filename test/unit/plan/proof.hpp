@@ -21,6 +21,7 @@ struct Case {
     std::uint64_t element_bytes = 1;
     bool in_place = false;
     bool commutative = true;
+    bool agreed = true; ///< neighbor_alltoallv: on rooms.
 };
 std::string describe(const Case& sample);
 

@@ -428,6 +428,14 @@ typedef struct {
 } ucg_coll_params_t;
 
 /**
+ * Has all ranks of the group agree on what is known to some of them alone and helps to choose how
+ * a collective such as this one is served: of neighbor_alltoallv how long the blocks between hosts
+ * are. What is prepared after it by ucg_coll_init() goes by that. Blocks; all ranks call it, or
+ * none, among their other collectives in one order. ucg_coll_run() does so by itself now and then.
+ */
+ucg_status_t ucg_coll_agree(ucg_group_h group, const ucg_coll_params_t* params);
+
+/**
  * Prepares a collective: plans it, or finds the plan in the group's cache. Does not communicate.
  * Every rank of the group must prepare and start the same collectives in the same order.
  * UCG_ERR_UNSUPPORTED: nothing was started; whether it is returned depends only on what all ranks
@@ -475,8 +483,9 @@ ucg_status_t ucg_coll_wait(ucg_coll_h coll);
  * ucg_coll_run() does for a call that differs from the prepared one in its buffers alone, on the
  * shortest path there is. The buffers stay those of later starts. Ranks may repeat what they have
  * prepared, or run it anew, as each likes. UCG_ERR_UNSUPPORTED, and nothing was started: an
- * alltoallv whose algorithm may change from call to call, as links between hosts are known; run it
- * anew. UCG_ERR_BUSY: it is in progress, and goes on.
+ * alltoallv whose algorithm may change from call to call, as links between hosts are known, or a
+ * neighbor_alltoallv between hosts with several ranks; run it anew. UCG_ERR_BUSY: it is in
+ * progress, and goes on.
  */
 ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
@@ -505,9 +514,9 @@ enum ucg_group_attr_field {
 
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_group_attr_field: what is asked for. The rest is left. */
-    /** Collectives started, by type; 0 for types that there are not. Among allreduces are those by
-     *  which ranks agree on what the blocks of an alltoallv have, where the best algorithm depends
-     *  on it. */
+    /** Collectives started, by type; 0 for types that there are not. Among allreduces and
+     *  neighbourhood collectives are those by which ranks agree on what blocks have, where the best
+     *  algorithm depends on it. */
     uint64_t started[UCG_COLL_MAX];
     uint64_t planned;       /**< Plans made; the other starts were served by the cache. */
     uint32_t host_count;    /**< Hosts that the group spans. */

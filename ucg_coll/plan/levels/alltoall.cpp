@@ -5,6 +5,7 @@
 // Panda, "Scaling alltoall collective on multi-core systems", 2008, has one leader for all.
 #include <algorithm>
 
+#include "ucg_coll/plan/levels/delegates.hpp"
 #include "ucg_coll/plan/levels/host_blocks.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
 #include "ucg_coll/plan/levels/two_level.hpp"
@@ -17,55 +18,6 @@ namespace {
 
 using graph::Builder;
 using graph::Slice;
-
-/// Who talks to which host.
-class Delegates {
-  public:
-    Delegates(const Facts& facts, Rank rank)
-        : placement_(facts.placement), host_(facts.placement.place(rank).host) {}
-
-    std::uint32_t host() const { return host_; }
-    std::span<const Rank> ranks() const { return placement_.ranks_on(host_); }
-
-    /// Of `host`, for `other`: its index there.
-    Rank index(std::uint32_t host, std::uint32_t other) const {
-        return static_cast<Rank>(other % placement_.ranks_on(host).size());
-    }
-    Rank rank(std::uint32_t host, std::uint32_t other) const {
-        return placement_.ranks_on(host)[static_cast<std::size_t>(index(host, other))];
-    }
-    /// Those whose delegate here is at that index.
-    std::vector<std::uint32_t> hosts_of(Rank index_here) const {
-        std::vector<std::uint32_t> hosts;
-        const auto step = static_cast<std::uint32_t>(ranks().size());
-        for (auto host = static_cast<std::uint32_t>(index_here); host < placement_.host_count();
-             host += step) {
-            if (host != host_) {
-                hosts.push_back(host);
-            }
-        }
-        return hosts;
-    }
-    /// The ranks of these hosts, one host after the other.
-    std::vector<Rank> ranks_of(std::span<const std::uint32_t> hosts) const {
-        std::vector<Rank> all;
-        for (const std::uint32_t host : hosts) {
-            const std::span<const Rank> there = placement_.ranks_on(host);
-            all.insert(all.end(), there.begin(), there.end());
-        }
-        return all;
-    }
-    std::size_t size_of(std::uint32_t host) const { return placement_.ranks_on(host).size(); }
-    /// The host so many behind this one, starting over after the last.
-    std::uint32_t host_at(std::uint32_t distance) const {
-        return (host_ + distance) % host_count();
-    }
-    std::uint32_t host_count() const { return static_cast<std::uint32_t>(placement_.host_count()); }
-
-  private:
-    const topo::Placement& placement_;
-    std::uint32_t host_;
-};
 
 /// One rank's part.
 class Exchange {
@@ -223,51 +175,26 @@ class Exchange {
     std::vector<Slice> arrived_;       ///< By host.
 };
 
-/// How many ranks the emptiest host has: its delegates have the most hosts.
-std::uint64_t fewest_ranks(const Facts& facts) {
-    std::size_t fewest = facts.placement.ranks_on(0).size();
-    for (std::uint32_t host = 1; host < facts.placement.host_count(); ++host) {
-        fewest = std::min(fewest, facts.placement.ranks_on(host).size());
-    }
-    return fewest;
-}
-
 /// Between hosts, of delegates that have so many hosts each.
 double swap_ns(const Facts& facts, Rank hosts_each, std::uint64_t block_bytes) {
     const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
-    const auto others = static_cast<Rank>(facts.placement.host_count() - 1);
-    const std::uint64_t message = ranks * ranks * block_bytes;
-    // Some delegates may have a host less: on average, so that the link carries what it must.
-    const auto at_a_time = static_cast<Rank>(
-        std::min<std::uint64_t>(ranks, divide_up(static_cast<std::uint64_t>(others),
-                                                 static_cast<std::uint64_t>(hosts_each))));
-    const auto price_ns = [&](const Link& link) {
-        return static_cast<double>(hosts_each) * link.copy_ns(message) +
-               alltoall_rotated_ns(link, hosts_each + 1, message, kWindow);
-    };
-    const Link link(facts, topo::Distance::network, at_a_time);
-    const double average_part = static_cast<double>(others) /
-                                (static_cast<double>(ranks) * static_cast<double>(hosts_each));
-    const double alone_ns =
-        price_ns(link.in_exchanges()) + (sharers(facts) - 1) * std::min(1.0, average_part) *
-                                            price_ns(link.at_work(facts, 3 * message));
-    return contended_ns(facts, alone_ns, 1, block_bytes);
+    const Swap swap = {.hosts = static_cast<Rank>(facts.placement.host_count() - 1),
+                       .hosts_each = hosts_each,
+                       .message_bytes = ranks * ranks * block_bytes};
+    return contended_ns(facts, delegates_swap_ns(facts, swap), 1, block_bytes);
 }
 
 /// On a host: a message to each of its ranks, with copies of all that it sends and receives.
 double on_host_ns(const Facts& facts, std::uint64_t message_bytes, std::uint64_t copied_bytes) {
-    return crowded_exchange_ns(facts, host_link(facts), 2 * copied_bytes, [&](const Link& link) {
-        return link.copy_ns(copied_bytes) +
-               alltoall_rotated_ns(link, facts.placement.ranks_per_host_max(), message_bytes,
-                                   kWindow);
-    });
+    return on_host_exchange_ns(facts, facts.placement.ranks_per_host_max(), message_bytes,
+                               copied_bytes);
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
     const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
     const std::uint64_t others = facts.placement.host_count() - 1;
-    const std::uint64_t hosts_each = divide_up(others, fewest_ranks(facts));
+    const std::uint64_t hosts_each = divide_up(others, ranks_on_emptiest_host(facts));
     const std::uint64_t blocks_each = hosts_each * ranks;
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
     const bool in_one_run = hosts_each == 1 && facts.placement.hosts_are_contiguous();

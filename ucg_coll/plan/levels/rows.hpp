@@ -11,6 +11,7 @@
     ROW(kAllgatherTwoLevel)                                                                        \
     ROW(kAllgathervTwoLevel)                                                                       \
     ROW(kAlltoallTwoLevel)                                                                         \
+    ROW(kNeighborAlltoallvTwoLevel)                                                                \
     ROW(kGatherTwoLevel)                                                                           \
     ROW(kScatterTwoLevel)                                                                          \
     ROW(kReduceScatterTwoLevel)                                                                    \

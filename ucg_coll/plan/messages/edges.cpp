@@ -1,7 +1,5 @@
 #include "ucg_coll/plan/messages/edges.hpp"
 
-#include <unordered_map>
-
 namespace ucg::plan {
 
 using graph::Slice;
@@ -33,6 +31,45 @@ std::vector<Slice> received_blocks(const graph::Builder& builder, const graph::B
         blocks.push_back(builder.output(received.offsets[i], received.bytes[i]));
     }
     return blocks;
+}
+
+EdgeBlocks::EdgeBlocks(std::vector<PeerBlocks> blocks) : blocks_(std::move(blocks)) {
+    for (const PeerBlocks& of_peer : blocks_) {
+        peers_.emplace(of_peer.peer, Peer{taken_.size(), 0});
+        taken_.emplace_back(of_peer.blocks.size(), false);
+    }
+}
+
+std::optional<Slice> EdgeBlocks::take(Rank peer, std::uint64_t room) {
+    const auto found = peers_.find(peer);
+    if (found == peers_.end()) {
+        return std::nullopt;
+    }
+    Peer& at = found->second;
+    const std::vector<Slice>& blocks = blocks_[at.place].blocks;
+    if (at.next == blocks.size()) {
+        return std::nullopt;
+    }
+    const std::size_t k = at.next++;
+    if (blocks[k].length > room) {
+        return std::nullopt;
+    }
+    taken_[at.place][k] = true;
+    return blocks[k];
+}
+
+std::vector<PeerBlocks> EdgeBlocks::rest() const {
+    std::vector<PeerBlocks> left;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        PeerBlocks of_peer{blocks_[i].peer, {}};
+        for (std::size_t k = 0; k < blocks_[i].blocks.size(); ++k) {
+            if (!taken_[i][k]) {
+                of_peer.blocks.push_back(blocks_[i].blocks[k]);
+            }
+        }
+        left.push_back(std::move(of_peer));
+    }
+    return left;
 }
 
 /// Both ends come to the same: lengths and the distance of the two are all that counts.

@@ -2,7 +2,9 @@
 // ranks, both know alike: how many blocks, in which order, and how long each is.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "ucg_coll/plan/parts/block_map.hpp"
@@ -56,6 +58,27 @@ class EdgeMessages {
     graph::Builder& builder_;
     const Facts& facts_;
     std::vector<Landed> landed_;
+};
+
+/// The blocks of one side, of which some go another way than by messages of their own.
+class EdgeBlocks {
+  public:
+    explicit EdgeBlocks(std::vector<PeerBlocks> blocks);
+
+    /// Takes the next block of `peer` if it is there and no longer than `room`; passes it over if
+    /// it is longer.
+    std::optional<graph::Slice> take(Rank peer, std::uint64_t room);
+    /// Those that were not taken, in their order.
+    std::vector<PeerBlocks> rest() const;
+
+  private:
+    struct Peer {
+        std::size_t place = 0; ///< In blocks_.
+        std::size_t next = 0;  ///< Of its blocks.
+    };
+    std::vector<PeerBlocks> blocks_;
+    std::vector<std::vector<bool>> taken_;
+    std::unordered_map<Rank, Peer> peers_;
 };
 
 /// The blocks that this rank sends to itself, to their places.

@@ -1,20 +1,40 @@
 // Direct neighbourhood exchange: each rank sends to its neighbours, all at once. A rank knows its
 // own edges alone, and messages of two ranks are matched in the order in which both write them, so
 // the k-th edge of a pair is the k-th at both ends.
+#include <algorithm>
 #include <vector>
 
+#include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/edges.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
 
 namespace ucg::plan {
 namespace {
 
 using graph::Builder;
 
-/// What is there for certain: the latency. Ranks have to agree on the price, and none knows how
-/// many edges others have, or how long their blocks are.
+/// Ranks have to agree on the price, and none knows how many edges others have, or how long their
+/// blocks are. What is there for certain is the latency, beside what goes between hosts where ranks
+/// have agreed on that.
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return request.rank_count > 1 ? flat_link(facts, Traffic::dense).message_ns(0) : 0;
+    if (request.rank_count == 1) {
+        return 0;
+    }
+    const graph::Crossing& crossing = request.crossing;
+    if (crossing.rank_pairs == 0) {
+        return flat_link(facts, Traffic::dense).message_ns(0);
+    }
+    const std::uint64_t from_host =
+        divide_up(crossing.rank_pairs, static_cast<std::uint64_t>(facts.placement.host_count()));
+    const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
+    const Link link(facts, topo::Distance::network, static_cast<Rank>(std::min(from_host, ranks)));
+    const std::uint64_t peers = divide_up(from_host, ranks);
+    const std::uint64_t message = divide_up(crossing.bytes, crossing.rank_pairs);
+    return host_link(facts).message_ns(0) +
+           crowded_exchange_ns(facts, link, 2 * peers * message, [&](const Link& shared) {
+               return alltoall_rotated_ns(shared, static_cast<Rank>(peers) + 1, message, kWindow);
+           });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
