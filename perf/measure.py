@@ -190,8 +190,11 @@ def with_ucg(arguments):
 def build_for_mpich(build, program):
     """The program compiled as the build directory does it, but by MPICH's wrapper."""
     output = program + ".mpich"
+    # The build directory may be reached by another path than the one it was configured in.
+    name = os.path.relpath(os.path.realpath(program), os.path.realpath(build))
     with open(os.path.join(build, "meson-info", "intro-targets.json"), encoding="utf-8") as file:
-        target = next(t for t in json.load(file) if program in t["filename"])
+        target = next(target for target in json.load(file)
+                      if any(path.endswith(os.sep + name) for path in target["filename"]))
     sources = target["target_sources"][0]["sources"]
     if os.path.exists(output) and os.path.getmtime(output) > max(map(os.path.getmtime, sources)):
         return output

@@ -126,6 +126,8 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
     });
 }
 
+} // extern "C"
+
 namespace {
 
 /// May the caller start or free it?
@@ -186,6 +188,8 @@ void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data
 }
 
 } // namespace
+
+extern "C" {
 
 UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
     return guarded([&] {

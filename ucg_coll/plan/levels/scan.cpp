@@ -115,6 +115,7 @@ class Prefix {
             builder_.share(own_);
         }
         std::vector<Slice> operands;
+        operands.reserve(team_.index() + 1);
         for (Rank index = 0; index < team_.index(); ++index) {
             operands.push_back(Builder::board(team_.rank(index), 0, bytes_));
         }
