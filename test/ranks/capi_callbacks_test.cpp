@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "test/ranks/capi_group.hpp"
 #include "test/support/catch.hpp"
-#include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
-using ucg::test::run_thread_ranks;
+using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
 
 struct Job {
@@ -24,30 +24,11 @@ struct Job {
 
 using Body = std::function<std::string(Job&)>;
 
-std::string use_group(ThreadRank& me, const Body& body) {
-    ucg_config_h config = nullptr;
-    ucg_config_read(&config);
-    ucg_config_modify(config, "TLS", "shm");
-    ucg_context_h context = nullptr;
-    ucg_context_create(nullptr, config, &context);
-    ucg_config_release(config);
-    const ucg_group_params_t params = me.group_params();
-    ucg_group_h group = nullptr;
-    std::string complaint = "no group";
-    if (ucg_group_create(context, &params, &group) == UCG_OK) {
-        Job job{me, context, group};
-        complaint = body(job);
-        me.meeting->wait();
-        if (ucg_group_destroy(group) != UCG_OK && complaint.empty()) {
-            complaint = "the group cannot be destroyed";
-        }
-    }
-    ucg_context_destroy(context);
-    return complaint;
-}
-
 std::string run_ranks(unsigned ranks, const Body& body) {
-    return run_thread_ranks(ranks, [&](ThreadRank& me) { return use_group(me, body); });
+    return run_shm_group(ranks, [&](ThreadRank& me, ucg_context_h context, ucg_group_h group) {
+        Job job{me, context, group};
+        return body(job);
+    });
 }
 
 // ---- ends

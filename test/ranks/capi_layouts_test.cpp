@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "test/ranks/capi_cases.hpp"
+#include "test/ranks/capi_group.hpp"
 #include "test/support/catch.hpp"
-#include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
 using ucg::test::Case;
-using ucg::test::run_thread_ranks;
+using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
 
 constexpr std::size_t kStride = 3; // Words: an element and what must not change.
@@ -227,22 +227,9 @@ std::string fail(Job& job, Form form, unsigned sides) {
 
 template <typename Body>
 std::string run_ranks(unsigned ranks, Body&& body) {
-    return run_thread_ranks(ranks, [&](ThreadRank& me) -> std::string {
-        ucg_config_h config = nullptr;
-        ucg_config_read(&config);
-        ucg_config_modify(config, "TLS", "shm");
-        Job job{me};
-        ucg_context_create(nullptr, config, &job.context);
-        ucg_config_release(config);
-        const ucg_group_params_t params = me.group_params();
-        std::string complaint = "no group";
-        if (ucg_group_create(job.context, &params, &job.group) == UCG_OK) {
-            complaint = body(job);
-            me.meeting->wait();
-            ucg_group_destroy(job.group);
-        }
-        ucg_context_destroy(job.context);
-        return complaint;
+    return run_shm_group(ranks, [&](ThreadRank& me, ucg_context_h context, ucg_group_h group) {
+        Job job{me, context, group};
+        return body(job);
     });
 }
 

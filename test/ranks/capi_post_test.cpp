@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "test/ranks/capi_group.hpp"
 #include "test/support/catch.hpp"
-#include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
-using ucg::test::run_thread_ranks;
+using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
 
 /// More than may be in progress at once.
@@ -132,22 +132,5 @@ std::string use_group(ThreadRank& me, ucg_context_h context, ucg_group_h group) 
 
 TEST_CASE("capi: the ends of posted collectives are told once", "[capi][nonblocking][shm]") {
     const unsigned ranks = GENERATE(2U, 3U);
-    CHECK(run_thread_ranks(ranks, [](ThreadRank& me) -> std::string {
-              ucg_config_h config = nullptr;
-              ucg_config_read(&config);
-              ucg_config_modify(config, "TLS", "shm");
-              ucg_context_h context = nullptr;
-              ucg_context_create(nullptr, config, &context);
-              ucg_config_release(config);
-              const ucg_group_params_t params = me.group_params();
-              ucg_group_h group = nullptr;
-              std::string complaint = "no group";
-              if (ucg_group_create(context, &params, &group) == UCG_OK) {
-                  complaint = use_group(me, context, group);
-                  me.meeting->wait();
-                  ucg_group_destroy(group);
-              }
-              ucg_context_destroy(context);
-              return complaint;
-          }) == "");
+    CHECK(run_shm_group(ranks, use_group) == "");
 }

@@ -3,14 +3,16 @@
 #include <cstdint>
 #include <string>
 
+#include "test/ranks/capi_group.hpp"
 #include "test/support/catch.hpp"
-#include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
-using ucg::test::run_thread_ranks;
+using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
+
+void nothing(void* /*arg*/, ucg_coll_h /*coll*/, ucg_status_t /*status*/) {}
 
 /// A sum of two ranks, of which the second does not come before the first has been everywhere.
 struct Sum {
@@ -33,6 +35,7 @@ struct Sum {
         unsigned looks = 0;
         return ucg_coll_start(coll) == UCG_ERR_BUSY &&
                ucg_coll_post(coll, &looks, nullptr) == UCG_ERR_BUSY &&
+               ucg_coll_start_cb(coll, nothing, nullptr) == UCG_ERR_BUSY &&
                ucg_coll_free(coll) == UCG_ERR_BUSY && ucg_group_destroy(group) == UCG_ERR_BUSY;
     }
 
@@ -46,6 +49,9 @@ struct Sum {
 
 std::string start_too_often(ThreadRank& me, Sum& sum) {
     std::uint64_t other = 0;
+    if (ucg_coll_start_cb(sum.coll, nullptr, nullptr) != UCG_ERR_INVALID_PARAM) {
+        return "it starts although nobody is to be called back";
+    }
     if (me.rank == 0 && (ucg_coll_start(sum.coll) != UCG_INPROGRESS || !sum.refuses_all() ||
                          ucg_coll_repeat(sum.coll, &sum.mine, &other) != UCG_ERR_BUSY)) {
         return "what was in progress was touched";
@@ -91,24 +97,5 @@ std::string use_group(ThreadRank& me, ucg_context_h context, ucg_group_h group) 
 } // namespace
 
 TEST_CASE("capi: what is in use is neither started nor ended", "[capi][nonblocking][shm]") {
-    CHECK(run_thread_ranks(2, [](ThreadRank& me) -> std::string {
-              ucg_config_h config = nullptr;
-              ucg_config_read(&config);
-              ucg_config_modify(config, "TLS", "shm");
-              ucg_context_h context = nullptr;
-              ucg_context_create(nullptr, config, &context);
-              ucg_config_release(config);
-              const ucg_group_params_t params = me.group_params();
-              ucg_group_h group = nullptr;
-              std::string complaint = "no group";
-              if (ucg_group_create(context, &params, &group) == UCG_OK) {
-                  complaint = use_group(me, context, group);
-                  me.meeting->wait();
-                  if (ucg_group_destroy(group) != UCG_OK && complaint.empty()) {
-                      complaint = "the group cannot be destroyed";
-                  }
-              }
-              ucg_context_destroy(context);
-              return complaint;
-          }) == "");
+    CHECK(run_shm_group(2, use_group) == "");
 }

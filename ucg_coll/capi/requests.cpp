@@ -142,13 +142,20 @@ Status idle(const ucg_request& coll, std::string_view function) {
     return {};
 }
 
-/// What a collective needs before it starts. The program's functions are called without the lock.
-void load(ucg_request& coll, Group::Lock& lock) {
-    if (coll.packing != nullptr) [[unlikely]] {
+/// Starts it if the caller may. Elements are packed without the lock, as all functions of the
+/// program are called, and another thread may have started it meanwhile.
+Status begin(ucg_request& coll, std::string_view function, Group::Lock& lock) {
+    Status status = idle(coll, function);
+    if (status.ok() && coll.packing != nullptr) [[unlikely]] {
         lock.unlock();
         coll.packing->load();
         lock.lock();
+        status = idle(coll, function);
     }
+    if (status.ok()) {
+        coll.collective.group->start(coll.collective);
+    }
+    return status;
 }
 
 /// Goes on with a collective that has been started, as far as it comes at once, and then looks for
@@ -196,11 +203,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
         Collective& collective = coll->collective;
         Group& group = *collective.group;
         Group::Lock lock = group.lock();
-        if (const Status status = idle(*coll, "ucg_coll_start"); !status.ok()) {
+        if (const Status status = begin(*coll, "ucg_coll_start", lock); !status.ok()) {
             return report(status);
         }
-        load(*coll, lock);
-        group.start(collective);
         if (collective.run->execution.in_progress()) {
             group.advance(collective.run->execution, lock);
         }
@@ -212,14 +217,16 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
 
 UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb_arg) {
     return guarded([&] {
+        if (callback == nullptr) {
+            return report(
+                ucg::failure(Code::invalid_argument, "ucg_coll_start_cb: callback is null"));
+        }
         Collective& collective = coll->collective;
         Group& group = *collective.group;
         Group::Lock lock = group.lock();
-        if (const Status status = idle(*coll, "ucg_coll_start_cb"); !status.ok()) {
+        if (const Status status = begin(*coll, "ucg_coll_start_cb", lock); !status.ok()) {
             return report(status);
         }
-        load(*coll, lock);
-        group.start(collective);
         if (collective.run->execution.in_progress()) {
             group.advance(collective.run->execution, lock);
         }
@@ -239,11 +246,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* us
         Group& group = *collective.group;
         Group::Lock lock = group.lock();
         const unsigned most = std::exchange(*looks, 0);
-        if (const Status status = idle(*coll, "ucg_coll_post"); !status.ok()) {
+        if (const Status status = begin(*coll, "ucg_coll_post", lock); !status.ok()) {
             return report(status);
         }
-        load(*coll, lock);
-        group.start(collective);
         if (collective.run->execution.in_progress()) {
             *looks = look_for_end(group, collective.run->execution, most, lock);
         }

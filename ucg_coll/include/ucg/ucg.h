@@ -457,7 +457,7 @@ typedef void (*ucg_coll_cb_t)(void* cb_arg, ucg_coll_h coll, ucg_status_t status
 
 /** The same as ucg_coll_start(), but if it returns UCG_INPROGRESS, `callback` is told of the end.
  *  Until then the collective must not be tested or waited for, and starting or freeing it is
- *  UCG_ERR_BUSY. */
+ *  UCG_ERR_BUSY. A callback that is NULL is UCG_ERR_INVALID_PARAM, and nothing starts. */
 ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb_arg);
 
 /**
