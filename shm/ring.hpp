@@ -23,6 +23,7 @@
 #include "shm/copy.hpp"
 #include "shm/copy_pace.hpp"
 #include "shm/joint_copy.hpp"
+#include "shm/marks.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/ring_layout.hpp"
 #include "ucg_coll/base/base.hpp"
@@ -243,40 +244,52 @@ class RingSender {
         return receiver_reads_;
     }
 
-    /// Announces a message that stays at `data` until taken(the turn that this returns).
-    /// REQUIRES: !full(), and `data` lies in a segment or receiver_reads().
+    /// So many messages are announced that the receiver could not say of one more that it reads it
+    /// later.
+    bool all_marked() const { return marks_.all_taken(); }
+
+    /// Announces a message that stays at `data` until taken(the mark that this returns).
+    /// REQUIRES: !full(), !all_marked(), and `data` lies in a segment or receiver_reads().
     std::uint64_t announce(std::uint64_t tag, const RemoteBytes& data, std::uint64_t message_bytes,
                            const Help& help) {
+        const Elsewhere elsewhere = {data, marks_.take(sent_ + 1)};
         RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
-        std::memcpy(slot.payload.data(), &data, sizeof(data));
+        std::memcpy(slot.payload.data(), &elsewhere, sizeof(elsewhere));
         slot.tag = tag;
         slot.bytes = message_bytes | kElsewhere | (help.mapped ? kSenderHelps : 0) |
                      (help.anywhere ? kSenderWrites : 0);
         ++sent_;
         slot.turn.store(sent_, std::memory_order_release);
-        return sent_;
+        return elsewhere.mark;
     }
 
     /// Of the message announced first of those that are not taken.
     JointCopy& joint() { return *joint_; }
 
-    /// The receiver has read the message announced in that turn.
-    bool taken(std::uint64_t turn) const { return passed(turn) && !remembered(turn); }
+    /// The turn at which the message with that mark was announced.
+    std::uint64_t turn(std::uint64_t mark) const { return marks_.turn(mark); }
+
+    /// The receiver has read the message with that mark: then the mark is free again.
+    bool taken(std::uint64_t mark) {
+        const bool read = passed(mark) && !remembered(mark);
+        if (read) {
+            marks_.free(mark);
+        }
+        return read;
+    }
 
     /// The receiver has read it, or remembers it while it reads later ones.
-    bool passed(std::uint64_t turn) const {
-        return receipt_->taken.load(std::memory_order_acquire) >= turn;
+    bool passed(std::uint64_t mark) const {
+        return receipt_->taken.load(std::memory_order_acquire) >= marks_.turn(mark);
     }
 
   private:
     static constexpr std::uint64_t kPrefetch = 1;
 
-    /// REQUIRES: passed(turn).
-    bool remembered(std::uint64_t turn) const {
-        return std::any_of(receipt_->remembered.begin(), receipt_->remembered.end(),
-                           [turn](const std::atomic<std::uint64_t>& word) {
-                               return word.load(std::memory_order_acquire) == turn;
-                           });
+    /// REQUIRES: passed(mark).
+    bool remembered(std::uint64_t mark) const {
+        const auto& word = receipt_->remembered[mark / RingReceipt::kMarkBits];
+        return (word.load(std::memory_order_acquire) & mark_bit(mark)) != 0;
     }
 
     /// Of a run the first slot alone is written, and looked at.
@@ -304,6 +317,13 @@ class RingSender {
     BackedBuffers backed_;
     CopyPace pace_;
     bool receiver_reads_ = false;
+    Marks marks_;
+};
+
+/// A message that is remembered.
+struct ReadLater {
+    std::uint64_t turn = 0; ///< 0: none.
+    std::uint64_t mark = 0;
 };
 
 /// The receiver's end.
@@ -341,9 +361,7 @@ class RingReceiver {
         if ((head().bytes & kElsewhere) == 0) {
             return std::nullopt;
         }
-        RemoteBytes data;
-        std::memcpy(&data, head().payload.data(), sizeof(data));
-        return data;
+        return announced().data;
     }
 
     /// What the sender of the message at the head offers. REQUIRES: elsewhere() has a value.
@@ -365,33 +383,28 @@ class RingReceiver {
         receipt_->taken.store(taken_, std::memory_order_release);
     }
 
-    /// Frees the slot of a message that was elsewhere, which is to be read later, by a take(turn)
-    /// with the turn that this returns; 0, and nothing is done, if too many are remembered.
-    /// REQUIRES: as take().
-    std::uint64_t remember() {
-        const auto free = std::find(remembered_.begin(), remembered_.end(), 0U);
-        if (free == remembered_.end()) {
-            return 0;
-        }
-        *free = received_ + 1;
+    /// Frees the slot of a message that was elsewhere, which is to be read later, and then to be
+    /// taken by what this returns. REQUIRES: as take().
+    ReadLater remember() {
+        const ReadLater message = {received_ + 1, announced().mark};
         // Before any later message is said to have been taken.
-        receipt_->remembered[static_cast<std::size_t>(free - remembered_.begin())].store(
-            *free, std::memory_order_relaxed);
+        std::atomic<std::uint64_t>& word = marks(message); // Written by this end alone.
+        word.store(word.load(std::memory_order_relaxed) | mark_bit(message.mark),
+                   std::memory_order_relaxed);
         release();
-        return received_;
+        return message;
     }
 
     /// The sender may change the message that was remembered then. REQUIRES: remember() returned
-    /// `turn`.
-    void take(std::uint64_t turn) {
-        if (taken_ < turn) { // Those before it were read, or are remembered.
-            taken_ = turn;
+    /// `message`.
+    void take(const ReadLater& message) {
+        if (taken_ < message.turn) { // Those before it were read, or are remembered.
+            taken_ = message.turn;
             receipt_->taken.store(taken_, std::memory_order_release);
         }
-        const auto found = std::find(remembered_.begin(), remembered_.end(), turn);
-        *found = 0;
-        receipt_->remembered[static_cast<std::size_t>(found - remembered_.begin())].store(
-            0, std::memory_order_release);
+        std::atomic<std::uint64_t>& word = marks(message);
+        word.store(word.load(std::memory_order_relaxed) & ~mark_bit(message.mark),
+                   std::memory_order_release);
     }
 
     /// The next fragment, which begins at byte `moved` of its message, where it lies, to be read
@@ -425,6 +438,14 @@ class RingReceiver {
 
   private:
     const RingSlot& head() const { return slots_[received_ & (shape_.depth - 1)]; }
+    Elsewhere announced() const {
+        Elsewhere elsewhere;
+        std::memcpy(&elsewhere, head().payload.data(), sizeof(elsewhere));
+        return elsewhere;
+    }
+    std::atomic<std::uint64_t>& marks(const ReadLater& message) {
+        return receipt_->remembered[message.mark / RingReceipt::kMarkBits];
+    }
     std::uint64_t next_bytes(const RingSlot& slot, std::uint64_t moved) const {
         return fragment_bytes(shape_, received_, slot.bytes & ~kMessageFlags, moved,
                               slot.bytes & kCut);
@@ -456,7 +477,6 @@ class RingReceiver {
     std::uint64_t received_ = 0;
     std::uint64_t credited_ = 0; ///< The last credit that was given.
     std::uint64_t taken_ = 0;    ///< The last receipt that was given.
-    std::array<std::uint64_t, RingReceipt::kRemembered> remembered_ = {};
 };
 
 } // namespace ucg::shm

@@ -46,7 +46,13 @@ inline constexpr std::uint64_t kCutShort = std::uint64_t{1} << 60;
 inline constexpr std::uint64_t kCutToLines = std::uint64_t{1} << 59;
 inline constexpr std::uint64_t kCut = kCutShort | kCutToLines;
 inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites | kCut;
-static_assert(sizeof(RemoteBytes) <= kInlineBytes);
+
+/// What a slot's payload says of a message that stays with its sender.
+struct Elsewhere {
+    RemoteBytes data;
+    std::uint64_t mark = 0; ///< By which the receiver says that it reads the message later.
+};
+static_assert(sizeof(Elsewhere) <= kInlineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
 /// How many fragments the receiver has done with. Alone on two lines, since processors fetch lines
@@ -60,11 +66,13 @@ struct alignas(2 * kCacheLine) RingCredit {
 /// the other direction. It lies here because the owner waits for it: the sender's own memory may be
 /// gone by then.
 struct alignas(2 * kCacheLine) RingReceipt {
-    /// Messages that a sender may remember instead of reading them in turn.
-    static constexpr std::size_t kRemembered = 14;
+    static constexpr std::size_t kMarkBits = 64;
+    /// Messages that can be announced and unread at a time.
+    static constexpr std::size_t kMarks = 14 * kMarkBits;
 
     std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
-    std::array<std::atomic<std::uint64_t>, kRemembered> remembered; ///< Turns; 0: none.
+    /// A bit for each mark: its message is remembered, to be read later.
+    std::array<std::atomic<std::uint64_t>, kMarks / kMarkBits> remembered;
 };
 
 /// Messages up to this length travel whole, where the slots are that long.

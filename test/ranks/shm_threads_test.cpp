@@ -127,11 +127,10 @@ TEST_CASE("transport/shm: an awaited message is found behind others", "[ranks][s
 }
 
 TEST_CASE("transport/shm: what was announced early stays with its sender", "[ranks][shm]") {
-    // More than are remembered, so that some are copied.
-    constexpr std::uint32_t kEarly = 18;
-    constexpr std::uint64_t kBytes = 3 << 20;
+    constexpr std::uint32_t kEarly = 70;         // Marks in more than one word.
+    constexpr std::uint64_t kBytes = 1200 << 10; // Read in two pieces.
     ShmOptions options;
-    options.depth = 32;
+    options.depth = 128;
     Group group(first_ranks(2), options);
     if (group.transports[0]->single_copy_peers() == 0) {
         return;
@@ -157,8 +156,9 @@ TEST_CASE("transport/shm: what was announced early stays with its sender", "[ran
         return message.state == MessageState::posted;
     };
     CHECK(std::count_if(sends.begin(), sends.end(), is_posted) ==
-          static_cast<std::ptrdiff_t>(shm::RingReceipt::kRemembered));
-    for (const std::uint32_t i : {3U, 0U, 17U, 1U, 2U}) { // In whatever order they are asked for.
+          static_cast<std::ptrdiff_t>(kEarly));
+    for (const std::uint32_t i :
+         {3U, 0U, 69U, 64U, 17U, 1U, 2U}) { // In whatever order they are asked for.
         Message late = message(kRecv, 0, target, i + 1);
         group.transports[1]->post({&late, 1});
         settle(group);

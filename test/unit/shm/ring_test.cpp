@@ -325,21 +325,60 @@ TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "
 
     const auto data = numbered(1000);
     const RemoteBytes place = {reinterpret_cast<std::uintptr_t>(data.data()), 0};
-    const std::uint64_t turn = sender.announce(9, place, data.size(), {true, false});
+    const std::uint64_t mark = sender.announce(9, place, data.size(), {true, false});
     REQUIRE(receiver.ready());
     CHECK(receiver.tag() == 9);
     CHECK(receiver.message_bytes() == data.size());
-    CHECK(receiver.turn() == turn);
+    CHECK(receiver.turn() == sender.turn(mark));
     CHECK_FALSE(receiver.help().reaches({1, 0}));
     CHECK(receiver.help().reaches({1, 1}));
     REQUIRE(receiver.elsewhere());
     CHECK(receiver.elsewhere()->address == place.address);
-    CHECK_FALSE(sender.taken(turn));
+    CHECK_FALSE(sender.taken(mark));
     receiver.take();
-    CHECK(sender.taken(turn));
+    CHECK(sender.taken(mark));
 
     sender.send(10, data.data(), 8, 0);
     REQUIRE(receiver.ready());
     CHECK_FALSE(receiver.elsewhere());
     CHECK(receiver.message_bytes() == 8);
+}
+
+TEST_CASE("shm/ring: as many announced messages are remembered as there are marks", "[shm]") {
+    const RingShape shape = {4, 64};
+    const RingMemory memory(shape);
+    const RingMemory reverse(shape);
+    RingSender sender(memory.get(), memory.buffers(), reverse.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), reverse.get(), shape);
+    const RemoteBytes place = {0, 1};
+    std::vector<std::uint64_t> marks;
+    std::vector<ReadLater> later;
+    while (!sender.all_marked()) {
+        REQUIRE_FALSE(sender.full());
+        marks.push_back(sender.announce(marks.size(), place, 1000, {}));
+        REQUIRE(receiver.ready());
+        later.push_back(receiver.remember());
+    }
+    REQUIRE(marks.size() == RingReceipt::kMarks);
+    // What comes by the ring meanwhile, and what is read in any order, ends no other message.
+    std::byte byte = {};
+    sender.send(9, &byte, 1, 0);
+    REQUIRE(receiver.ready());
+    receiver.receive(&byte, 0);
+    for (std::size_t i = marks.size(); i-- > 0;) {
+        const std::size_t at = i * 5 % marks.size();
+        CHECK_FALSE(sender.taken(marks[at]));
+        receiver.take(later[at]);
+        CHECK(sender.passed(marks[at]));
+        if (i % 2 == 0) {
+            CHECK(sender.taken(marks[at]));
+            CHECK_FALSE(sender.all_marked());
+        }
+    }
+    // A mark is used again once the sender knows that its message was read.
+    const std::uint64_t again = sender.announce(9, place, 1000, {});
+    CHECK_FALSE(sender.taken(again));
+    REQUIRE(receiver.ready());
+    receiver.take();
+    CHECK(sender.taken(again));
 }

@@ -42,7 +42,7 @@ Outbox::Pushed Outbox::push(Message& message) {
     const std::uint64_t tag = tag_of(message);
     if (message.bytes >= limits_.least() && message.moved == 0) {
         const shm::RemoteBytes data = remote(*heap_, message.data, message.bytes);
-        if (stays(message, data)) {
+        if (stays(message, data) && !ring_.all_marked()) {
             if (ring_.full()) {
                 return Pushed::part;
             }
@@ -105,7 +105,8 @@ bool Outbox::copy_piece(shm::Share share) {
     }
     const Message& message = announced_.front();
     shm::JointCopy& joint = ring_.joint();
-    const auto piece = joint.claim(shm::End::sender, message.moved, name_of(message), share);
+    const auto piece =
+        joint.claim(shm::End::sender, ring_.turn(message.moved), name_of(message), share);
     if (!piece) {
         return false;
     }
@@ -250,7 +251,8 @@ Inbox::Begun Inbox::begin_unawaited(std::uint64_t bytes) {
     }
     close_ahead();
     const auto data = ring_.elsewhere();
-    if (data && remember(ring_.tag(), bytes, *data)) {
+    if (data) {
+        remember(ring_.tag(), bytes, *data);
         return Begun::remembered;
     }
     return begin_early(ring_.tag(), bytes) ? Begun::yes : Begun::no;
@@ -266,7 +268,7 @@ unsigned Inbox::read_remembered() {
     }
     message.moved += piece.length;
     if (message.moved == message.bytes) {
-        ring_.take(first.turn);
+        ring_.take(first.later);
         bell_->ring(shm::Awaits::room);
         message.state = MessageState::done;
         remembered_.erase(remembered_.begin());
@@ -440,20 +442,14 @@ void Inbox::end_message() {
     current_is_early_ = false;
 }
 
-/// Where it was only announced: it stays with its sender until it is asked for. False if too many
-/// do.
-bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
-    const std::uint64_t turn = ring_.remember();
-    if (turn == 0) {
-        return false;
-    }
+/// Where it was only announced: it stays with its sender until it is asked for.
+void Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
     auto early = std::make_unique<Early>();
     early->tag = tag;
     early->message.bytes = bytes;
     early->elsewhere = data;
-    early->turn = turn;
+    early->later = ring_.remember();
     early_.push_back(std::move(early));
-    return true;
 }
 
 bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
@@ -488,8 +484,8 @@ bool Inbox::take_early(Message& message) {
         posted_.push(message); // To be failed with the others.
         return true;
     }
-    if ((*found)->turn != 0) {
-        remembered_.push_back({&message, (*found)->elsewhere, (*found)->turn});
+    if ((*found)->later.turn != 0) {
+        remembered_.push_back({&message, (*found)->elsewhere, (*found)->later});
         early_.erase(found);
         read_remembered();
         return true;

@@ -81,7 +81,8 @@ class Outbox {
         return help_.mapped && !announced_.empty() &&
                announced_.front().bytes >= limits_.joint_bytes &&
                shm::JointCopy::serves(announced_.front().bytes) &&
-               !ring_.joint().is_open(announced_.front().moved, name_of(announced_.front()));
+               !ring_.joint().is_open(ring_.turn(announced_.front().moved),
+                                      name_of(announced_.front()));
     }
 
     /// Fails what is queued; returns how many.
@@ -96,7 +97,7 @@ class Outbox {
     shm::RingSender ring_;
     shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
-    MessageQueue announced_; ///< `moved` is the turn at which the receiver has read them.
+    MessageQueue announced_; ///< `moved` is the mark.
     shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
@@ -195,14 +196,14 @@ class Inbox {
         std::uint64_t tag = 0;
         std::unique_ptr<std::byte[]> data;
         shm::RemoteBytes elsewhere = {};
-        std::uint64_t turn = 0; ///< By which `elsewhere` is remembered; 0: the data is here.
+        shm::ReadLater later; ///< By which `elsewhere` is remembered; none: the data is here.
     };
 
     /// An announced early arrival that is awaited by now.
     struct Remembered {
         Message* message;
         shm::RemoteBytes elsewhere;
-        std::uint64_t turn;
+        shm::ReadLater later;
     };
 
     enum class Begun : std::uint8_t { yes, no, remembered };
@@ -227,7 +228,7 @@ class Inbox {
     void stop_joint_copy(std::uint64_t bytes);
     void end_message();
     bool begin_early(std::uint64_t tag, std::uint64_t bytes);
-    bool remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
+    void remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
     bool early_contradicts(std::uint64_t tag) const;
     bool contradicted(Message& message);
