@@ -147,8 +147,8 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door
     }
     const Part part = {0, std::min(*capacity, segment->own_bytes())};
     const Token token = door.token();
-    std::unique_ptr<Heap> heap(
-        new Heap(std::move(segment), part, {}, options.lessees, token, std::move(door)));
+    std::unique_ptr<Heap> heap(new Heap(std::move(segment), {Part{}, Part{}, part}, options.lessees,
+                                        token, std::move(door)));
     note_mapping(token, heap->segment_);
     return heap;
 }
@@ -174,11 +174,12 @@ Result<std::unique_ptr<Heap>> Heap::join(const HeapOptions& options, Door door,
     }
     const CommonLayout layout(members);
     const Part part = {layout.part(self), layout.part_bytes(self)};
-    const Part close = {layout.close(self), layout.close_bytes()};
+    const Parts parts = {Part{layout.close(self), layout.close_bytes()},
+                         Part{layout.near(self), layout.near_bytes()}, part};
     (*segment)->guard(part.offset, part.bytes);
     auto* bell = reinterpret_cast<Doorbell*>((*segment)->base() + layout.bell(self));
-    std::unique_ptr<Heap> heap(new Heap(std::move(*segment), part, close, options.lessees,
-                                        members[0].token, std::move(door)));
+    std::unique_ptr<Heap> heap(
+        new Heap(std::move(*segment), parts, options.lessees, members[0].token, std::move(door)));
     heap->sleeper_ = std::make_unique<Sleeper>(*bell);
     for (const HeapWish& member : members) {
         heap->mates_.push_back(member.token);
@@ -187,12 +188,25 @@ Result<std::unique_ptr<Heap>> Heap::join(const HeapOptions& options, Door door,
     return heap;
 }
 
-Heap::Heap(std::shared_ptr<Segment> segment, const Part& part, const Part& close, unsigned lessees,
+Heap::Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessees,
            const Token& segment_token, Door door)
-    : segment_(std::move(segment)), part_(part), close_(close), capacity_bytes_(part.bytes),
+    : segment_(std::move(segment)), parts_(parts), capacity_bytes_(part(Where::part).bytes),
       lessees_(lessees), door_(std::move(door)), address_{door_.token(), door_.key(), segment_token,
                                                           segment_->bytes()},
-      ranges_(part.bytes), close_ranges_(close.bytes) {}
+      free_{Ranges(parts[0].bytes), Ranges(parts[1].bytes), Ranges(parts[2].bytes)} {}
+
+std::uint64_t Heap::part_bytes() const {
+    return parts_[0].bytes + parts_[1].bytes + parts_[2].bytes;
+}
+
+/// The caller holds the lock.
+std::uint64_t Heap::bytes_in_free() const {
+    std::uint64_t bytes = 0;
+    for (const Ranges& free : free_) {
+        bytes += free.free_bytes();
+    }
+    return bytes;
+}
 
 Heap::~Heap() {
     door_.shut();
@@ -210,7 +224,7 @@ Heap::~Heap() {
         // another one.
         static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
     }
-    UCG_ASSERT(ranges_.free_bytes() == part_.bytes && close_ranges_.free_bytes() == close_.bytes);
+    UCG_ASSERT(bytes_in_free() == part_bytes());
     let_go([this] {
         peers_.clear();
         segment_.reset();
@@ -227,6 +241,10 @@ Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed) {
 
 Result<Lease> Heap::reserve_close(std::uint64_t bytes, std::uint64_t backed) {
     return reserve(bytes, backed, Where::close);
+}
+
+Result<Lease> Heap::reserve_near(std::uint64_t bytes, std::uint64_t backed) {
+    return reserve(bytes, backed, Where::near);
 }
 
 Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed, Where where) {
@@ -274,27 +292,27 @@ Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where) {
             Code::out_of_memory,
             "the node heap has {} of {} bytes free, the largest piece {}, wanted {}: raise "
             "its capacity or free communicators",
-            ranges_.free_bytes(), capacity_bytes_, ranges_.largest_free(), size);
+            free_in(Where::part).free_bytes(), capacity_bytes_, free_in(Where::part).largest_free(),
+            size);
     }
     return *offset;
 }
 
 /// Offsets are from the segment's start. The caller of either holds the lock.
 std::optional<std::uint64_t> Heap::take_free(std::uint64_t bytes, Where where) {
-    if (where == Where::close) {
-        if (const auto taken = close_ranges_.take(bytes)) {
-            return close_.offset + *taken;
+    for (const Where at : {where, Where::part}) {
+        if (const auto taken = free_in(at).take(bytes)) {
+            return part(at).offset + *taken;
         }
     }
-    const auto taken = ranges_.take(bytes);
-    return taken ? std::optional(part_.offset + *taken) : std::nullopt;
+    return std::nullopt;
 }
 
 void Heap::give_free(std::uint64_t offset, std::uint64_t bytes) {
-    if (offset - close_.offset < close_.bytes) {
-        close_ranges_.give_back(offset - close_.offset, bytes);
-    } else {
-        ranges_.give_back(offset - part_.offset, bytes);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        if (offset - parts_[i].offset < parts_[i].bytes) {
+            free_[i].give_back(offset - parts_[i].offset, bytes);
+        }
     }
 }
 
@@ -449,7 +467,7 @@ void Heap::collect_retired() {
 bool Heap::unused() {
     const std::uint64_t free = free_bytes();
     const std::lock_guard lock(mutex_);
-    return free + bell_.bytes() == capacity_bytes_ + close_.bytes;
+    return free + bell_.bytes() == part_bytes();
 }
 
 std::vector<Heap::Retired> Heap::take_collected() {
@@ -473,7 +491,7 @@ void Heap::give_back(const Lease& lease) {
 std::uint64_t Heap::free_bytes() {
     collect();
     const std::lock_guard lock(mutex_);
-    std::uint64_t bytes = ranges_.free_bytes() + close_ranges_.free_bytes();
+    std::uint64_t bytes = bytes_in_free();
     for (const Kept& kept : kept_) {
         bytes += kept.bytes;
     }

@@ -2,6 +2,7 @@
 // its peers on the host map. Anonymous, of one user, gone with the last process that holds it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -127,6 +128,9 @@ class Heap {
     /// their heaps together with this one have leased so, in few pages of page tables.
     Result<Lease> reserve_close(std::uint64_t bytes, std::uint64_t backed);
 
+    /// As reserve_close(), for what pairs of peers look at: behind all that is close.
+    Result<Lease> reserve_near(std::uint64_t bytes, std::uint64_t backed);
+
     /// Returns the leases when all peers have left. That is looked for here, at every lease(), and
     /// by collect(). What still waits when the heap ends stays as it is: peers keep their mapping
     /// of it. The pages that a lease began with may be kept for the next one of its kind.
@@ -222,9 +226,16 @@ class Heap {
         std::uint64_t backed = 0;
     };
 
-    Heap(std::shared_ptr<Segment> segment, const Part& part, const Part& close, unsigned lessees,
+    /// Parts of the segment from which this process leases, in their order there.
+    enum class Where : std::uint8_t { close, near, part };
+    using Parts = std::array<Part, 3>; ///< By Where.
+
+    Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessees,
          const Token& segment_token, Door door);
-    enum class Where : std::uint8_t { close, part };
+    Ranges& free_in(Where where) { return free_[static_cast<std::size_t>(where)]; }
+    const Part& part(Where where) const { return parts_[static_cast<std::size_t>(where)]; }
+    std::uint64_t part_bytes() const;
+    std::uint64_t bytes_in_free() const;
     Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed, Where where);
     std::optional<std::uint64_t> take_free(std::uint64_t bytes, Where where);
     void give_free(std::uint64_t offset, std::uint64_t bytes);
@@ -245,17 +256,15 @@ class Heap {
     void unmap_ended();
 
     std::shared_ptr<Segment> segment_;
-    Part part_;
-    Part close_; ///< Another one, before all parts.
+    Parts parts_;
     std::uint64_t capacity_bytes_;
     unsigned lessees_;
     Door door_;
     HeapAddress address_;
     std::vector<Token> mates_;    ///< Of the heaps in the same segment, rising.
     mutable std::mutex mutex_;    ///< Guards what follows, to retired_.
-    Ranges ranges_;               ///< Of the own part.
-    Ranges close_ranges_;         ///< Of the close one.
-    std::vector<Kept> kept_;      ///< Neither free in ranges_ nor leased.
+    std::array<Ranges, 3> free_;  ///< Of the parts, by Where.
+    std::vector<Kept> kept_;      ///< Neither free nor leased.
     std::uint64_t allowance_ = 0; ///< Bytes to back before the memory that is left is read again.
     std::uint64_t share_ = 0;     ///< Of the memory that was left when it was read last,
     unsigned share_uses_ = 0;     ///< which serves so many more questions.

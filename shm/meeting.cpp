@@ -211,7 +211,7 @@ Result<Letter> fetch(const Door& door, const HeapWish& giver, Clock::time_point 
 
 CommonLayout::CommonLayout(std::span<const HeapWish> members) : members_(members) {
     const std::uint64_t pages = members.size() + 1; // Between parts.
-    const std::uint64_t rest = close(members.size()) + pages * page_bytes();
+    const std::uint64_t rest = near(members.size()) + pages * page_bytes();
     const std::uint64_t room = members[0].file_bytes_max;
     part_max_ = (room - std::min(room, rest)) / members.size() / page_bytes() * page_bytes();
 }
@@ -237,8 +237,22 @@ std::uint64_t CommonLayout::close_bytes() const {
     return round_up(std::clamp(kAll / members_.size(), kLeast, kMost), page_bytes());
 }
 
+std::uint64_t CommonLayout::near(std::size_t member) const {
+    return close(members_.size()) + member * near_bytes();
+}
+
+/// Of what a group of all takes of each: rings between all pairs, whose buffers have a bound for
+/// the host, and which take a few KiB where that gives them none.
+std::uint64_t CommonLayout::near_bytes() const {
+    constexpr std::uint64_t kAll = std::uint64_t{128} << 20;
+    constexpr std::uint64_t kMost = std::uint64_t{4} << 20;
+    constexpr std::uint64_t kPeer = std::uint64_t{4} << 10;
+    return round_up(std::max(std::min(kAll / members_.size(), kMost), kPeer * members_.size()),
+                    page_bytes());
+}
+
 std::uint64_t CommonLayout::part(std::size_t member) const {
-    std::uint64_t offset = close(members_.size()) + page_bytes();
+    std::uint64_t offset = near(members_.size()) + page_bytes();
     for (std::size_t before = 0; before < member; ++before) {
         offset += part_bytes(before) + page_bytes();
     }

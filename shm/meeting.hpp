@@ -26,7 +26,8 @@ struct HeapWish {
 };
 
 /// What lies where in the segment of such processes: the doorbells of all, a small close part for
-/// each, then a large part for each, with a page that nobody uses before and after it.
+/// each, a near part for each, then a large part for each, with a page that nobody uses before and
+/// after it.
 class CommonLayout {
   public:
     explicit CommonLayout(std::span<const HeapWish> members);
@@ -36,6 +37,9 @@ class CommonLayout {
     /// What a member leases close to the others, and how much that can be.
     std::uint64_t close(std::size_t member) const;
     std::uint64_t close_bytes() const;
+    /// What a member leases near the others, likewise.
+    std::uint64_t near(std::size_t member) const;
+    std::uint64_t near_bytes() const;
     std::uint64_t part(std::size_t member) const;
     /// As it wishes, or less where the first member may not make so large a file; 0 for nobody
     /// else than all.

@@ -1,6 +1,7 @@
 // What a group of many processes of one host costs in all, once each has read a little of what all
 // others let it read: pages of their heaps, page tables, and the time until they know one another.
 // It prints what it finds.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "shm/shm.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "ucg_coll/transport/shm/footprint.hpp"
 #include "ucg_coll/transport/shm/shm.hpp"
 
 namespace {
@@ -31,6 +33,9 @@ using transport::ShmTransport;
 struct Cost {
     std::atomic<std::uint64_t> table_bytes;
     std::atomic<std::uint64_t> page_bytes;
+    /// Once each pair has had messages.
+    std::atomic<std::uint64_t> pairs_table_bytes;
+    std::atomic<std::uint64_t> pairs_page_bytes;
     /// When the last rank was so far: what comes before is the test's own exchange.
     std::atomic<std::int64_t> began_ns;
     std::atomic<std::int64_t> met_ns;
@@ -83,6 +88,12 @@ void note_latest(std::atomic<std::int64_t>& latest_ns) {
     }
 }
 
+transport::ShmOptions scale_options() {
+    transport::ShmOptions options;
+    options.staging_bytes = std::uint64_t{1} << 20; // As much as ranks have unless they are told.
+    return options;
+}
+
 /// A barrier by the boards, and a message around the ring of ranks.
 bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
     const transport::BoardTurn turn = {0, 0, 0};
@@ -113,6 +124,42 @@ bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
         ::sched_yield();
     }
     return received == messages[1].peer;
+}
+
+constexpr std::uint64_t kBlockBytes = 256; // More than fits into a line.
+
+/// Every rank has a message for every other.
+bool exchange_all(ShmTransport& transport, const test::ForkedRank& rank) {
+    const auto size = static_cast<std::size_t>(rank.size());
+    std::vector<std::byte> sent(kBlockBytes, static_cast<std::byte>(rank.rank()));
+    std::vector<std::byte> received(size * kBlockBytes);
+    std::vector<transport::Message> messages;
+    for (Rank i = 1; i < rank.size(); ++i) {
+        const Rank to = (rank.rank() + i) % rank.size();
+        const Rank from = (rank.rank() + rank.size() - i) % rank.size();
+        transport::Message message;
+        message.bytes = kBlockBytes;
+        message.sequence = 3;
+        message.peer = to;
+        message.data = sent.data();
+        messages.push_back(message);
+        message.peer = from;
+        message.data = received.data() + static_cast<std::size_t>(from) * kBlockBytes;
+        message.direction = transport::Direction::recv;
+        messages.push_back(message);
+    }
+    transport.post(messages);
+    const auto is_posted = [](const transport::Message& message) {
+        return message.state == transport::MessageState::posted;
+    };
+    while (std::any_of(messages.begin(), messages.end(), is_posted)) {
+        transport.progress();
+        ::sched_yield();
+    }
+    return std::all_of(messages.begin(), messages.end(), [](const transport::Message& message) {
+        return message.direction == transport::Direction::send ||
+               message.data[kBlockBytes - 1] == static_cast<std::byte>(message.peer);
+    });
 }
 
 /// Every rank reads what all others let it read, as an alltoall of short blocks does.
@@ -182,9 +229,7 @@ std::string run_rank(const test::ForkedRank& rank, Cost& cost) {
         }
         return all;
     }();
-    transport::ShmOptions options;
-    options.staging_bytes = std::uint64_t{1} << 20; // As much as ranks have unless they are told.
-    auto made = ShmTransport::create(**heap, ranks, rank.rank(), options);
+    auto made = ShmTransport::create(**heap, ranks, rank.rank(), scale_options());
     if (!made.ok()) {
         return std::string(made.status().message());
     }
@@ -203,8 +248,13 @@ std::string run_rank(const test::ForkedRank& rank, Cost& cost) {
     cost.table_bytes += page_table_bytes() - tables_before;
     cost.page_bytes += rank.rank() == 0 ? heap_bytes() : 0;
     rank.barrier();
+    const bool exchanged = exchange_all(transport, rank);
+    rank.barrier();
+    cost.pairs_table_bytes += page_table_bytes() - tables_before;
+    cost.pairs_page_bytes += rank.rank() == 0 ? heap_bytes() : 0;
+    rank.barrier();
     made->reset();
-    return right ? "" : "a message that was not sent";
+    return right && exchanged ? "" : "a message that was not sent";
 }
 
 } // namespace
@@ -222,11 +272,17 @@ TEST_CASE("transport/shm: what many processes cost together", "[ranks][shm]") {
     }
     const std::uint64_t total = cost->page_bytes + cost->table_bytes;
     std::printf("%d ranks: met after %.1f ms, connected after %.1f ms more, %.1f MiB of pages, "
-                "%.1f MiB of page tables\n",
+                "%.1f MiB of page tables; %.1f and %.1f MiB once each pair had messages\n",
                 size, static_cast<double>(cost->met_ns - cost->began_ns) / 1e6,
                 static_cast<double>(cost->connected_ns - cost->exchanged_ns) / 1e6,
                 static_cast<double>(cost->page_bytes) / (1 << 20),
-                static_cast<double>(cost->table_bytes) / (1 << 20));
+                static_cast<double>(cost->table_bytes) / (1 << 20),
+                static_cast<double>(cost->pairs_page_bytes) / (1 << 20),
+                static_cast<double>(cost->pairs_table_bytes) / (1 << 20));
     CHECK(total <= std::uint64_t{256} << 20);
+    const transport::ShmFootprint stated =
+        transport::footprint(static_cast<std::uint32_t>(size), scale_options());
+    CHECK(cost->pairs_page_bytes - cost->page_bytes <= stated.pairs_bytes);
+    CHECK(cost->pairs_table_bytes - cost->table_bytes <= stated.pairs_table_bytes);
     ::munmap(cost, sizeof(Cost));
 }

@@ -13,12 +13,12 @@ namespace {
 constexpr std::uint32_t kDepthMin = 4;
 constexpr std::uint64_t kBuffersMax = 1 << 16;
 
-/// Page tables of a process that touches all that lies close together, and the lines of all boards
-/// in the first one's part: of each there are a table more than it fills, and one of these tables.
-std::uint64_t table_bytes(std::uint64_t close_bytes, std::uint64_t board_lines_bytes) {
+/// Page tables of a process that touches all of so many bytes side by side: there are a table more
+/// than these fill, and one of these tables.
+std::uint64_t table_bytes(std::uint64_t bytes) {
     const std::uint64_t page = shm::page_bytes();
     const std::uint64_t mapped_by_table = page / sizeof(std::uint64_t) * page;
-    return (close_bytes / mapped_by_table + 2 + board_lines_bytes / mapped_by_table + 2) * page;
+    return (bytes / mapped_by_table + 2) * page;
 }
 
 } // namespace
@@ -91,18 +91,19 @@ ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
     const std::uint64_t others = round_up(layout.lines_bytes(1), shm::page_bytes());
     const auto mates = std::vector<shm::HeapWish>(rank_count);
     const shm::CommonLayout segment(mates);
-    constexpr std::uint64_t kTablesOfPart = 2; // Each rank's own part is a gigabyte or so.
     const shm::RingShape shape = ring_shape(rank_count, options);
     const std::uint64_t pairs = std::uint64_t{rank_count} * (rank_count - 1);
     const std::uint64_t later = layout.all_at_first() ? 0 : shape.lines_bytes();
     return {.bytes_at_first = lines,
-            .bytes_at_most = lines + layout.far_bytes() +
+            .bytes_at_most = round_up(layout.close_bytes(0), shm::page_bytes()) +
+                             round_up(layout.pairs_bytes(), shm::page_bytes()) +
                              round_up(staging_bytes(rank_count, options), shm::page_bytes()),
             .host_bytes = segment.bells_bytes() + lines + (rank_count - 1) * others,
-            .host_table_bytes =
-                rank_count * table_bytes(segment.close(rank_count), layout.lines_bytes(0)),
+            // The lines of all boards are in the first one's part.
+            .host_table_bytes = rank_count * (table_bytes(segment.close(rank_count)) +
+                                              table_bytes(layout.lines_bytes(0))),
             .pairs_bytes = pairs * (later + std::min(shm::page_bytes(), shape.buffers_bytes())),
-            .pairs_table_bytes = pairs * kTablesOfPart * shm::page_bytes()};
+            .pairs_table_bytes = rank_count * table_bytes(rank_count * segment.near_bytes())};
 }
 
 } // namespace ucg::transport

@@ -31,10 +31,11 @@ struct alignas(kCacheLine) Exposed {
     std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
 };
 
-/// Two leases. The lines have pages from the beginning and lie beside those of the other ranks, if
-/// there is room: the head, the table of exposed buffers, the number of each peer's ring, the first
-/// rings and, of the host's first rank, the lines of all boards. What is far gets pages when it is
-/// first used: further rings, and buffers.
+/// Two leases. One is close to those of the other ranks, if there is room, and has lines, with
+/// pages from the beginning (the head, the table of exposed buffers, the number of each peer's
+/// ring, the first rings and, of the host's first rank, the lines of all boards), and the buffers
+/// of the own board. The other is for pairs of ranks: further rings, and all their buffers. Buffers
+/// and further rings get pages when they are first used.
 class RegionLayout {
   public:
     RegionLayout(const shm::RingShape& ring, const shm::BoardShape& board,
@@ -64,7 +65,16 @@ class RegionLayout {
         return board_lines() + (index == 0 ? board_.lines_bytes() : 0);
     }
 
-    /// REQUIRES: number >= rings_at_first().
+    /// Half a page behind a page's start: processors prefetch within a page and learn it at the
+    /// start of one, so a share of a page that lies across two is read as two streams.
+    std::uint64_t board_buffers(std::size_t index) const {
+        return round_up(lines_bytes(index), shm::page_bytes()) + shm::page_bytes() / 2;
+    }
+    std::uint64_t close_bytes(std::size_t index) const {
+        return board_buffers(index) + board_.buffers_bytes();
+    }
+
+    /// In the other lease. REQUIRES: number >= rings_at_first().
     std::uint64_t further_ring(std::uint32_t number) const {
         return (number - rings_at_first_) * ring_.lines_bytes();
     }
@@ -72,12 +82,10 @@ class RegionLayout {
         return round_up(further_ring(rings_max()), shm::page_bytes()) +
                ring_index * ring_.buffers_bytes();
     }
-    /// Half a page behind a page's start: processors prefetch within a page and learn it at the
-    /// start of one, so a share of a page that lies across two is read as two streams.
-    std::uint64_t board_buffers() const {
-        return round_up(ring_buffers(board_.ranks - 1), shm::page_bytes()) + shm::page_bytes() / 2;
+    /// Not 0, since that is no lease: a rank alone has a page.
+    std::uint64_t pairs_bytes() const {
+        return std::max(ring_buffers(board_.ranks - 1), shm::page_bytes());
     }
-    std::uint64_t far_bytes() const { return board_buffers() + board_.buffers_bytes(); }
 
   private:
     /// Of a pair of ranks either may take a number, and one of the two is lost.

@@ -28,14 +28,14 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
     UCG_ASSERT(std::has_single_bit(options.outstanding_max));
     const RegionLayout layout =
         region_layout(static_cast<std::uint32_t>(ranks_on_host.size()), options);
-    const std::uint64_t lines_bytes = layout.lines_bytes(static_cast<std::size_t>(self_index));
-    auto lines = heap.reserve_close(lines_bytes, lines_bytes);
+    const auto index = static_cast<std::size_t>(self_index);
+    auto lines = heap.reserve_close(layout.close_bytes(index), layout.lines_bytes(index));
     if (!lines) {
         return lines.status();
     }
-    auto far = heap.reserve(layout.far_bytes(), 0);
-    if (!far) {
-        return far.status();
+    auto pairs = heap.reserve_near(layout.pairs_bytes(), 0);
+    if (!pairs) {
+        return pairs.status();
     }
     auto sleeper = heap.sleeper();
     if (!sleeper) {
@@ -51,12 +51,12 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
         }
     }
     return std::unique_ptr<ShmTransport>(new ShmTransport(heap, ranks_on_host, self_index, options,
-                                                          std::move(*lines), std::move(*far),
+                                                          std::move(*lines), std::move(*pairs),
                                                           std::move(staging), (*sleeper)->bell()));
 }
 
 ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                           const ShmOptions& options, shm::Lease lines, shm::Lease far,
+                           const ShmOptions& options, shm::Lease lines, shm::Lease pairs,
                            shm::Lease staging, const shm::Doorbell& bell)
     : heap_(heap), bell_(bell), ranks_(ranks_on_host.begin(), ranks_on_host.end()),
       first_rank_(ranks_.front()),
@@ -66,7 +66,7 @@ ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host,
       board_shape_(transport::board_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       staging_(std::move(staging)),
       layout_(shape_, board_shape_, options.outstanding_max, options.rings_at_first),
-      lines_(std::move(lines)), far_(std::move(far)), sending_(ranks_.size()),
+      lines_(std::move(lines)), pairs_(std::move(pairs)), sending_(ranks_.size()),
       receiving_(ranks_.size()) {
     if (options.single_copy_bytes_min != ~std::uint64_t{0}) {
         reinterpret_cast<RegionHead*>(lines_.data())->ticket = shm::own_access_ticket();
@@ -94,7 +94,7 @@ ShmTransport::~ShmTransport() {
     const auto& left = reinterpret_cast<const RegionHead*>(lines_.data())->left;
     std::vector<shm::Lease> region;
     region.push_back(std::move(lines_));
-    region.push_back(std::move(far_));
+    region.push_back(std::move(pairs_));
     heap_.retire(std::move(region),
                  {&left, static_cast<std::uint32_t>(ranks_.size() - 1), pages_added});
 }
@@ -109,7 +109,7 @@ ShmAddress ShmTransport::address() const {
     UCG_ASSERT(bell.has_value());
     return {heap_.address(),
             lines_.offset(),
-            far_.offset(),
+            pairs_.offset(),
             bell->offset,
             shape_,
             board_shape_,
@@ -129,8 +129,8 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
         if (peer.rank != ranks_[i] || peer.shape != shape_ || peer.board_shape != board_shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
             peer.rings_at_first != options_.rings_at_first ||
-            !lies_within(peer.lines_offset, layout_.lines_bytes(i)) ||
-            !lies_within(peer.far_offset, layout_.far_bytes()) ||
+            !lies_within(peer.lines_offset, layout_.close_bytes(i)) ||
+            !lies_within(peer.pairs_offset, layout_.pairs_bytes()) ||
             !lies_within(peer.bell_offset, sizeof(shm::Doorbell))) {
             return failure(
                 Code::disagreement,
@@ -163,13 +163,13 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     peers_ = LazyArray<Peer>(ranks_.size());
     locate(addresses);
     boards_.emplace(board_shape_, self_, sites_[0].lines + layout_.board_lines(),
-                    far_.data() + layout_.board_buffers(), heap_);
+                    lines_.data() + layout_.board_buffers(self_), heap_);
     if (!consecutive_) {
         boards_->never_at_once();
     }
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
-            boards_->connect(i, sites_[i].far + layout_.board_buffers(), *sites_[i].bell);
+            boards_->connect(i, sites_[i].lines + layout_.board_buffers(i), *sites_[i].bell);
         }
         if (i != self_ && layout_.all_at_first()) {
             open(i);
@@ -188,7 +188,7 @@ void ShmTransport::locate(std::span<const ShmAddress> addresses) {
     for (const ShmAddress& address : addresses) {
         std::shared_ptr<std::byte> segment = heap_.hold(address.heap.token);
         std::byte* base = segment.get();
-        sites_.push_back({base, base + address.lines_offset, base + address.far_offset,
+        sites_.push_back({base, base + address.lines_offset, base + address.pairs_offset,
                           reinterpret_cast<shm::Doorbell*>(base + address.bell_offset)});
         if (segments_.empty() || segments_.back() != segment) { // Most lie in one.
             segments_.push_back(std::move(segment));
@@ -218,7 +218,7 @@ bool ShmTransport::open(std::uint32_t index) {
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
                                      options_.joint_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
-        return sites_[receiver].far +
+        return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
     };
     peers_.make(
@@ -237,7 +237,7 @@ std::byte* ShmTransport::ring_lines(std::uint32_t receiver, std::uint32_t sender
     const std::uint32_t number = ring_number(receiver, sender);
     return number == 0                          ? nullptr
            : number <= layout_.rings_at_first() ? site.lines + layout_.first_ring(number - 1)
-                                                : site.far + layout_.further_ring(number - 1);
+                                                : site.pairs + layout_.further_ring(number - 1);
 }
 
 /// Counts from 1. Whichever of the two ranks asks first takes the receiver's next ring, with its
@@ -252,7 +252,7 @@ std::uint32_t ShmTransport::ring_number(std::uint32_t receiver, std::uint32_t se
     }
     const std::uint32_t taken = site.head().rings_taken.fetch_add(1, std::memory_order_relaxed) + 1;
     if (taken > layout_.rings_at_first() &&
-        !heap_.back(site.far + layout_.further_ring(taken - 1), shape_.lines_bytes()).ok()) {
+        !heap_.back(site.pairs + layout_.further_ring(taken - 1), shape_.lines_bytes()).ok()) {
         return 0;
     }
     // Release: the peer finds its pages.

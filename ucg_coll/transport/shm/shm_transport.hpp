@@ -81,7 +81,7 @@ RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options);
 struct ShmAddress {
     shm::HeapAddress heap;
     std::uint64_t lines_offset = 0; ///< Of the rank's lines, within its heap's segment.
-    std::uint64_t far_offset = 0;   ///< Of what it has reserved else, likewise.
+    std::uint64_t pairs_offset = 0; ///< Of what it has reserved for pairs of ranks, likewise.
     std::uint64_t bell_offset = 0;  ///< Of its process's doorbell, likewise.
     shm::RingShape shape;
     shm::BoardShape board_shape;
@@ -181,7 +181,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     }
 
     const shm::RingShape& shape() const { return shape_; }
-    std::uint64_t region_bytes() const { return lines_.bytes() + far_.bytes(); }
+    std::uint64_t region_bytes() const { return lines_.bytes() + pairs_.bytes(); }
 
   private:
     struct Peer {
@@ -193,14 +193,14 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     struct Site {
         std::byte* segment = nullptr;
         std::byte* lines = nullptr;
-        std::byte* far = nullptr;
+        std::byte* pairs = nullptr;
         shm::Doorbell* bell = nullptr;
 
         RegionHead& head() const { return *reinterpret_cast<RegionHead*>(lines); }
     };
 
     ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                 const ShmOptions& options, shm::Lease lines, shm::Lease far, shm::Lease staging,
+                 const ShmOptions& options, shm::Lease lines, shm::Lease pairs, shm::Lease staging,
                  const shm::Doorbell& bell);
     Status check(std::span<const ShmAddress> addresses) const;
     void locate(std::span<const ShmAddress> addresses);
@@ -270,7 +270,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::uint64_t staging_bytes_ = 0;
     RegionLayout layout_;
     shm::Lease lines_;
-    shm::Lease far_;
+    shm::Lease pairs_;
     std::vector<std::shared_ptr<std::byte>> segments_; ///< Held until this group has left them.
     std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
     LazyArray<Peer> peers_;   ///< Those with whom this rank has had messages.
