@@ -1,6 +1,4 @@
 // The models against the paper's Table 1, and what becomes of findings: text, JSON, bars.
-#include <catch2/catch.hpp>
-
 #include "perf/perftest/breakdown/bars.hpp"
 #include "perf/perftest/breakdown/breakdown.hpp"
 #include "perf/perftest/breakdown/model.hpp"
@@ -8,6 +6,7 @@
 #include "perf/perftest/breakdown/report.hpp"
 #include "perf/perftest/breakdown/sample.hpp"
 #include "perf/perftest/breakdown/what_if.hpp"
+#include "test/support/catch.hpp"
 
 using namespace ucg::perftest::breakdown;
 
