@@ -1,164 +1,35 @@
 /*
  * The neighbourhood collectives. To libucg all five are one: blocks of bytes along edges.
  */
+#include "coll_ucg_edges.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
-/** The blocks of one side, as MPI's arguments describe them. */
-typedef struct {
-    const void* user;
-    int count;                            /**< Of each block; they lie one behind the other. */
-    const int* counts;                    /**< Of each, or NULL. */
-    const int* displs;                    /**< With `counts`, in extents of `type`. */
-    const MPI_Aint* places;               /**< With `counts`, in bytes, instead of `displs`. */
-    const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
-    struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
-} blocks_t;
-
-/** Vectors with an entry for each edge of one side, in the workspace's. */
-typedef struct {
-    uint64_t* bytes;
-    int64_t* offsets;
-    ptrdiff_t* places;
-    struct ompi_datatype_t** types;
-    int* counts;
-} vectors_t;
-
-enum { kVectorCount = 5 };
-_Static_assert(sizeof(ptrdiff_t) == sizeof(uint64_t) && sizeof(void*) == sizeof(uint64_t),
-               "every entry of a vector has eight bytes of its own");
-
-static vectors_t vectors_at(uint64_t* memory, size_t count) {
-    return (vectors_t){memory, (int64_t*)(memory + count), (ptrdiff_t*)(memory + 2 * count),
-                       (struct ompi_datatype_t**)(memory + 3 * count), (int*)(memory + 4 * count)};
-}
-
-/** Begins a call along the edges of its communicator, with room for the vectors of both sides. */
-static ucg_status_t begin(coll_ucg_call_t* call, vectors_t* send, vectors_t* receive) {
+/** Opens a call along the edges of its communicator. */
+static ucg_status_t open_call(coll_ucg_call_t* call, const coll_ucg_edge_blocks_t* input,
+                              const coll_ucg_edge_blocks_t* output) {
     const ucg_status_t status = coll_ucg_find_edges(call->module);
-    if (UCG_OK != status) {
-        return status;
-    }
-    const ucg_neighbors_t* ends = &call->module->edges.ends;
-    const size_t out = ends->destination_count;
-    const size_t in = ends->source_count;
-    uint64_t* memory =
-        coll_ucg_scratch_get(&call->workspace->vectors, kVectorCount * (out + in) * sizeof *memory);
-    if (NULL == memory) {
-        return UCG_ERR_NO_MEMORY;
-    }
-    *send = vectors_at(memory, out);
-    *receive = vectors_at(memory + kVectorCount * out, in);
-    call->params = (ucg_coll_params_t){
-        .field_mask = UCG_COLL_PARAM_FIELD_VECTORS | UCG_COLL_PARAM_FIELD_NEIGHBORS,
-        .type = UCG_COLL_NEIGHBOR_ALLTOALLV,
-        .element_bytes = 1,
-        .neighbors = ends,
-        .send_counts = send->bytes,
-        .send_displs = send->offsets,
-        .recv_counts = receive->bytes,
-        .recv_displs = receive->offsets,
-    };
-    return UCG_OK;
-}
-
-static ptrdiff_t place_of(const blocks_t* blocks, int block) {
-    if (NULL != blocks->places) {
-        return blocks->places[block];
-    }
-    const ptrdiff_t extent = coll_ucg_extent(blocks->type);
-    return extent * (NULL != blocks->displs ? (ptrdiff_t)blocks->displs[block]
-                                            : (ptrdiff_t)block * blocks->count);
-}
-
-/** Opens one side: `indexes` says which block each of its edges has. */
-static ucg_status_t open_side(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch,
-                              const blocks_t* blocks, const vectors_t* vectors, const int* indexes,
-                              uint32_t edges) {
-    for (uint32_t i = 0; i < edges; i++) {
-        const int block = indexes[i];
-        vectors->counts[i] = NULL != blocks->counts ? blocks->counts[block] : blocks->count;
-        vectors->places[i] = place_of(blocks, block);
-        if (NULL != blocks->types) {
-            vectors->types[i] = blocks->types[block];
-        }
-    }
-    data->user = (void*)blocks->user;
-    data->in_blocks = true;
-    data->type = blocks->type;
-    data->types = NULL != blocks->types ? vectors->types : NULL;
-    data->counts = vectors->counts;
-    data->displs = NULL;
-    data->places = vectors->places;
-    data->bytes = vectors->bytes;
-    data->offsets = vectors->offsets;
-    data->size = (int)edges;
-    data->load_first = 0;
-    return coll_ucg_lay_out_blocks(data, scratch);
-}
-
-static ucg_status_t open_output(coll_ucg_call_t* call, const blocks_t* blocks,
-                                const vectors_t* vectors) {
-    const coll_ucg_edges_t* edges = &call->module->edges;
-    const ucg_status_t status = open_side(&call->output, &call->workspace->receive, blocks, vectors,
-                                          edges->source_blocks, edges->ends.source_count);
-    call->output.load_count = 0;
-    call->output.store_count = edges->ends.source_count;
-    call->params.recv_buffer = call->output.packed;
-    return status;
-}
-
-static ucg_status_t open_input(coll_ucg_call_t* call, const blocks_t* blocks,
-                               const vectors_t* vectors) {
-    const coll_ucg_edges_t* edges = &call->module->edges;
-    const ucg_status_t status = open_side(&call->input, &call->workspace->send, blocks, vectors,
-                                          edges->destination_blocks, edges->ends.destination_count);
-    call->input.load_count = edges->ends.destination_count;
-    call->params.send_buffer = call->input.packed;
-    return status;
-}
-
-/** The one block of an allgather, which goes along all edges. */
-static void repeat_block(const coll_ucg_call_t* call, const vectors_t* vectors, size_t bytes) {
-    for (uint32_t i = 0; i < call->module->edges.ends.destination_count; i++) {
-        vectors->bytes[i] = bytes;
-        vectors->offsets[i] = 0;
-    }
-}
-
-static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                   const ompi_datatype_t* stype, const blocks_t* output) {
-    vectors_t send;
-    vectors_t receive;
-    ucg_status_t status = begin(call, &send, &receive);
-    if (UCG_OK != status) {
-        return status;
-    }
-    repeat_block(call, &send, coll_ucg_packed_bytes(stype, (size_t)scount));
-    status = coll_ucg_open_send(call, sbuf, (size_t)scount, stype);
-    return UCG_OK == status ? open_output(call, output, &receive) : status;
-}
-
-static ucg_status_t open_alltoall(coll_ucg_call_t* call, const blocks_t* input,
-                                  const blocks_t* output) {
-    vectors_t send;
-    vectors_t receive;
-    ucg_status_t status = begin(call, &send, &receive);
-    if (UCG_OK == status) {
-        status = open_input(call, input, &send);
-    }
-    return UCG_OK == status ? open_output(call, output, &receive) : status;
+    return UCG_OK == status ? coll_ucg_open_edges(call, &call->module->edges, input, output)
+                            : status;
 }
 
 /* ------------------------------------------------------------------ the functions */
 
-/** The blocks of the arguments: equal ones, of one type, and of types of their own. */
-#define INPUT (&(blocks_t){.user = sbuf, .count = scount, .type = sdtype})
-#define OUTPUT (&(blocks_t){.user = rbuf, .count = rcount, .type = rdtype})
-#define V_INPUT (&(blocks_t){.user = sbuf, .counts = scounts, .displs = sdispls, .type = sdtype})
-#define V_OUTPUT (&(blocks_t){.user = rbuf, .counts = rcounts, .displs = rdispls, .type = rdtype})
-#define W_INPUT (&(blocks_t){.user = sbuf, .counts = scounts, .places = sdispls, .types = sdtypes})
-#define W_OUTPUT (&(blocks_t){.user = rbuf, .counts = rcounts, .places = rdispls, .types = rdtypes})
+/** The blocks of the arguments: one for all, equal ones, of one type, and of types of their own. */
+#define ONE_INPUT                                                                                  \
+    (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype, .is_one = true})
+#define INPUT (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype})
+#define OUTPUT (&(coll_ucg_edge_blocks_t){.user = rbuf, .count = rcount, .type = rdtype})
+#define V_INPUT                                                                                    \
+    (&(coll_ucg_edge_blocks_t){.user = sbuf, .counts = scounts, .displs = sdispls, .type = sdtype})
+#define V_OUTPUT                                                                                   \
+    (&(coll_ucg_edge_blocks_t){.user = rbuf, .counts = rcounts, .displs = rdispls, .type = rdtype})
+#define W_INPUT                                                                                    \
+    (&(coll_ucg_edge_blocks_t){                                                                    \
+        .user = sbuf, .counts = scounts, .places = sdispls, .types = sdtypes})
+#define W_OUTPUT                                                                                   \
+    (&(coll_ucg_edge_blocks_t){                                                                    \
+        .user = rbuf, .counts = rcounts, .places = rdispls, .types = rdtypes})
 
 /** Vectors with an entry for each block of a side, none before the first call of a communicator. */
 #define SENT(vector) COLL_UCG_VECTOR(vector, ucg->edges.sent_blocks)
@@ -174,7 +45,7 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_allgather(&call, sbuf, scount, sdtype, OUTPUT));
+        status = coll_ucg_run_opened(&call, open_call(&call, ONE_INPUT, OUTPUT));
         if (scount == rcount && sdtype == rdtype) {
             const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount};
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgather, &latest, status);
@@ -207,8 +78,7 @@ int mca_coll_ucg_ineighbor_allgather(const void* sbuf, int scount, struct ompi_d
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_allgather(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+        status = coll_ucg_start_call(mine, open_call(&mine->call, ONE_INPUT, OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, ineighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
                    comm, request);
@@ -223,8 +93,7 @@ int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, int scount,
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(mine, open_allgather(&mine->call, sbuf, scount, sdtype, OUTPUT),
-                                    request);
+        status = coll_ucg_keep_call(mine, open_call(&mine->call, ONE_INPUT, OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, neighbor_allgather_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
                    comm, info, request);
@@ -240,7 +109,7 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_allgather(&call, sbuf, scount, sdtype, V_OUTPUT));
+        status = coll_ucg_run_opened(&call, open_call(&call, ONE_INPUT, V_OUTPUT));
         if (NULL != arguments) {
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgatherv, arguments, status);
         }
@@ -277,8 +146,7 @@ int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, int scount, struct ompi_
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_allgather(&mine->call, sbuf, scount, sdtype, V_OUTPUT), request);
+        status = coll_ucg_start_call(mine, open_call(&mine->call, ONE_INPUT, V_OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, ineighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
                    rdtype, comm, request);
@@ -292,8 +160,7 @@ int mca_coll_ucg_neighbor_allgatherv_init(
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(
-            mine, open_allgather(&mine->call, sbuf, scount, sdtype, V_OUTPUT), request);
+        status = coll_ucg_keep_call(mine, open_call(&mine->call, ONE_INPUT, V_OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, neighbor_allgatherv_init, status, sbuf, scount, sdtype, rbuf, rcounts,
                    rdispls, rdtype, comm, info, request);
@@ -309,7 +176,7 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_alltoall(&call, INPUT, OUTPUT));
+        status = coll_ucg_run_opened(&call, open_call(&call, INPUT, OUTPUT));
         if (scount == rcount && sdtype == rdtype) {
             const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount};
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoall, &latest, status);
@@ -342,7 +209,7 @@ int mca_coll_ucg_ineighbor_alltoall(const void* sbuf, int scount, struct ompi_da
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine, open_alltoall(&mine->call, INPUT, OUTPUT), request);
+        status = coll_ucg_start_call(mine, open_call(&mine->call, INPUT, OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, ineighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
                    comm, request);
@@ -357,7 +224,7 @@ int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, int scount,
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(mine, open_alltoall(&mine->call, INPUT, OUTPUT), request);
+        status = coll_ucg_keep_call(mine, open_call(&mine->call, INPUT, OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, neighbor_alltoall_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
                    comm, info, request);
@@ -373,7 +240,7 @@ alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_alltoall(&call, V_INPUT, V_OUTPUT));
+        status = coll_ucg_run_opened(&call, open_call(&call, V_INPUT, V_OUTPUT));
         if (NULL != arguments) {
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallv, arguments, status);
         }
@@ -410,7 +277,7 @@ int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, const int* scounts, const
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine, open_alltoall(&mine->call, V_INPUT, V_OUTPUT), request);
+        status = coll_ucg_start_call(mine, open_call(&mine->call, V_INPUT, V_OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, ineighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
                    rdispls, rdtype, comm, request);
@@ -426,7 +293,7 @@ int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, const int* scounts, c
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(mine, open_alltoall(&mine->call, V_INPUT, V_OUTPUT), request);
+        status = coll_ucg_keep_call(mine, open_call(&mine->call, V_INPUT, V_OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, neighbor_alltoallv_init, status, sbuf, scounts, sdispls, sdtype, rbuf,
                    rcounts, rdispls, rdtype, comm, info, request);
@@ -443,7 +310,7 @@ alltoallw_anew(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_alltoall(&call, W_INPUT, W_OUTPUT));
+        status = coll_ucg_run_opened(&call, open_call(&call, W_INPUT, W_OUTPUT));
         if (NULL != arguments) {
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallw, arguments, status);
         }
@@ -481,7 +348,7 @@ int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, const int* scounts, const
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine, open_alltoall(&mine->call, W_INPUT, W_OUTPUT), request);
+        status = coll_ucg_start_call(mine, open_call(&mine->call, W_INPUT, W_OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, ineighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
                    rdispls, rdtypes, comm, request);
@@ -498,7 +365,7 @@ int mca_coll_ucg_neighbor_alltoallw_init(const void* sbuf, const int* scounts,
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(mine, open_alltoall(&mine->call, W_INPUT, W_OUTPUT), request);
+        status = coll_ucg_keep_call(mine, open_call(&mine->call, W_INPUT, W_OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, neighbor_alltoallw_init, status, sbuf, scounts, sdispls, sdtypes, rbuf,
                    rcounts, rdispls, rdtypes, comm, info, request);
