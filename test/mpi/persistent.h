@@ -11,7 +11,13 @@
 /* Needs mpi.h before it. */
 #include <mpi-ext.h>
 
+#define MPI_Allgather_init MPIX_Allgather_init
+#define MPI_Allgatherv_init MPIX_Allgatherv_init
 #define MPI_Allreduce_init MPIX_Allreduce_init
+#define MPI_Alltoall_init MPIX_Alltoall_init
+#define MPI_Alltoallv_init MPIX_Alltoallv_init
+#define MPI_Alltoallw_init MPIX_Alltoallw_init
+#define MPI_Barrier_init MPIX_Barrier_init
 #define MPI_Bcast_init MPIX_Bcast_init
 #define MPI_Neighbor_allgather_init MPIX_Neighbor_allgather_init
 #define MPI_Neighbor_allgatherv_init MPIX_Neighbor_allgatherv_init

@@ -5,12 +5,11 @@
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
 
-static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, int count,
-                               const ompi_datatype_t* type, int root) {
-    const bool is_root = root == coll_ucg_rank(call);
+ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, int count,
+                                 const ompi_datatype_t* type, uint32_t root, bool is_root) {
     call->params = (ucg_coll_params_t){
         .type = UCG_COLL_BCAST,
-        .root = (uint32_t)root,
+        .root = root,
         .count = coll_ucg_packed_bytes(type, (size_t)count),
         .element_bytes = 1,
     };
@@ -21,6 +20,12 @@ static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, int count,
         call->output.store_count = 0;
     }
     return status;
+}
+
+static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, int count,
+                               const ompi_datatype_t* type, int root) {
+    return coll_ucg_open_bcast(call, user, count, type, (uint32_t)root,
+                               root == coll_ucg_rank(call));
 }
 
 static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_datatype_t* dtype,

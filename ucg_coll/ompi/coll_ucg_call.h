@@ -294,4 +294,18 @@ static inline ucg_status_t coll_ucg_open_reduction(coll_ucg_call_t* call, ompi_o
     return coll_ucg_open_other_reduction(call, op, type);
 }
 
+/* ------------------------------------------------------------------ opened in one place */
+
+/** A broadcast from the rank `root` of the call's group. */
+ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, int count,
+                                 const ompi_datatype_t* type, uint32_t root, bool is_root);
+
+/** Of a reduction whose result is a whole vector, or none: reduce, allreduce, scan, exscan. */
+ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
+                                           const void* sbuf, void* rbuf, int count,
+                                           ompi_datatype_t* type, ompi_op_t* op, int root);
+
+ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
+                                          const int* counts, ompi_datatype_t* type, ompi_op_t* op);
+
 #endif

@@ -6,18 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_ucg.h"
+#include "coll_ucg_inter.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ previous modules */
 
+/** What making groups takes. */
+static bool has_needed(const mca_coll_base_comm_coll_t* coll, const ompi_communicator_t* comm) {
+    const bool needed = NULL != coll->coll_allgather && NULL != coll->coll_allgather_module &&
+                        NULL != coll->coll_allreduce && NULL != coll->coll_allreduce_module;
+    return OMPI_COMM_IS_INTRA(comm)
+               ? needed
+               : needed && NULL != coll->coll_gather && NULL != coll->coll_gather_module &&
+                     NULL != coll->coll_bcast && NULL != coll->coll_bcast_module &&
+                     NULL != coll->coll_reduce && NULL != coll->coll_reduce_module;
+}
+
 static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     const mca_coll_base_comm_coll_t* coll = comm->c_coll;
-    if (NULL == coll->coll_allgather || NULL == coll->coll_allgather_module ||
-        NULL == coll->coll_allreduce || NULL == coll->coll_allreduce_module) {
-        COLL_UCG_VERBOSE(1, "coll/ucg: no other component offers allgather and allreduce, which "
-                            "set-up needs");
+    if (!has_needed(coll, comm)) {
+        COLL_UCG_VERBOSE(1, "coll/ucg: no other component offers what set-up needs: allgather and "
+                            "allreduce, for inter-communicators gather, bcast and reduce as well");
         return OMPI_ERR_NOT_FOUND;
     }
     module->comm = comm;
@@ -88,6 +98,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     memset(module->latest, 0, sizeof module->latest);
     memset(&module->workspace, 0, sizeof module->workspace);
     memset(&module->edges, 0, sizeof module->edges);
+    module->sides = NULL;
     OBJ_CONSTRUCT(&module->link, opal_list_item_t);
     OBJ_CONSTRUCT(&module->waiting, opal_list_item_t);
 }
@@ -97,6 +108,9 @@ static void module_destruct(mca_coll_ucg_module_t* module) {
     release_previous(&module->previous);
     coll_ucg_workspace_free(&module->workspace);
     free(module->edges.memory);
+    if (NULL != module->sides) {
+        coll_ucg_free_sides(module->sides);
+    }
     OBJ_DESTRUCT(&module->waiting);
     OBJ_DESTRUCT(&module->link);
 }
@@ -106,9 +120,34 @@ OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_constru
 
 /** Decides by what all ranks know alike. */
 static bool takes(ompi_communicator_t* comm, bool* threads) {
-    return OMPI_COMM_IS_INTRA(comm) && comm->c_local_group->grp_proc_count > 1 &&
+    return (OMPI_COMM_IS_INTER(comm) || comm->c_local_group->grp_proc_count > 1) &&
            coll_ucg_all_alike(comm, threads);
 }
+
+#define OFFER(name)                                                                                \
+    if (mca_coll_ucg_component.enabled[COLL_UCG_FN_##name]) {                                      \
+        module->super.coll_##name = mca_coll_ucg_##name;                                           \
+    }
+#define OFFER_INTER(name)                                                                          \
+    if (mca_coll_ucg_component.enabled[COLL_UCG_FN_##name]) {                                      \
+        module->super.coll_##name = mca_coll_ucg_inter_##name;                                     \
+    }
+
+/** The functions for either kind of communicator. */
+static ucg_status_t offer(mca_coll_ucg_module_t* module, ompi_communicator_t* comm) {
+    if (OMPI_COMM_IS_INTRA(comm)) {
+        COLL_UCG_FOR_EACH(OFFER)
+        return UCG_OK;
+    }
+    OFFER(barrier)
+    OFFER(ibarrier)
+    OFFER(barrier_init)
+    COLL_UCG_FOR_EACH_INTER(OFFER_INTER)
+    module->sides = coll_ucg_make_sides(comm);
+    return NULL != module->sides ? UCG_OK : UCG_ERR_NO_MEMORY;
+}
+#undef OFFER
+#undef OFFER_INTER
 
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority) {
     bool threads = false;
@@ -126,12 +165,10 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
         &ompi_mpi_comm_world.comm == comm ? 0 : mca_coll_ucg_component.setup_after;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
-#define OFFER(name)                                                                                \
-    if (mca_coll_ucg_component.enabled[COLL_UCG_FN_##name]) {                                      \
-        module->super.coll_##name = mca_coll_ucg_##name;                                           \
+    if (UCG_OK != offer(module, comm)) {
+        OBJ_RELEASE(module);
+        return NULL;
     }
-    COLL_UCG_FOR_EACH(OFFER)
-#undef OFFER
     return &module->super;
 }
 

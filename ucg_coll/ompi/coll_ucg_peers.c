@@ -254,44 +254,56 @@ static void sum_up_job(ompi_group_t* world) {
     opal_hash_table_remove_all(&peers.known);
 }
 
-/** Says once why a communicator is not taken: the first of its ranks that can. */
-static void tell(ompi_group_t* group, int stranger) {
+/** Says once why a communicator is not taken: the first rank of this side that can. */
+static void tell(ompi_communicator_t* comm, ompi_group_t* group, int stranger) {
+    const ompi_group_t* mine = comm->c_local_group;
     const opal_process_name_t named = ompi_group_get_proc_name(group, stranger);
     /* Marked on all ranks: they may be the first of a communicator that is made of these. */
     if (atomic_exchange(&mca_coll_ucg_component.told, true)) {
         return;
     }
-    for (int i = 0; i < group->grp_my_rank; i++) {
-        const opal_process_name_t name = ompi_group_get_proc_name(group, i);
+    for (int i = 0; i < mine->grp_my_rank; i++) {
+        const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
         if (PEER_ABSENT != find_out(&name)) {
             return;
         }
     }
     opal_output(0,
                 "coll/ucg: a communicator of %d processes uses Open MPI's other collectives: its "
-                "rank %d %s",
-                group->grp_proc_count, stranger,
+                "rank %d%s %s",
+                mine->grp_proc_count +
+                    (mine == comm->c_remote_group ? 0 : comm->c_remote_group->grp_proc_count),
+                stranger, mine == group ? "" : " of the other side",
                 PEER_ABSENT == recall(&named)
                     ? "has no coll/ucg of this version"
                     : "has other parameters that choose collectives (coll, coll_*_priority, "
                       "coll_ucg_enable_*)");
 }
 
+/** Of one side: all processes are known to be alike, or somebody has said that they are not. */
+static bool is_alike(ompi_communicator_t* comm, ompi_group_t* group) {
+    const int stranger = find_stranger(group);
+    if (stranger >= 0) {
+        tell(comm, group, stranger);
+    }
+    return stranger < 0;
+}
+
 bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads) {
     ompi_group_t* group = comm->c_local_group;
+    ompi_group_t* others = OMPI_COMM_IS_INTER(comm) ? comm->c_remote_group : NULL;
     if (peers.mine.priority < 0) {
         return false;
     }
     opal_mutex_lock(&peers.lock);
-    const int stranger = peers.published ? find_stranger(group) : group->grp_my_rank;
-    if (stranger < 0) {
-        *threads = has_threads(group);
+    const bool alike =
+        peers.published && is_alike(comm, group) && (NULL == others || is_alike(comm, others));
+    if (alike) {
+        *threads = has_threads(group) || (NULL != others && has_threads(others));
         if (comm == &ompi_mpi_comm_world.comm) {
             sum_up_job(group);
         }
-    } else if (peers.published) {
-        tell(group, stranger);
     }
     opal_mutex_unlock(&peers.lock);
-    return stranger < 0;
+    return alike;
 }

@@ -26,9 +26,9 @@ static ucg_status_t open_buffers(coll_ucg_call_t* call, const void* sbuf, void* 
     return status;
 }
 
-static ucg_status_t open_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
-                                   const void* sbuf, void* rbuf, int count, ompi_datatype_t* type,
-                                   ompi_op_t* op, int root) {
+ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
+                                           const void* sbuf, void* rbuf, int count,
+                                           ompi_datatype_t* type, ompi_op_t* op, int root) {
     call->params = (ucg_coll_params_t){
         .type = collective,
         .root = (uint32_t)root,
@@ -53,8 +53,9 @@ static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, int count,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
-            &call, open_reduction(&call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root));
+        status =
+            coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_REDUCE, sbuf,
+                                                                     rbuf, count, dtype, op, root));
         const coll_ucg_latest_t latest = {.type = dtype,
                                           .op = op,
                                           .count = count,
@@ -84,9 +85,11 @@ int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_da
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_reduction(&mine->call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root),
-            request);
+        status =
+            coll_ucg_start_call(mine,
+                                coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_REDUCE, sbuf,
+                                                              rbuf, count, dtype, op, root),
+                                request);
     }
     COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
 }
@@ -99,9 +102,11 @@ int mca_coll_ucg_reduce_init(const void* sbuf, void* rbuf, int count, struct omp
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(
-            mine, open_reduction(&mine->call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root),
-            request);
+        status =
+            coll_ucg_keep_call(mine,
+                               coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_REDUCE, sbuf,
+                                                             rbuf, count, dtype, op, root),
+                               request);
     }
     COLL_UCG_LEAVE(ucg, reduce_init, status, sbuf, rbuf, count, dtype, op, root, comm, info,
                    request);
@@ -118,8 +123,9 @@ static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, int count
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
-            &call, open_reduction(&call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0));
+        status = coll_ucg_run_opened(&call,
+                                     coll_ucg_open_whole_reduction(&call, UCG_COLL_ALLREDUCE, sbuf,
+                                                                   rbuf, count, dtype, op, 0));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_allreduce, &latest, status);
@@ -157,9 +163,10 @@ int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi
                               ? UCG_ERR_UNSUPPORTED
                               : coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_reduction(&mine->call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0),
-            request);
+        status = coll_ucg_start_call(mine,
+                                     coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_ALLREDUCE,
+                                                                   sbuf, rbuf, count, dtype, op, 0),
+                                     request);
     }
     COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
@@ -172,9 +179,10 @@ int mca_coll_ucg_allreduce_init(const void* sbuf, void* rbuf, int count,
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(
-            mine, open_reduction(&mine->call, UCG_COLL_ALLREDUCE, sbuf, rbuf, count, dtype, op, 0),
-            request);
+        status = coll_ucg_keep_call(mine,
+                                    coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_ALLREDUCE,
+                                                                  sbuf, rbuf, count, dtype, op, 0),
+                                    request);
     }
     COLL_UCG_LEAVE(ucg, allreduce_init, status, sbuf, rbuf, count, dtype, op, comm, info, request);
 }
@@ -190,8 +198,9 @@ static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, int count,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
-            &call, open_reduction(&call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0));
+        status =
+            coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_SCAN, sbuf,
+                                                                     rbuf, count, dtype, op, 0));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_scan, &latest, status);
@@ -217,9 +226,10 @@ int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_data
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_reduction(&mine->call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0),
-            request);
+        status = coll_ucg_start_call(mine,
+                                     coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_SCAN, sbuf,
+                                                                   rbuf, count, dtype, op, 0),
+                                     request);
     }
     COLL_UCG_LEAVE(ucg, iscan, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
@@ -232,9 +242,10 @@ int mca_coll_ucg_scan_init(const void* sbuf, void* rbuf, int count, struct ompi_
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(
-            mine, open_reduction(&mine->call, UCG_COLL_SCAN, sbuf, rbuf, count, dtype, op, 0),
-            request);
+        status = coll_ucg_keep_call(mine,
+                                    coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_SCAN, sbuf,
+                                                                  rbuf, count, dtype, op, 0),
+                                    request);
     }
     COLL_UCG_LEAVE(ucg, scan_init, status, sbuf, rbuf, count, dtype, op, comm, info, request);
 }
@@ -250,8 +261,9 @@ static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, int count,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
-            &call, open_reduction(&call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0));
+        status =
+            coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_EXSCAN, sbuf,
+                                                                     rbuf, count, dtype, op, 0));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_exscan, &latest, status);
@@ -277,9 +289,10 @@ int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_da
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_reduction(&mine->call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0),
-            request);
+        status = coll_ucg_start_call(mine,
+                                     coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_EXSCAN,
+                                                                   sbuf, rbuf, count, dtype, op, 0),
+                                     request);
     }
     COLL_UCG_LEAVE(ucg, iexscan, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
@@ -292,9 +305,10 @@ int mca_coll_ucg_exscan_init(const void* sbuf, void* rbuf, int count, struct omp
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_keep_call(
-            mine, open_reduction(&mine->call, UCG_COLL_EXSCAN, sbuf, rbuf, count, dtype, op, 0),
-            request);
+        status = coll_ucg_keep_call(mine,
+                                    coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_EXSCAN,
+                                                                  sbuf, rbuf, count, dtype, op, 0),
+                                    request);
     }
     COLL_UCG_LEAVE(ucg, exscan_init, status, sbuf, rbuf, count, dtype, op, comm, info, request);
 }

@@ -41,8 +41,8 @@ static ucg_status_t open_scattered_reduction(coll_ucg_call_t* call,
                : status;
 }
 
-static ucg_status_t open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
-                                        const int* counts, ompi_datatype_t* type, ompi_op_t* op) {
+ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
+                                          const int* counts, ompi_datatype_t* type, ompi_op_t* op) {
     const int size = (int)coll_ucg_size(call);
     scattered_reduction_t given = {.input = sbuf, .output = rbuf, .datatype = type, .op = op};
     for (int i = 0; i < size; i++) {
@@ -67,8 +67,8 @@ static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf, cons
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status =
-            coll_ucg_run_opened(&call, open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
+        status = coll_ucg_run_opened(
+            &call, coll_ucg_open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
         const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
         const coll_ucg_latest_t latest = {.type = dtype,
                                           .op = op,
@@ -103,7 +103,8 @@ int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcount
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(
-            mine, open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op), request);
+            mine, coll_ucg_open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op),
+            request);
     }
     COLL_UCG_LEAVE(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm, request);
 }
@@ -117,7 +118,8 @@ int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, const int* rc
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_keep_call(
-            mine, open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op), request);
+            mine, coll_ucg_open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op),
+            request);
     }
     COLL_UCG_LEAVE(ucg, reduce_scatter_init, status, sbuf, rbuf, rcounts, dtype, op, comm, info,
                    request);

@@ -76,7 +76,7 @@ void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function funct
     if (!same_call(latest, arguments)) {
         keep(latest, arguments);
     } else if (NULL == latest->coll && always_means_the_same(call, arguments) &&
-               UCG_OK != ucg_coll_init(module->group, &call->params, &latest->coll)) {
+               UCG_OK != ucg_coll_init(call->group, &call->params, &latest->coll)) {
         latest->coll = NULL; /* Then each call is one of its own. */
     }
 }

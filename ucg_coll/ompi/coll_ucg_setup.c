@@ -2,42 +2,56 @@
  * The set-up of a communicator's group at one of its first collectives.
  */
 
+#include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ exchange */
 
-/** What an out-of-band exchange needs. Remembers a failure that is not agreed. */
-typedef struct {
-    mca_coll_ucg_module_t* module;
-    ompi_communicator_t* comm;
-    bool failed;
-} exchange_t;
+static _Thread_local bool making __attribute__((tls_model("initial-exec")));
 
-/** Gathers with the module that was there before: it works before libucg does. */
-static int exchange_allgather(void* arg, const void* source, void* target, size_t bytes) {
-    exchange_t* exchange = arg;
+bool coll_ucg_is_making_group(void) {
+    return making;
+}
+
+/** The module that was there before works before libucg does. */
+static int gather_from_all(coll_ucg_exchange_t* exchange, const void* source, void* target,
+                           int bytes) {
     coll_ucg_previous_t* previous = &exchange->module->previous;
-    int rc = OMPI_ERR_VALUE_OUT_OF_BOUNDS;
-    if (bytes <= INT_MAX) {
-        rc = previous->allgather.function(source, (int)bytes, MPI_BYTE, target, (int)bytes,
-                                          MPI_BYTE, exchange->comm, previous->allgather.module);
-    }
-    if (OMPI_SUCCESS != rc) {
-        exchange->failed = true;
-    }
+    return previous->allgather.function(source, bytes, MPI_BYTE, target, bytes, MPI_BYTE,
+                                        exchange->module->comm, previous->allgather.module);
+}
+
+static int find_worst_of_all(coll_ucg_exchange_t* exchange, const int* mine, int* worst) {
+    coll_ucg_previous_t* previous = &exchange->module->previous;
+    return previous->allreduce.function(mine, worst, 1, MPI_INT, MPI_MAX, exchange->module->comm,
+                                        previous->allreduce.module);
+}
+
+static coll_ucg_exchange_t exchange_of_all(mca_coll_ucg_module_t* module) {
+    return (coll_ucg_exchange_t){
+        .module = module,
+        .rank = (uint32_t)ompi_comm_rank(module->comm),
+        .size = (uint32_t)ompi_comm_size(module->comm),
+        .gather = gather_from_all,
+        .find_worst = find_worst_of_all,
+    };
+}
+
+static int exchange_allgather(void* arg, const void* source, void* target, size_t bytes) {
+    coll_ucg_exchange_t* exchange = arg;
+    const int rc = bytes <= INT_MAX ? exchange->gather(exchange, source, target, (int)bytes)
+                                    : OMPI_ERR_VALUE_OUT_OF_BOUNDS;
+    exchange->failed = exchange->failed || OMPI_SUCCESS != rc;
     return rc;
 }
 
 /** The worst status that a rank has, the same on all ranks: an error before UCG_INPROGRESS before
  *  UCG_OK. Also a barrier. Takes no memory: a rank that had none would leave the others waiting. */
-static ucg_status_t agree(exchange_t* exchange, ucg_status_t mine) {
-    coll_ucg_previous_t* previous = &exchange->module->previous;
+static ucg_status_t agree(coll_ucg_exchange_t* exchange, ucg_status_t mine) {
     const int severity = UCG_INPROGRESS == mine ? 1 : -2 * (int)mine;
     int worst = 0;
-    const int rc = previous->allreduce.function(&severity, &worst, 1, MPI_INT, MPI_MAX,
-                                                exchange->comm, previous->allreduce.module);
-    if (OMPI_SUCCESS != rc) {
+    if (OMPI_SUCCESS != exchange->find_worst(exchange, &severity, &worst)) {
         exchange->failed = true;
         return UCG_ERR_IO_ERROR;
     }
@@ -96,7 +110,7 @@ static void set_waiting(mca_coll_ucg_module_t* module, bool waiting) {
 }
 
 /** Waits until the communicator has its turn in all processes. All its ranks have arrived. */
-static ucg_status_t take_turn(exchange_t* exchange) {
+static ucg_status_t take_turn(coll_ucg_exchange_t* exchange) {
     set_waiting(exchange->module, true);
     ucg_status_t status = UCG_INPROGRESS;
     while (UCG_INPROGRESS == status) {
@@ -112,16 +126,15 @@ static ucg_status_t take_turn(exchange_t* exchange) {
 
 /* ------------------------------------------------------------------ set-up */
 
-static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context,
-                                 ucg_group_h* group_p) {
-    ompi_communicator_t* comm = exchange->comm;
+ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h context,
+                                   ucg_group_h* group_p) {
     const ucg_group_params_t params = {
         .field_mask = UCG_GROUP_PARAM_FIELD_NAME,
-        .rank = (uint32_t)ompi_comm_rank(comm),
-        .size = (uint32_t)ompi_comm_size(comm),
+        .rank = exchange->rank,
+        .size = exchange->size,
         .oob_allgather = exchange_allgather,
         .oob_arg = exchange,
-        .name = comm->c_name,
+        .name = exchange->module->comm->c_name,
     };
     const ucg_status_t status = ucg_group_create(context, &params, group_p);
     if (UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status) {
@@ -131,7 +144,7 @@ static ucg_status_t create_group(exchange_t* exchange, ucg_context_h context,
 }
 
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
-static ucg_status_t make_group(exchange_t* exchange, ucg_group_h* group_p) {
+static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
     ucg_context_h context = NULL;
     const bool turns = exchange->module->takes_turns;
     ucg_status_t status;
@@ -145,7 +158,10 @@ static ucg_status_t make_group(exchange_t* exchange, ucg_group_h* group_p) {
             return status;
         }
     }
-    status = create_group(exchange, context, group_p);
+    if (exchange->with_side && UCG_OK != coll_ucg_make_group_of_side(exchange, context)) {
+        context = NULL; /* Then the other side goes without as well. */
+    }
+    status = coll_ucg_create_group(exchange, context, group_p);
     if (turns) {
         give_turn_back();
     }
@@ -162,30 +178,30 @@ static void enlist(mca_coll_ucg_module_t* module) {
 }
 
 /** Says once, from the first rank, that a communicator goes without libucg. */
-static void tell(ompi_communicator_t* comm, ucg_status_t status) {
-    const bool speaks = 0 == ompi_comm_rank(comm);
+static void tell(const coll_ucg_exchange_t* exchange, ucg_status_t status) {
     /* Marked on all ranks: they may be the first of a communicator that is made of these. */
     const bool told = atomic_exchange(&mca_coll_ucg_component.told, true);
-    if (speaks && (!told || mca_coll_ucg_component.verbose >= 2)) {
+    if (0 == exchange->rank && (!told || mca_coll_ucg_component.verbose >= 2)) {
         opal_output(0, "coll/ucg: %s (%d processes) uses Open MPI's other collectives: %s",
-                    comm->c_name, ompi_comm_size(comm), ucg_status_string(status));
+                    exchange->module->comm->c_name, (int)exchange->size, ucg_status_string(status));
     }
 }
 
-/** Makes a group while the previous modules serve the communicator: their allgather may call its
- *  other collectives. UCG_ERR_UNSUPPORTED: no rank has one. */
-static ucg_status_t make_and_tell(mca_coll_ucg_module_t* module, ucg_group_h* group_p) {
-    exchange_t exchange = {.module = module, .comm = module->comm};
+ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
+    mca_coll_ucg_module_t* module = exchange->module;
     const coll_ucg_state_t before = module->state;
+    /* The previous modules' allgather may call other collectives of the communicator. */
     module->state = COLL_UCG_SETTING_UP;
-    const ucg_status_t status = make_group(&exchange, group_p);
+    making = true;
+    const ucg_status_t status = make_group(exchange, group_p);
+    making = false;
     module->state = before;
-    if (UCG_OK == status || exchange.failed) {
+    if (UCG_OK == status || exchange->failed) {
         /* If it failed, other ranks may have succeeded: going on with other collectives here could
          * hang them all. */
         return status;
     }
-    tell(module->comm, status);
+    tell(exchange, status);
     return UCG_ERR_UNSUPPORTED;
 }
 
@@ -196,7 +212,7 @@ void coll_ucg_count_call(mca_coll_ucg_module_t* module) {
 }
 
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
-    if (COLL_UCG_FRESH != module->state) {
+    if (COLL_UCG_FRESH != module->state || making) {
         return UCG_ERR_UNSUPPORTED;
     }
     /* All ranks call a communicator's collectives in one order, so they count alike. */
@@ -204,7 +220,7 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    const ucg_status_t status = make_and_tell(module, &module->group);
+    const ucg_status_t status = coll_ucg_make_group(module, &module->group);
     if (UCG_OK == status) {
         enlist(module);
     }
@@ -216,10 +232,17 @@ ucg_status_t coll_ucg_make_group(mca_coll_ucg_module_t* module, ucg_group_h* gro
     if (COLL_UCG_FRESH != module->state && COLL_UCG_READY != module->state) {
         return UCG_ERR_UNSUPPORTED;
     }
-    return make_and_tell(module, group_p);
+    coll_ucg_exchange_t exchange = OMPI_COMM_IS_INTER(module->comm)
+                                       ? coll_ucg_exchange_of_sides(module)
+                                       : exchange_of_all(module);
+    return coll_ucg_make_group_by(&exchange, group_p);
 }
 
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
+    coll_ucg_forget(module);
+    if (NULL != module->sides) {
+        coll_ucg_leave_sides(module->sides);
+    }
     if (NULL == module->group) {
         return;
     }
@@ -230,7 +253,6 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
     }
     opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
-    coll_ucg_forget(module);
     ucg_group_destroy(module->group);
     module->group = NULL;
 }

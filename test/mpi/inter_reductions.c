@@ -1,0 +1,192 @@
+/*
+ * Inter-communicators: reductions, by a predefined operator and by one of the program's that does
+ * not commute.
+ */
+#include <stdlib.h>
+
+#include "inter.h"
+
+/** x -> a x + b, as a pair (a, b) of unsigned numbers: the composition does not commute. */
+typedef struct {
+    unsigned a;
+    unsigned b;
+} map_t;
+
+static map_t map_of(int side, int rank, int i) {
+    const map_t map = {2 * (unsigned)(side + 3 * rank + i) + 1,
+                       (unsigned)(5 * rank + side + 7 * i)};
+    return map;
+}
+
+static map_t composed(map_t first, map_t then) {
+    const map_t map = {first.a * then.a, first.b * then.a + then.b};
+    return map;
+}
+
+/** What a side's maps come to, in the order of ranks. */
+static map_t expected(int side, int ranks, int i) {
+    map_t map = map_of(side, 0, i);
+    for (int rank = 1; rank < ranks; rank++) {
+        map = composed(map, map_of(side, rank, i));
+    }
+    return map;
+}
+
+static MPI_Aint extent_of(MPI_Datatype type) {
+    MPI_Aint lower;
+    MPI_Aint extent;
+    MPI_Type_get_extent(type, &lower, &extent);
+    return extent;
+}
+
+/** Elements of two ints, the second of which lies `distance` ints behind the first. */
+static int distance_of(MPI_Datatype type) {
+    return extent_of(type) > (MPI_Aint)sizeof(map_t) ? 3 : 1;
+}
+
+static map_t read_map(const void* buffer, MPI_Datatype type, int i) {
+    const unsigned* at = (const unsigned*)((const char*)buffer + extent_of(type) * i);
+    const map_t map = {at[0], at[distance_of(type)]};
+    return map;
+}
+
+static void write_map(void* buffer, MPI_Datatype type, int i, map_t map) {
+    unsigned* at = (unsigned*)((char*)buffer + extent_of(type) * i);
+    at[0] = map.a;
+    at[distance_of(type)] = map.b;
+}
+
+static void compose(void* in, void* inout, int* count, MPI_Datatype* type) {
+    for (int i = 0; i < *count; i++) {
+        write_map(inout, *type, i, composed(read_map(in, *type, i), read_map(inout, *type, i)));
+    }
+}
+
+/* ------------------------------------------------------------------ maps */
+
+typedef struct {
+    MPI_Datatype type;
+    MPI_Op op;
+    void* send;
+    void* receive;
+} maps_t;
+
+static maps_t begin_maps(const sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
+    const size_t bytes = (size_t)extent_of(type) * (size_t)count + sizeof(map_t);
+    maps_t maps = {type, op, malloc(bytes), calloc(1, bytes)};
+    for (int i = 0; i < count; i++) {
+        write_map(maps.send, type, i, map_of(sides->side, sides->rank, i));
+    }
+    return maps;
+}
+
+static void check_maps(const sides_t* sides, const maps_t* maps, int first, int count) {
+    for (int i = 0; i < count; i++) {
+        const map_t result = read_map(maps->receive, maps->type, i);
+        const map_t wanted = expected(1 - sides->side, sides->remote, first + i);
+        require(result.a == wanted.a && result.b == wanted.b, sides->what);
+    }
+}
+
+static void end_maps(maps_t* maps) {
+    free(maps->send);
+    free(maps->receive);
+}
+
+static void reduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
+    sides->what = "reduce";
+    for (int side = 0; side < 2; side++) {
+        const int ranks = side == sides->side ? sides->size : sides->remote;
+        for (int rank = 0; rank < ranks; rank++) {
+            maps_t maps = begin_maps(sides, type, op, count);
+            int root = rank;
+            if (side == sides->side) {
+                root = rank == sides->rank ? MPI_ROOT : MPI_PROC_NULL;
+            }
+            MPI_Reduce(maps.send, maps.receive, MPI_PROC_NULL == root ? 0 : count, type, op, root,
+                       sides->comm);
+            if (MPI_ROOT == root) {
+                check_maps(sides, &maps, 0, count);
+            }
+            end_maps(&maps);
+        }
+    }
+}
+
+static void allreduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
+    sides->what = "allreduce";
+    maps_t maps = begin_maps(sides, type, op, count);
+    MPI_Allreduce(maps.send, maps.receive, count, type, op, sides->comm);
+    check_maps(sides, &maps, 0, count);
+    end_maps(&maps);
+}
+
+/** Both sides have the same number of elements; the last rank of a side gets what is left. */
+static void reduce_scatter_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
+    sides->what = "reduce_scatter";
+    int* counts = malloc((size_t)sides->size * sizeof *counts);
+    int before = 0;
+    int left = count;
+    for (int i = 0; i < sides->size; i++) {
+        counts[i] = i == sides->size - 1 ? left : (i % 2) * (left / 2);
+        left -= counts[i];
+        before += i < sides->rank ? counts[i] : 0;
+    }
+    maps_t maps = begin_maps(sides, type, op, count);
+    MPI_Reduce_scatter(maps.send, maps.receive, counts, type, op, sides->comm);
+    check_maps(sides, &maps, before, counts[sides->rank]);
+    end_maps(&maps);
+    free(counts);
+}
+
+static void reduce_scatter_block_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
+    sides->what = "reduce_scatter_block";
+    const int block = count * sides->remote;
+    maps_t maps = begin_maps(sides, type, op, block * sides->size);
+    MPI_Reduce_scatter_block(maps.send, maps.receive, block, type, op, sides->comm);
+    check_maps(sides, &maps, block * sides->rank, block);
+    end_maps(&maps);
+}
+
+/* ------------------------------------------------------------------ sums */
+
+static void sums(sides_t* sides, int count) {
+    sides->what = "sum";
+    double* send = malloc(((size_t)count + 1) * sizeof *send);
+    double* receive = malloc(((size_t)count + 1) * sizeof *receive);
+    for (int i = 0; i < count; i++) {
+        send[i] = sides->side + 2 * sides->rank + i;
+        receive[i] = -1;
+    }
+    const int n = sides->remote;
+    for (int repeated = 0; repeated < 3; repeated++) {
+        MPI_Allreduce(send, receive, count, MPI_DOUBLE, MPI_SUM, sides->comm);
+    }
+    for (int i = 0; i < count; i++) {
+        require(receive[i] == n * (1 - sides->side + i) + n * (n - 1), sides->what);
+    }
+    free(send);
+    free(receive);
+}
+
+void test_reductions(sides_t* sides, int count) {
+    MPI_Datatype strided;
+    MPI_Datatype pair;
+    MPI_Op op;
+    MPI_Type_vector(INTS, 1, 3, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    MPI_Type_contiguous(INTS, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Op_create(compose, 0, &op);
+    const MPI_Datatype types[] = {pair, strided};
+    for (int i = 0; i < 2; i++) {
+        reduce_maps(sides, types[i], op, count);
+        allreduce_maps(sides, types[i], op, count);
+        reduce_scatter_maps(sides, types[i], op, count);
+        reduce_scatter_block_maps(sides, types[i], op, count);
+    }
+    sums(sides, count);
+    MPI_Op_free(&op);
+    MPI_Type_free(&strided);
+    MPI_Type_free(&pair);
+}

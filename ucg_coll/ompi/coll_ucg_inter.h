@@ -1,0 +1,90 @@
+/*
+ * Inter-communicators: the groups that serve them.
+ *
+ * The group of both sides has the ranks of the first side, then those of the second. Which is the
+ * first both sides know alike. A collective with a root is none of the processes beside it: they
+ * pass MPI_PROC_NULL and no count, and MPI lets Open MPI leave without calling a component. So each
+ * root has a group with the other side, in which it is rank 0. The processes of one side have a
+ * group among themselves, for reductions.
+ */
+#ifndef MCA_COLL_UCG_INTER_H
+#define MCA_COLL_UCG_INTER_H
+
+#include "coll_ucg_edges.h"
+#include "coll_ucg_setup.h"
+
+/** A group beside the module's. */
+typedef struct {
+    coll_ucg_state_t state;
+    int calls_before; /**< That the previous modules still serve while it is fresh. */
+    ucg_group_h group;
+    bool polled;
+} coll_ucg_part_t;
+
+typedef struct coll_ucg_sides {
+    int local_size;
+    int remote_size;
+    int local_first; /**< Where the side's ranks begin in the group of both. */
+    int remote_first;
+    coll_ucg_part_t side;        /**< This side; no group where it has one process. */
+    coll_ucg_part_t* roots;      /**< Of each root of the other side, and then of this process. */
+    int* numbers;                /**< 0, 1, 2, ... up to the size of both sides. */
+    coll_ucg_edges_t across;     /**< From and to each process of the other side. */
+    coll_ucg_workspace_t memory; /**< Of calls that consist of several: what one gives the next. */
+} coll_ucg_sides_t;
+
+/** NULL: no memory. */
+coll_ucg_sides_t* coll_ucg_make_sides(ompi_communicator_t* comm);
+void coll_ucg_free_sides(coll_ucg_sides_t* sides);
+/** Leaves the groups. Local. */
+void coll_ucg_leave_sides(coll_ucg_sides_t* sides);
+
+/** The processes of both sides. */
+coll_ucg_exchange_t coll_ucg_exchange_of_sides(mca_coll_ucg_module_t* module);
+
+/** Makes the group of this side, if there is none yet: collective over it, at its turn. */
+ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_context_h context);
+
+/** What coll_ucg_enter() is, for a collective with a root: collective over the root and the other
+ *  side. `root` is not MPI_PROC_NULL. */
+ucg_status_t coll_ucg_enter_rooted(mca_coll_ucg_module_t* module, int root,
+                                   coll_ucg_part_t** part_p);
+
+/** Edges from this process to `out` ranks of the other side from `to` on, and to it from `in` of
+ *  them from `from` on, in a group that begins the other side at `first`. */
+coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first, int to, int out,
+                                       int from, int in);
+
+/** Every function for inter-communicators, beside those for barriers, which are the same. */
+#define COLL_UCG_FOR_EACH_INTER(X)                                                                 \
+    X(allgather)                                                                                   \
+    X(allgatherv)                                                                                  \
+    X(alltoall)                                                                                    \
+    X(alltoallv)                                                                                   \
+    X(alltoallw)                                                                                   \
+    X(allreduce)                                                                                   \
+    X(bcast)                                                                                       \
+    X(gather)                                                                                      \
+    X(gatherv)                                                                                     \
+    X(reduce)                                                                                      \
+    X(reduce_scatter)                                                                              \
+    X(reduce_scatter_block)                                                                        \
+    X(scatter)                                                                                     \
+    X(scatterv)                                                                                    \
+    X(iallgather)                                                                                  \
+    X(iallgatherv)                                                                                 \
+    X(ialltoall)                                                                                   \
+    X(ialltoallv)                                                                                  \
+    X(ialltoallw)                                                                                  \
+    X(allgather_init)                                                                              \
+    X(allgatherv_init)                                                                             \
+    X(alltoall_init)                                                                               \
+    X(alltoallv_init)                                                                              \
+    X(alltoallw_init)
+
+#define COLL_UCG_DECLARE_INTER(name)                                                               \
+    __typeof__(*(COLL_UCG_FUNCTION_TYPE(name))NULL) mca_coll_ucg_inter_##name;
+COLL_UCG_FOR_EACH_INTER(COLL_UCG_DECLARE_INTER)
+#undef COLL_UCG_DECLARE_INTER
+
+#endif

@@ -1,0 +1,475 @@
+/*
+ * Inter-communicators: reductions. Few short vectors go across, and who receives them combines
+ * them. Else a side combines what its processes have, and then the result goes across: long ones in
+ * pieces, each of which one process combines, and which go at once.
+ */
+#include "coll_ucg_inter.h"
+#include "opal/datatype/opal_datatype.h"
+
+enum {
+    kFew = 8,           /**< So many processes are few, */
+    kShort = 1 << 12,   /**< and so many bytes of all of them are short. */
+    kInPieces = 1 << 15 /**< From so many bytes on a side combines pieces. */
+};
+
+/** Some of the elements of a result. */
+typedef struct {
+    int begin;
+    int end;
+} range_t;
+
+static int length_of(range_t range) {
+    return range.end - range.begin;
+}
+
+static range_t overlap(range_t a, range_t b) {
+    const int begin = a.begin > b.begin ? a.begin : b.begin;
+    const int end = a.end < b.end ? a.end : b.end;
+    return (range_t){begin, end > begin ? end : begin};
+}
+
+/** The part of process `i` of a side, when its `size` processes share so many elements. */
+static range_t share(int elements, int size, int i) {
+    return (range_t){(int)((int64_t)elements * i / size),
+                     (int)((int64_t)elements * (i + 1) / size)};
+}
+
+/** A reduction on its way. */
+typedef struct {
+    mca_coll_ucg_module_t* module;
+    coll_ucg_sides_t* sides;
+    const void* input;
+    int elements;
+    ompi_datatype_t* type;
+    ompi_op_t* op;
+    bool in_pieces; /**< Process i of a side has its share, else all of the result. */
+    bool in_shares; /**< Process i of the other side gets its share, else all of it. */
+} reduction_t;
+
+static reduction_t reduction_of(mca_coll_ucg_module_t* module, const void* input, int elements,
+                                ompi_datatype_t* type, ompi_op_t* op, bool in_shares) {
+    return (reduction_t){
+        .module = module,
+        .sides = module->sides,
+        .input = input,
+        .elements = elements,
+        .type = type,
+        .op = op,
+        .in_pieces = coll_ucg_packed_bytes(type, (size_t)elements) >= kInPieces,
+        .in_shares = in_shares,
+    };
+}
+
+/** Decides by what both sides know. */
+static bool is_short(const reduction_t* reduction) {
+    const int here = reduction->sides->local_size;
+    const int there = reduction->sides->remote_size;
+    const int most = here > there ? here : there;
+    return most <= kFew &&
+           (size_t)most * coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements) <=
+               kShort;
+}
+
+static range_t all_of(const reduction_t* reduction) {
+    return (range_t){0, reduction->elements};
+}
+
+/** What process `i` of a side has of the result. */
+static range_t held_by(const reduction_t* reduction, int size, int i) {
+    return reduction->in_pieces ? share(reduction->elements, size, i) : all_of(reduction);
+}
+
+/** What process `i` of a side receives. */
+static range_t received_by(const reduction_t* reduction, int size, int i) {
+    return reduction->in_shares ? share(reduction->elements, size, i) : all_of(reduction);
+}
+
+/** What process `from` of `senders` gives process `to` of `receivers`. Where several have the
+ *  result, each serves some. */
+static range_t sent(const reduction_t* reduction, int senders, int from, int receivers, int to) {
+    const range_t range =
+        overlap(held_by(reduction, senders, from), received_by(reduction, receivers, to));
+    const bool serves = reduction->in_pieces || (int)((int64_t)to * senders / receivers) == from;
+    return serves ? range : (range_t){range.begin, range.begin};
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/** Memory for so many elements, in the layout of their type. */
+static void* elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type, int elements) {
+    ptrdiff_t gap = 0;
+    const ptrdiff_t span = opal_datatype_span(&type->super, (size_t)elements, &gap);
+    unsigned char* memory = coll_ucg_scratch_get(scratch, (size_t)span);
+    return NULL != memory ? memory - gap : NULL;
+}
+
+/** Counts and displacements of the blocks of both directions. */
+typedef struct {
+    int* counts;
+    int* displs;
+} vectors_t;
+
+static vectors_t vectors_at(int* memory, int size) {
+    return (vectors_t){memory, memory + size};
+}
+
+/* ------------------------------------------------------------------ on a side */
+
+static ucg_status_t reduce_whole(const reduction_t* reduction, ucg_coll_type_t collective,
+                                 void* result) {
+    coll_ucg_call_t call;
+    coll_ucg_begin(&call, reduction->module, reduction->sides->side.group,
+                   &reduction->module->workspace);
+    return coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(
+                                          &call, collective, reduction->input, result,
+                                          reduction->elements, reduction->type, reduction->op, 0));
+}
+
+static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
+    const int size = reduction->sides->local_size;
+    int* counts =
+        coll_ucg_scratch_get(&reduction->sides->memory.vectors, (size_t)size * sizeof *counts);
+    coll_ucg_call_t call;
+    if (NULL == counts) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    for (int i = 0; i < size; i++) {
+        counts[i] = length_of(held_by(reduction, size, i));
+    }
+    coll_ucg_begin(&call, reduction->module, reduction->sides->side.group,
+                   &reduction->module->workspace);
+    return coll_ucg_run_opened(&call,
+                               coll_ucg_open_reduce_scatter(&call, reduction->input, result, counts,
+                                                            reduction->type, reduction->op));
+}
+
+/** Combines what this side has; `collective` is for what is whole. Says where this process has its
+ *  part of the result. */
+static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t collective,
+                                   const void** result_p) {
+    coll_ucg_sides_t* sides = reduction->sides;
+    const int rank = ompi_comm_rank(reduction->module->comm);
+    *result_p = reduction->input;
+    if (1 == sides->local_size) {
+        return UCG_OK;
+    }
+    const range_t held = held_by(reduction, sides->local_size, rank);
+    void* result = elements_in(&sides->memory.send, reduction->type, length_of(held));
+    *result_p = result;
+    if (NULL == result) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    return reduction->in_pieces ? reduce_pieces(reduction, result)
+                                : reduce_whole(reduction, collective, result);
+}
+
+/* ------------------------------------------------------------------ across */
+
+/** Where a process is in a call across: its own place, and the others. */
+typedef struct {
+    ucg_group_h group;
+    int first;  /**< Of the other side, in the group. */
+    int rank;   /**< This process among those of its side that take part. */
+    int size;   /**< How many these are. */
+    int others; /**< And those of the other side. */
+    bool sends;
+    bool receives;
+} place_t;
+
+/** Gives what this process has to those that receive it, and takes what is for this one. */
+static ucg_status_t exchange(const reduction_t* reduction, const place_t* place, const void* result,
+                             void* target) {
+    coll_ucg_sides_t* sides = reduction->sides;
+    const int others = place->others;
+    int* memory = coll_ucg_scratch_get(&sides->memory.vectors, 4 * (size_t)others * sizeof *memory);
+    if (NULL == memory) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    const vectors_t out = vectors_at(memory, others);
+    const vectors_t in = vectors_at(memory + 2 * others, others);
+    const int held = held_by(reduction, place->size, place->rank).begin;
+    const int received = received_by(reduction, place->size, place->rank).begin;
+    for (int i = 0; i < others; i++) {
+        const range_t to = sent(reduction, place->size, place->rank, others, i);
+        const range_t from = sent(reduction, others, i, place->size, place->rank);
+        out.counts[i] = length_of(to);
+        out.displs[i] = to.begin - held;
+        in.counts[i] = length_of(from);
+        in.displs[i] = from.begin - received;
+    }
+    const coll_ucg_edges_t edges = coll_ucg_edges_across(
+        sides, place->first, 0, place->sends ? others : 0, 0, place->receives ? others : 0);
+    const coll_ucg_edge_blocks_t input = {
+        .user = result, .counts = out.counts, .displs = out.displs, .type = reduction->type};
+    const coll_ucg_edge_blocks_t output = {
+        .user = target, .counts = in.counts, .displs = in.displs, .type = reduction->type};
+    coll_ucg_call_t call;
+    coll_ucg_begin(&call, reduction->module, place->group, &reduction->module->workspace);
+    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
+}
+
+static place_t place_in_both(const reduction_t* reduction) {
+    const coll_ucg_sides_t* sides = reduction->sides;
+    return (place_t){.group = reduction->module->group,
+                     .first = sides->remote_first,
+                     .rank = ompi_comm_rank(reduction->module->comm),
+                     .size = sides->local_size,
+                     .others = sides->remote_size,
+                     .sends = true,
+                     .receives = true};
+}
+
+static place_t place_with_root(const reduction_t* reduction, ucg_group_h group, bool is_root) {
+    const coll_ucg_sides_t* sides = reduction->sides;
+    return is_root ? (place_t){.group = group,
+                               .first = 1,
+                               .size = 1,
+                               .others = sides->remote_size,
+                               .receives = true}
+                   : (place_t){.group = group,
+                               .rank = ompi_comm_rank(reduction->module->comm),
+                               .size = sides->local_size,
+                               .others = 1,
+                               .sends = true};
+}
+
+/* ------------------------------------------------------------------ short */
+
+/** Combines vectors that lie one after the other, in their order: `part` of each, to `target`. */
+static ucg_status_t combine(const reduction_t* reduction, void* vectors, int count, range_t part,
+                            void* target) {
+    const ptrdiff_t extent = coll_ucg_extent(reduction->type);
+    unsigned char* at = (unsigned char*)vectors + extent * part.begin;
+    for (int i = 1; i < count; i++) {
+        unsigned char* next = at + extent * reduction->elements;
+        ompi_op_reduce(reduction->op, at, next, length_of(part), reduction->type);
+        at = next;
+    }
+    return 0 == ompi_datatype_copy_content_same_ddt(reduction->type, length_of(part), target,
+                                                    (char*)at)
+               ? UCG_OK
+               : UCG_ERR_INTERNAL;
+}
+
+/** What all processes of the other side have, combined here: `part` of it, none where this process
+ *  only sends. */
+static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* place, range_t part,
+                                   void* target) {
+    coll_ucg_sides_t* sides = reduction->sides;
+    const int others = place->others;
+    void* vectors =
+        elements_in(&sides->memory.right, reduction->type, others * reduction->elements);
+    if (NULL == vectors) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    const coll_ucg_edges_t edges = coll_ucg_edges_across(
+        sides, place->first, 0, place->sends ? others : 0, 0, place->receives ? others : 0);
+    const coll_ucg_edge_blocks_t input = {.user = reduction->input,
+                                          .count = reduction->elements,
+                                          .type = reduction->type,
+                                          .is_one = true};
+    const coll_ucg_edge_blocks_t output = {
+        .user = vectors, .count = reduction->elements, .type = reduction->type};
+    coll_ucg_call_t call;
+    coll_ucg_begin(&call, reduction->module, place->group, &reduction->module->workspace);
+    const ucg_status_t status =
+        coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
+    return UCG_OK == status && place->receives && 0 != length_of(part)
+               ? combine(reduction, vectors, others, part, target)
+               : status;
+}
+
+/* ------------------------------------------------------------------ reduce */
+
+static ucg_status_t reduce(const reduction_t* reduction, void* target, int root) {
+    const void* result = NULL;
+    coll_ucg_part_t* part;
+    ucg_status_t status = coll_ucg_enter_rooted(reduction->module, root, &part);
+    if (UCG_OK != status) {
+        return status;
+    }
+    const place_t place = place_with_root(reduction, part->group, MPI_ROOT == root);
+    if (is_short(reduction)) {
+        return exchange_short(reduction, &place, all_of(reduction), target);
+    }
+    if (MPI_ROOT != root) {
+        status = reduce_on_side(reduction, UCG_COLL_REDUCE, &result);
+    }
+    return UCG_OK == status ? exchange(reduction, &place, result, target) : status;
+}
+
+int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, int count,
+                              struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
+                              struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    ucg_status_t status = UCG_OK;
+    /* Beside the root there is nothing to do, and MPI_Reduce() does not come here for no elements.
+     */
+    if (MPI_PROC_NULL != root && 0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
+        const reduction_t reduction = reduction_of(ucg, sbuf, count, dtype, op, false);
+        status = reduce(&reduction, rbuf, root);
+        coll_ucg_trim(&ucg->sides->memory);
+    }
+    COLL_UCG_LEAVE(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
+}
+
+/* ------------------------------------------------------------------ allreduce */
+
+static ucg_status_t allreduce(const reduction_t* reduction, void* target) {
+    const void* result = NULL;
+    ucg_status_t status = coll_ucg_enter(reduction->module);
+    if (UCG_OK != status) {
+        return status;
+    }
+    const place_t place = place_in_both(reduction);
+    if (is_short(reduction)) {
+        return exchange_short(reduction, &place, all_of(reduction), target);
+    }
+    status = reduce_on_side(reduction, UCG_COLL_ALLREDUCE, &result);
+    return UCG_OK == status ? exchange(reduction, &place, result, target) : status;
+}
+
+int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
+                                 struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                 struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    ucg_status_t status = UCG_OK;
+    if (0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
+        const reduction_t reduction = reduction_of(ucg, sbuf, count, dtype, op, false);
+        status = allreduce(&reduction, rbuf);
+        coll_ucg_trim(&ucg->sides->memory);
+    }
+    COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
+}
+
+/* ------------------------------------------------------------------ reduce_scatter */
+
+/** What a process of this side wants; the other side does not know. */
+static range_t wanted_by(const int* counts, int rank) {
+    range_t range = {0, 0};
+    for (int i = 0; i < rank; i++) {
+        range.begin += counts[i];
+    }
+    range.end = range.begin + counts[rank];
+    return range;
+}
+
+/** Does each process of this side want its share? */
+static bool are_shares(const int* counts, int elements, int size) {
+    bool same = true;
+    for (int i = 0; i < size && same; i++) {
+        same = counts[i] == length_of(share(elements, size, i));
+    }
+    return same;
+}
+
+/** From shares to what the processes of this side want. */
+static ucg_status_t deal_out(const reduction_t* reduction, const int* counts, const void* shares,
+                             void* target) {
+    coll_ucg_sides_t* sides = reduction->sides;
+    const int rank = ompi_comm_rank(reduction->module->comm);
+    const int size = sides->local_size;
+    int* memory = coll_ucg_scratch_get(&sides->memory.vectors, 4 * (size_t)size * sizeof *memory);
+    if (NULL == memory) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    const vectors_t out = vectors_at(memory, size);
+    const vectors_t in = vectors_at(memory + 2 * size, size);
+    const range_t mine = share(reduction->elements, size, rank);
+    const range_t wanted = wanted_by(counts, rank);
+    range_t theirs = {0, 0};
+    for (int i = 0; i < size; i++) {
+        theirs = (range_t){theirs.end, theirs.end + counts[i]};
+        const range_t to = overlap(mine, theirs);
+        const range_t from = overlap(share(reduction->elements, size, i), wanted);
+        out.counts[i] = length_of(to);
+        out.displs[i] = to.begin - mine.begin;
+        in.counts[i] = length_of(from);
+        in.displs[i] = from.begin - wanted.begin;
+    }
+    const coll_ucg_edges_t edges = coll_ucg_edges_across(sides, 0, 0, size, 0, size);
+    const coll_ucg_edge_blocks_t input = {
+        .user = shares, .counts = out.counts, .displs = out.displs, .type = reduction->type};
+    const coll_ucg_edge_blocks_t output = {
+        .user = target, .counts = in.counts, .displs = in.displs, .type = reduction->type};
+    coll_ucg_call_t call;
+    coll_ucg_begin(&call, reduction->module, sides->side.group, &reduction->module->workspace);
+    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
+}
+
+/** `counts`: NULL, if each process of this side wants its share. */
+static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const place_t* place,
+                                        const int* counts, void* target) {
+    const range_t mine = share(reduction->elements, place->size, place->rank);
+    const void* result = NULL;
+    void* shares = target;
+    if (NULL != counts) {
+        shares = elements_in(&reduction->sides->memory.receive, reduction->type, length_of(mine));
+        if (NULL == shares) {
+            return UCG_ERR_NO_MEMORY;
+        }
+    }
+    ucg_status_t status = reduce_on_side(reduction, UCG_COLL_ALLREDUCE, &result);
+    if (UCG_OK == status) {
+        status = exchange(reduction, place, result, shares);
+    }
+    return UCG_OK == status && NULL != counts ? deal_out(reduction, counts, shares, target)
+                                              : status;
+}
+
+static ucg_status_t reduce_scatter(const reduction_t* reduction, const int* counts, void* target) {
+    const ucg_status_t status = coll_ucg_enter(reduction->module);
+    if (UCG_OK != status) {
+        return status;
+    }
+    const place_t place = place_in_both(reduction);
+    if (is_short(reduction)) {
+        const range_t part = NULL != counts ? wanted_by(counts, place.rank)
+                                            : share(reduction->elements, place.size, place.rank);
+        return exchange_short(reduction, &place, part, target);
+    }
+    return reduce_scatter_long(reduction, &place, counts, target);
+}
+
+/** Elements of all processes together, of which both sides have as many; those that exceed an int
+ *  are the previous module's. */
+static ucg_status_t scatter_reduced(mca_coll_ucg_module_t* module, const void* input, void* target,
+                                    const int* counts, int64_t elements, ompi_datatype_t* type,
+                                    ompi_op_t* op) {
+    if (elements > INT_MAX) {
+        return UCG_ERR_UNSUPPORTED;
+    }
+    if (0 == coll_ucg_packed_bytes(type, (size_t)elements)) {
+        return UCG_OK;
+    }
+    const reduction_t reduction = reduction_of(module, input, (int)elements, type, op, true);
+    const ucg_status_t status = reduce_scatter(&reduction, counts, target);
+    coll_ucg_trim(&module->sides->memory);
+    return status;
+}
+
+int mca_coll_ucg_inter_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+                                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                      struct ompi_communicator_t* comm,
+                                      mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const int size = ompi_comm_size(comm);
+    int64_t elements = 0;
+    for (int i = 0; i < size; i++) {
+        elements += rcounts[i];
+    }
+    const bool shares = elements <= INT_MAX && are_shares(rcounts, (int)elements, size);
+    const ucg_status_t status =
+        scatter_reduced(ucg, sbuf, rbuf, shares ? NULL : rcounts, elements, dtype, op);
+    COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
+}
+
+int mca_coll_ucg_inter_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+                                            struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                            struct ompi_communicator_t* comm,
+                                            mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const int64_t elements = (int64_t)rcount * ompi_comm_size(comm);
+    const ucg_status_t status = scatter_reduced(ucg, sbuf, rbuf, NULL, elements, dtype, op);
+    COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
+}

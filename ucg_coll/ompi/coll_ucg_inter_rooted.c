@@ -1,0 +1,156 @@
+/*
+ * Inter-communicators: MPI_Bcast, MPI_Gather(v) and MPI_Scatter(v), between a root of one side and
+ * all of the other.
+ */
+#include "coll_ucg_inter.h"
+#include "coll_ucg_repeat.h"
+
+enum { kRootRank = 0, kFirstOther = 1 };
+
+/** The edges of a gather at the root and at the others, and those of a scatter. */
+static coll_ucg_edges_t edges_to_root(const coll_ucg_sides_t* sides, bool is_root) {
+    return is_root ? coll_ucg_edges_across(sides, kFirstOther, 0, 0, 0, sides->remote_size)
+                   : coll_ucg_edges_across(sides, kRootRank, 0, 1, 0, 0);
+}
+
+static coll_ucg_edges_t edges_from_root(const coll_ucg_sides_t* sides, bool is_root) {
+    return is_root ? coll_ucg_edges_across(sides, kFirstOther, 0, sides->remote_size, 0, 0)
+                   : coll_ucg_edges_across(sides, kRootRank, 0, 0, 0, 1);
+}
+
+/** What a gather or scatter is at its root or at one of the others. */
+typedef struct {
+    enum coll_ucg_function function;
+    int root;
+    coll_ucg_edges_t edges;
+    coll_ucg_edge_blocks_t blocks; /**< Of the side that has edges. */
+} rooted_t;
+
+static ucg_status_t run(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
+    const bool sends = 0 != rooted->edges.ends.destination_count;
+    const coll_ucg_edge_blocks_t none = {.user = NULL};
+    coll_ucg_part_t* part;
+    coll_ucg_call_t call;
+    const ucg_status_t status = coll_ucg_enter_rooted(module, rooted->root, &part);
+    if (UCG_OK != status) {
+        return status;
+    }
+    coll_ucg_begin(&call, module, part->group, &module->workspace);
+    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &rooted->edges,
+                                                          sends ? &rooted->blocks : &none,
+                                                          sends ? &none : &rooted->blocks));
+}
+
+/** Of equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a count is zero. */
+static ucg_status_t run_even(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
+    const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
+    return 0 == coll_ucg_packed_bytes(blocks->type, (size_t)blocks->count) ? UCG_OK
+                                                                           : run(module, rooted);
+}
+
+/* ------------------------------------------------------------------ bcast */
+
+static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, void* buffer,
+                                              int count, struct ompi_datatype_t* dtype, int root) {
+    coll_ucg_part_t* part;
+    coll_ucg_call_t call;
+    /* Beside the root there is nothing to do, and MPI_Bcast() does not come here for no elements.
+     */
+    if (MPI_PROC_NULL == root || 0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
+        return UCG_OK;
+    }
+    ucg_status_t status = coll_ucg_enter_rooted(module, root, &part);
+    if (UCG_OK != status) {
+        return status;
+    }
+    coll_ucg_begin(&call, module, part->group, &module->workspace);
+    status = coll_ucg_run_opened(
+        &call, coll_ucg_open_bcast(&call, buffer, count, dtype, kRootRank, MPI_ROOT == root));
+    const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
+    coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
+    return status;
+}
+
+int mca_coll_ucg_inter_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
+                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_bcast];
+    if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
+        return coll_ucg_repeat(ucg, COLL_UCG_FN_bcast, NULL, buffer);
+    }
+    const ucg_status_t status = bcast_anew(ucg, buffer, count, dtype, root);
+    COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
+}
+
+/* ------------------------------------------------------------------ gather */
+
+int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                              void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+                              struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool is_root = MPI_ROOT == root;
+    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
+    const coll_ucg_edge_blocks_t whole = {.user = rbuf, .count = rcount, .type = rdtype};
+    ucg_status_t status = UCG_OK;
+    if (MPI_PROC_NULL != root) {
+        status =
+            run_even(ucg, &(rooted_t){COLL_UCG_FN_gather, root, edges_to_root(ucg->sides, is_root),
+                                      is_root ? whole : part});
+    }
+    COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+}
+
+int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                               void* rbuf, const int* rcounts, const int* displs,
+                               struct ompi_datatype_t* rdtype, int root,
+                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool is_root = MPI_ROOT == root;
+    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
+    const coll_ucg_edge_blocks_t whole = {
+        .user = rbuf, .counts = rcounts, .displs = displs, .type = rdtype};
+    ucg_status_t status = UCG_OK;
+    if (MPI_PROC_NULL != root) {
+        status = run(ucg, &(rooted_t){COLL_UCG_FN_gatherv, root, edges_to_root(ucg->sides, is_root),
+                                      is_root ? whole : part});
+    }
+    COLL_UCG_LEAVE(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
+                   comm);
+}
+
+/* ------------------------------------------------------------------ scatter */
+
+int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool is_root = MPI_ROOT == root;
+    const coll_ucg_edge_blocks_t whole = {.user = sbuf, .count = scount, .type = sdtype};
+    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
+    ucg_status_t status = UCG_OK;
+    if (MPI_PROC_NULL != root) {
+        status = run_even(ucg, &(rooted_t){COLL_UCG_FN_scatter, root,
+                                           edges_from_root(ucg->sides, is_root),
+                                           is_root ? whole : part});
+    }
+    COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+}
+
+int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int* displs,
+                                struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                struct ompi_datatype_t* rdtype, int root,
+                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const bool is_root = MPI_ROOT == root;
+    const coll_ucg_edge_blocks_t whole = {
+        .user = sbuf, .counts = scounts, .displs = displs, .type = sdtype};
+    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
+    ucg_status_t status = UCG_OK;
+    if (MPI_PROC_NULL != root) {
+        status =
+            run(ucg, &(rooted_t){COLL_UCG_FN_scatterv, root, edges_from_root(ucg->sides, is_root),
+                                 is_root ? whole : part});
+    }
+    COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
+                   comm);
+}
