@@ -131,9 +131,29 @@ graph::Schedule build_gather(const Facts& facts, const graph::Request& request, 
 // Scatter, alltoall and reduce_scatter_block: blocks for all ranks are published at once, which the
 // window must hold.
 
+/// The window and `touched_bytes` of other memory pass through the caches, which hold them or do
+/// not.
+double publish_all_ns(const Facts& facts, const graph::Request& request,
+                      std::uint64_t touched_bytes) {
+    if (facts.shared.in_place) {
+        return 0;
+    }
+    const std::uint64_t bytes = all_bytes(request);
+    return static_cast<double>(bytes) *
+           window_overwrite_per_byte_ns(facts, crowded_rates(facts, bytes + touched_bytes));
+}
+
+/// The root publishes while the others wait.
 double scatter_ns(const Facts& facts, const graph::Request& request) {
-    return publish_ns(facts, all_bytes(request)) + 2 * host_link(facts).message_ns(0) +
-           cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
+    const double read_ns =
+        2 * host_link(facts).message_ns(0) +
+        cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
+    return publish_all_ns(facts, request, all_bytes(request)) +
+           crowded_ns(facts, host_link(facts), 2 * all_bytes(request), read_ns,
+                      [&](const Work& work) {
+                          return work.read_ns(others(request) * request.bytes) /
+                                 static_cast<double>(request.rank_count);
+                      });
 }
 
 graph::Schedule build_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -158,15 +178,15 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 }
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
+    const double published_ns = publish_all_ns(facts, request, 2 * all_bytes(request));
     const double span_ns =
-        publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
-        cost::copy_ns(facts.profile.memory, request.bytes) +
+        published_ns + 2 * meet_ns(facts) + cost::copy_ns(facts.profile.memory, request.bytes) +
         cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
-    return crowded_ns(
-        facts, host_link(facts), 3 * all_bytes(request), span_ns, [&](const Work& work) {
-            return work.publish_ns(all_bytes(request)) + work.link().copy_ns(request.bytes) +
-                   work.read_ns(others(request) * request.bytes);
-        });
+    return crowded_ns(facts, host_link(facts), 3 * all_bytes(request), span_ns,
+                      [&](const Work& work) {
+                          return published_ns + work.link().copy_ns(request.bytes) +
+                                 work.read_ns(others(request) * request.bytes);
+                      });
 }
 
 graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -190,13 +210,13 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
 }
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
+    const double published_ns = publish_all_ns(facts, request, 0);
     const double span_ns =
-        publish_ns(facts, all_bytes(request)) + 2 * meet_ns(facts) +
+        published_ns + 2 * meet_ns(facts) +
         cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
     return crowded_ns(
-        facts, host_link(facts), 2 * all_bytes(request), span_ns, [&](const Work& work) {
-            return work.publish_ns(all_bytes(request)) + work.read_ns(all_bytes(request));
-        });
+        facts, host_link(facts), 2 * all_bytes(request), span_ns,
+        [&](const Work& work) { return published_ns + work.read_ns(all_bytes(request)); });
 }
 
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
