@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares every collective under UCG with the same call under Open MPI's own components.
 
-usage: differential.py [--form nonblocking|persistent] [--heap LIBRARY] COMPONENT-FOLDER PROGRAM
+usage: differential.py [--form nonblocking|persistent] [--heap LIBRARY] [--help-always]
+                       COMPONENT-FOLDER PROGRAM
                        RANKS...
 
 The program writes a digest of all memory that a call may have written, call by call and rank by
@@ -67,9 +68,11 @@ def compare_rounded(checks, ranks, first, second):
         checks.expect(len(digests) == 1, f"{name} differs between ranks")
 
 
-def run(checks, launcher, program, ranks, prefix, ucg, form=None, heap=None):
+def run(checks, launcher, program, ranks, prefix, ucg, form=None, heap=None, helped=False):
     """One run of all cases. Returns the cases of each rank, or None."""
     mca = {"coll_ucg_verbose": "1"} if ucg else {"coll": "^ucg"}
+    if ucg and helped:
+        mca["coll_ucg_help"] = "always"
     environment = {"DIFFERENTIAL_MIXED": "1"} if ucg else {}
     if ucg and form is not None:
         environment["DIFFERENTIAL_FORM"] = form
@@ -106,9 +109,10 @@ def outcome(checks, job, ranks, prefix, ucg, form=None):
     return [read(prefix, rank) for rank in range(ranks)]
 
 
-def compare(checks, launcher, program, ranks, folder, form, heap):
+def compare(checks, launcher, program, ranks, folder, form, heap, helped):
     theirs = run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
-    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True, form, heap)
+    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True, form, heap,
+               helped)
     if theirs is None or ours is None:
         return
     for rank in range(ranks):
@@ -124,6 +128,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--form", choices=["nonblocking", "persistent"])
     parser.add_argument("--heap", type=os.path.abspath)
+    parser.add_argument("--help-always", action="store_true")
     parser.add_argument("component")
     parser.add_argument("program")
     parser.add_argument("ranks", nargs="+", type=int)
@@ -132,7 +137,8 @@ def main():
     launcher = mpirun.Launcher(given.component)
     with tempfile.TemporaryDirectory() as folder:
         for count in given.ranks:
-            compare(checks, launcher, given.program, count, folder, given.form, given.heap)
+            compare(checks, launcher, given.program, count, folder, given.form, given.heap,
+                    given.help_always)
     checks.end()
 
 

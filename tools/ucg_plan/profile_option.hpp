@@ -34,6 +34,9 @@ class ProfileOption {
         add_size_option(app, "--boards", board_bytes_,
                         "The longest share on the boards of the ranks of a host (default: "
                         "8K); 0: algorithms by boards do not serve");
+        app.add_flag("--no-kernel-copies", no_kernel_copies_,
+                     "Ranks of a host do not reach one another's memory by the kernel, as with "
+                     "UCG_CMA=n: algorithms whose ranks help one another do not serve");
         app.add_flag("--shared-heap", in_place_,
                      "Price buffers as lying in the shared heap, as under libucg_heap.so");
         app.add_option("--ranks-per-cpu", ranks_per_cpu_,
@@ -48,7 +51,8 @@ class ProfileOption {
                       const plan::Network* network = nullptr) const {
         return {placement,
                 profile,
-                plan::shared_memory(placement, profile, staging_bytes_, in_place_, board_bytes_),
+                plan::shared_memory(placement, profile, staging_bytes_, in_place_, board_bytes_,
+                                    !no_kernel_copies_),
                 ranks_per_cpu_,
                 nullptr,
                 network};
@@ -89,6 +93,7 @@ class ProfileOption {
     std::string network_ = std::string(cost::name(cost::NetworkKind::unknown));
     std::uint64_t staging_bytes_ = 1 << 20;
     std::uint64_t board_bytes_ = 8 << 10;
+    bool no_kernel_copies_ = false;
     bool in_place_ = false;
     double ranks_per_cpu_ = 1;
 };

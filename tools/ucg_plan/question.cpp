@@ -117,6 +117,7 @@ Request request_of(const Question& question, Rank rank) {
     request.bytes = question.collective == Collective::barrier ? 0 : question.bytes;
     request.element_bytes = question.element_bytes;
     request.commutative = question.commutative;
+    request.nonblocking = question.nonblocking;
     request.in_place =
         question.in_place && (!graph::rooted(question.collective) || rank == question.root);
     if (graph::has_block_vectors(question.collective)) {
@@ -139,6 +140,7 @@ std::string describe(const Question& question) {
     if (question.in_place) {
         text += ", in place";
     }
+    text += question.nonblocking ? ", nonblocking" : "";
     if (graph::reduces(question.collective)) {
         text += fmt::format(", elements of {} bytes{}", question.element_bytes,
                             question.commutative ? "" : ", operands in rank order");
@@ -159,6 +161,7 @@ std::string to_options(const Question& question) {
     text += fmt::format(" --element-bytes {}", question.element_bytes);
     text += question.in_place ? " --in-place" : "";
     text += question.commutative ? "" : " --non-commutative";
+    text += question.nonblocking ? " --nonblocking" : "";
     return text;
 }
 
@@ -220,6 +223,8 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
         ->type_name("SIZE");
     app.add_flag("--in-place", question_.in_place, "MPI_IN_PLACE, at the root where there is one");
     app.add_flag("--non-commutative", ordered_, "The operator needs its operands in rank order");
+    app.add_flag("--nonblocking", question_.nonblocking,
+                 "The call returns before its end: ranks may help one another");
     CLI::Option_group& group = *app.add_option_group("Placement", "Where the ranks are");
     CLI::Option* file = group.add_option("--placement", placement_path_,
                                          "File as \"ucg_topo placement\" prints; \"-\": standard "

@@ -23,6 +23,7 @@ struct Question {
     std::uint64_t element_bytes = 8;
     bool in_place = false;
     bool commutative = true;
+    bool nonblocking = false;
     /// Ranks have agreed on what a block of an alltoallv has in the mean, as those of the library
     /// do where they know the links between their hosts.
     bool mean_block_known = false;

@@ -252,12 +252,14 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
         key.root = static_cast<Rank>(params.root);
     }
     key.in_place = (params.flags & UCG_COLL_FLAG_IN_PLACE) != 0;
+    key.nonblocking = (params.flags & UCG_COLL_FLAG_NONBLOCKING) != 0;
     if (graph::reduces(key.collective)) {
         if (Status status = check_reduction(params); !status.ok()) {
             return status;
         }
         key.element_bytes = params.element_bytes;
         key.commutative = (params.flags & UCG_COLL_FLAG_NON_COMMUTATIVE) == 0;
+        key.foreign_operator = params.op == UCG_OP_USER;
     }
     const bool counted = !graph::has_block_vectors(key.collective) ||
                          key.collective == Collective::gatherv ||
@@ -335,6 +337,8 @@ Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey
     request.element_bytes = key.element_bytes;
     request.in_place = key.in_place;
     request.commutative = key.commutative;
+    request.nonblocking = key.nonblocking;
+    request.foreign_operator = key.foreign_operator;
     const VectorUse use = vector_use(key, rank);
     const BlockCounts counts = block_counts(params, use, rank_count);
     Status status;

@@ -93,6 +93,8 @@ struct CallKey {
     graph::Collective collective = graph::Collective::barrier;
     bool in_place = false;
     bool commutative = true;
+    bool nonblocking = false;
+    bool foreign_operator = false;
 
     bool operator==(const CallKey&) const = default;
 
@@ -101,6 +103,7 @@ struct CallKey {
         mixed ^= std::rotl(element_bytes, 32) ^ static_cast<std::uint32_t>(root);
         mixed ^= static_cast<std::uint64_t>(collective) << 56;
         mixed ^= (std::uint64_t{in_place} << 55) ^ (std::uint64_t{commutative} << 54);
+        mixed ^= (std::uint64_t{nonblocking} << 53) ^ (std::uint64_t{foreign_operator} << 52);
         return (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9ULL;
     }
 };

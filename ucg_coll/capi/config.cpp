@@ -37,6 +37,12 @@ Status check_reproducible(std::string_view value) {
     return value == "placement" || value == "n" ? Status() : expected("n or placement", value);
 }
 
+Status check_help(std::string_view value) {
+    return value == "auto" || value == "always" || value == "never"
+               ? Status()
+               : expected("auto, always or never", value);
+}
+
 Status check_size(std::string_view value) {
     return parse_size(value).status();
 }
@@ -128,72 +134,85 @@ std::string algorithm_help(graph::Collective collective) {
     return help + '.';
 }
 
+void add_algorithms(std::vector<Variable>& rows) {
+    for (const graph::Collective collective : graph::kCollectives) {
+        rows.push_back({upper(graph::name(collective)), "", algorithm_help(collective), check_any});
+    }
+}
+
+/// All but those of the algorithms.
+std::vector<Variable> general_variables() {
+    return {
+        {"LOG_LEVEL", "warn", "What to say: error, warn, info, debug or trace.", check_log_level},
+        {"TLS", "shm,ucx", "Transports to use: shm (shared memory on a host), ucx.",
+         check_transports},
+        {"SHORT_LANE", "y", "Send short messages through UCT directly where it is possible.",
+         check_bool},
+        {"HEAP_SIZE", "1G",
+         "Address space of this process's share of the node heap. Memory is used only for what "
+         "is leased.",
+         check_size},
+        {"STAGING", "1M",
+         "Memory of each rank of a group on one host that its peers read: scratch, and copies "
+         "of "
+         "buffers outside the heap. The first 16 groups have it. 0: ranks do not read one "
+         "another's memory.",
+         check_size},
+        {"CMA", "y",
+         "Copy long messages on a host once, by the kernel (process_vm_readv), where it "
+         "permits that: y (from the length on that pays on this processor, as the costs have "
+         "it), n, or the length.",
+         check_cma},
+        {"HELP", "auto",
+         "Do ranks of a host do what others of them owe of nonblocking collectives? auto: "
+         "where "
+         "that costs no more while all are there; always, for programs that compute long; or "
+         "never.",
+         check_help},
+        {"VERIFY", "n",
+         "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
+         check_bool},
+        {"REPRODUCIBLE", "n",
+         "placement: reductions of the same ranks, length and operator give the same bits "
+         "wherever the ranks are, at some cost: they use neither shared staging memory nor the "
+         "hosts' boundaries. n: the same bits on all ranks and in each run of one placement.",
+         check_reproducible},
+        {"PROFILE", "",
+         "File with the costs of this machine, as ucg_tune writes it; the same on all ranks. "
+         "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
+         "builtin: no file.",
+         check_any},
+        {"TOPOLOGY", "",
+         "File with the tree of switches between the hosts, the same on all ranks: Slurm's "
+         "topology.conf, or JSON (ucg_topo cluster). Empty: topology.conf in the folder of "
+         "$SLURM_CONF or in /etc/slurm, if it is there. none: no file.",
+         check_any},
+        {"MACHINE", "",
+         "Machine that the processes of each host are taken to be on, the n-th on the n-th "
+         "core, for tests: hwloc's synthetic description (package:2 l3:2 core:2 pu:1), or a "
+         "file as lstopo exports XML; the same on all ranks. Empty: the machine at hand.",
+         check_any},
+        {"WARN_UNUSED_ENV_VARS", "y",
+         "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
+         check_bool},
+        {"TIMEOUT", "60",
+         "Seconds that setting up shared memory waits for a peer, and that a connection by "
+         "network which cannot be made is tried again.",
+         check_seconds},
+        {"SLEEP_AFTER", "auto",
+         "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
+         "that sleeps leaves its processor to others and takes some 20 us longer to notice. "
+         "auto: 1000 where ranks outnumber processors or others are felt to want them, at once "
+         "where these compute for whole slices of the scheduler, else never: a rank that waits "
+         "then uses all of its processor, and yields it. A number is kept to in all cases.",
+         check_sleep_after},
+    };
+}
+
 const std::vector<Variable>& variables() {
     static const std::vector<Variable> table = [] {
-        std::vector<Variable> rows = {
-            {"LOG_LEVEL", "warn", "What to say: error, warn, info, debug or trace.",
-             check_log_level},
-            {"TLS", "shm,ucx", "Transports to use: shm (shared memory on a host), ucx.",
-             check_transports},
-            {"SHORT_LANE", "y", "Send short messages through UCT directly where it is possible.",
-             check_bool},
-            {"HEAP_SIZE", "1G",
-             "Address space of this process's share of the node heap. Memory is used only for what "
-             "is leased.",
-             check_size},
-            {"STAGING", "1M",
-             "Memory of each rank of a group on one host that its peers read: scratch, and copies "
-             "of "
-             "buffers outside the heap. The first 16 groups have it. 0: ranks do not read one "
-             "another's memory.",
-             check_size},
-            {"CMA", "y",
-             "Copy long messages on a host once, by the kernel (process_vm_readv), where it "
-             "permits that: y (from the length on that pays on this processor, as the costs have "
-             "it), n, or the length.",
-             check_cma},
-            {"VERIFY", "n",
-             "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",
-             check_bool},
-            {"REPRODUCIBLE", "n",
-             "placement: reductions of the same ranks, length and operator give the same bits "
-             "wherever the ranks are, at some cost: they use neither shared staging memory nor the "
-             "hosts' boundaries. n: the same bits on all ranks and in each run of one placement.",
-             check_reproducible},
-            {"PROFILE", "",
-             "File with the costs of this machine, as ucg_tune writes it; the same on all ranks. "
-             "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
-             "builtin: no file.",
-             check_any},
-            {"TOPOLOGY", "",
-             "File with the tree of switches between the hosts, the same on all ranks: Slurm's "
-             "topology.conf, or JSON (ucg_topo cluster). Empty: topology.conf in the folder of "
-             "$SLURM_CONF or in /etc/slurm, if it is there. none: no file.",
-             check_any},
-            {"MACHINE", "",
-             "Machine that the processes of each host are taken to be on, the n-th on the n-th "
-             "core, for tests: hwloc's synthetic description (package:2 l3:2 core:2 pu:1), or a "
-             "file as lstopo exports XML; the same on all ranks. Empty: the machine at hand.",
-             check_any},
-            {"WARN_UNUSED_ENV_VARS", "y",
-             "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
-             check_bool},
-            {"TIMEOUT", "60",
-             "Seconds that setting up shared memory waits for a peer, and that a connection by "
-             "network which cannot be made is tried again.",
-             check_seconds},
-            {"SLEEP_AFTER", "auto",
-             "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
-             "that sleeps leaves its processor to others and takes some 20 us longer to notice. "
-             "auto: 1000 where ranks outnumber processors or others are felt to want them, at once "
-             "where these compute for whole slices of the scheduler, else never: a rank that waits "
-             "then uses all of its processor, and yields it. A number is kept to in all cases.",
-             check_sleep_after},
-        };
-        for (const graph::Collective collective : graph::kCollectives) {
-            rows.push_back(
-                {upper(graph::name(collective)), "", algorithm_help(collective), check_any});
-        }
+        std::vector<Variable> rows = general_variables();
+        add_algorithms(rows);
         return rows;
     }();
     return table;
@@ -381,7 +400,7 @@ std::uint64_t Config::plan_hash() const {
     for (const graph::Collective collective : graph::kCollectives) {
         hash.bytes(value(upper(graph::name(collective)))).bytes("\n");
     }
-    return hash.bytes(value("REPRODUCIBLE")).digest();
+    return hash.bytes(value("REPRODUCIBLE")).bytes("\n").bytes(value("HELP")).digest();
 }
 
 } // namespace ucg::capi

@@ -42,6 +42,10 @@ class Config {
     /// all ones: none.
     std::uint64_t cma_bytes_min() const;
     bool verify_plans() const { return value("VERIFY") == "y"; }
+    /// Ranks help one another with nonblocking collectives whatever that costs, or never; neither:
+    /// the planner decides.
+    bool always_helps() const { return value("HELP") == "always"; }
+    bool never_helps() const { return value("HELP") == "never"; }
     /// Do reductions give the same bits wherever their ranks are?
     bool reproducible() const { return value("REPRODUCIBLE") == "placement"; }
     std::uint64_t heap_bytes() const;

@@ -141,6 +141,10 @@ class Context {
     }
     /// Lets the peers that wait for this process's heap know at once.
     void give_up_shm();
+    /// Does the kernel let this process read and write the memory of all whose heaps are attached?
+    bool reaches_attached() const { return reaches_attached_.load(std::memory_order_relaxed); }
+    /// There is one of which it does not, or that was not tried.
+    void reaches_not_all() { reaches_attached_.store(false, std::memory_order_relaxed); }
     /// Unmaps the heap and its peers' once shared memory was given up and nothing lies there any
     /// more: address space may be what was short. Asked whenever something has been returned to it.
     void drop_unused_heap();
@@ -366,7 +370,8 @@ class Context {
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.
-    std::optional<shm::Door> door_;        ///< Of the heap to come.
+    std::atomic<bool> reaches_attached_ = true;
+    std::optional<shm::Door> door_; ///< Of the heap to come.
     std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
 

@@ -19,6 +19,7 @@ PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
             .board_bytes = wired.board_bytes,
             .staging_bytes = wired.staging_bytes,
             .buffers_in_heap = wired.buffers_in_heap,
+            .kernel_copies = wired.kernel_copies,
             .ranks_per_cpu = wired.ranks_per_cpu};
 }
 
@@ -177,8 +178,15 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
         return planned.status();
     }
     const graph::Schedule& schedule = (*planned)->schedule;
-    Result<engine::Program> program =
-        engine::lower(schedule, routes_, mark_of(request, schedule.algorithm, (*planned)->moved));
+    Result<std::vector<graph::Schedule>> of_all = std::vector<graph::Schedule>();
+    if (schedule.helped) {
+        of_all = planner_->plan_all(request, schedule.algorithm);
+        if (!of_all.ok()) {
+            return of_all.status();
+        }
+    }
+    Result<engine::Program> program = engine::lower(
+        schedule, routes_, mark_of(request, schedule.algorithm, (*planned)->moved), *of_all);
     if (!program.ok()) {
         return program.status();
     }

@@ -1,5 +1,6 @@
 #include "ucg_coll/capi/planner.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -50,7 +51,8 @@ Planner::Planner(Context& context, PlanningFacts facts)
       plan_facts_{facts_.placement,
                   facts_.profile,
                   plan::shared_memory(facts_.placement, facts_.profile, facts_.staging_bytes,
-                                      facts_.buffers_in_heap, facts_.board_bytes),
+                                      facts_.buffers_in_heap, facts_.board_bytes,
+                                      facts_.kernel_copies && !context.config().never_helps()),
                   facts_.ranks_per_cpu,
                   reproducible_ ? &*reproducible_ : nullptr,
                   network_.get(),
@@ -145,7 +147,20 @@ Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,
                 name, forced.status().message());
         }
     }
-    return plan::plan(facts(), request, facts_.rank);
+    return plan::plan(facts(), request, facts_.rank, helped_if_wanted(request));
+}
+
+/// The algorithm by which ranks help one another, if that is wanted always and serves; else none.
+std::string_view Planner::helped_if_wanted(const graph::Request& request) const {
+    if (!request.nonblocking || !context_.config().always_helps()) {
+        return {};
+    }
+    const auto rows = plan::algorithms();
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const plan::Algorithm& each) {
+        return each.collective == request.collective && each.helped &&
+               each.eligible(facts(), request);
+    });
+    return row == rows.end() ? std::string_view() : row->name;
 }
 
 /// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to say it; messages carry
@@ -160,15 +175,8 @@ bool Planner::moves_what_peers_read(const graph::Request& request,
     return first.ok() && first->exposed;
 }
 
-/// Proves the plans of all ranks, as far as this one knows what they ask for.
-Status Planner::prove(const graph::Request& request, std::string_view algorithm,
-                      std::string_view name) const {
-    const std::string_view assumed = what_is_assumed(request.collective);
-    if (!assumed.empty() && context_.first_remark(request.collective, "UCG_VERIFY") &&
-        facts_.rank == 0) {
-        log(LogLevel::warn, "{}: UCG_VERIFY: {}: {}", name, graph::name(request.collective),
-            assumed);
-    }
+Result<std::vector<graph::Schedule>> Planner::plan_all(const graph::Request& request,
+                                                       std::string_view algorithm) const {
     const std::vector<graph::Request> requests = requests_of_all(request, facts_.rank);
     std::vector<graph::Schedule> schedules;
     for (Rank rank = 0; rank < request.rank_count; ++rank) {
@@ -179,6 +187,24 @@ Status Planner::prove(const graph::Request& request, std::string_view algorithm,
         }
         schedules.push_back(std::move(*schedule));
     }
+    return schedules;
+}
+
+/// Proves the plans of all ranks, as far as this one knows what they ask for.
+Status Planner::prove(const graph::Request& request, std::string_view algorithm,
+                      std::string_view name) const {
+    const std::string_view assumed = what_is_assumed(request.collective);
+    if (!assumed.empty() && context_.first_remark(request.collective, "UCG_VERIFY") &&
+        facts_.rank == 0) {
+        log(LogLevel::warn, "{}: UCG_VERIFY: {}: {}", name, graph::name(request.collective),
+            assumed);
+    }
+    const std::vector<graph::Request> requests = requests_of_all(request, facts_.rank);
+    const Result<std::vector<graph::Schedule>> planned = plan_all(request, algorithm);
+    if (!planned.ok()) {
+        return planned.status();
+    }
+    const std::vector<graph::Schedule>& schedules = *planned;
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };

@@ -34,7 +34,8 @@ struct PlanningFacts {
     std::uint64_t board_bytes = 0;
     std::uint64_t staging_bytes = 0;
     bool buffers_in_heap = false; ///< All ranks' malloc is served from the shared heap.
-    double ranks_per_cpu = 1;     ///< Of the group, on the fullest machine.
+    bool kernel_copies = false;
+    double ranks_per_cpu = 1; ///< Of the group, on the fullest machine.
 
     bool operator==(const PlanningFacts&) const = default;
 };
@@ -64,6 +65,10 @@ class Planner {
     /// `name` is the group's, for messages.
     Result<std::shared_ptr<const Planned>> plan(const graph::Request& request, std::uint64_t hash,
                                                 std::string_view name);
+    /// The schedules of all ranks, in rank order, as this one knows them, by that algorithm: what
+    /// ranks need that help one another.
+    Result<std::vector<graph::Schedule>> plan_all(const graph::Request& request,
+                                                  std::string_view algorithm) const;
     /// The algorithm that an alltoallv of so many bytes a block is served by.
     std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
     /// Does that algorithm of a neighbourhood collective need rooms?
@@ -83,6 +88,7 @@ class Planner {
     void drop_half();
     Result<graph::Schedule> schedule_for(const graph::Request& request,
                                          std::string_view name) const;
+    std::string_view helped_if_wanted(const graph::Request& request) const;
     bool moves_what_peers_read(const graph::Request& request, std::string_view algorithm) const;
     Status prove(const graph::Request& request, std::string_view algorithm,
                  std::string_view name) const;

@@ -160,9 +160,13 @@ Status begin(ucg_request& coll, std::string_view function, Group::Lock& lock) {
 
 /// Goes on with a collective that has been started, as far as it comes at once, and then looks for
 /// its end, unless a wait would give the processor away. Returns how many looks it took, `most` at
-/// the most.
+/// the most. Where ranks help one another the program may as well compute: others see what there is
+/// to do.
 unsigned look_for_end(Group& group, ucg::engine::Execution& execution, unsigned most,
                       Group::Lock& lock) {
+    if (execution.helps()) {
+        return 0;
+    }
     const bool yields = group.waiter().rung() >= ucg::shm::Waiter::Rung::yield;
     unsigned looks = 0;
     group.advance(execution, lock); // What is there already may have to be passed on.
@@ -207,7 +211,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
             return report(status);
         }
         if (collective.run->execution.in_progress()) {
-            group.advance(collective.run->execution, lock);
+            look_for_end(group, collective.run->execution, 0, lock);
         }
         const ucg_status_t state = ucg::capi::state_of(group, collective);
         leave(group, lock);
@@ -228,7 +232,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callbac
             return report(status);
         }
         if (collective.run->execution.in_progress()) {
-            group.advance(collective.run->execution, lock);
+            look_for_end(group, collective.run->execution, 0, lock);
         }
         const ucg_status_t state = ucg::capi::state_of(group, collective);
         if (state == UCG_INPROGRESS) {

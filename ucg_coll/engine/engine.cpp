@@ -17,6 +17,8 @@ inline void Engine::begin(Execution& execution) {
     execution.state_ = ExecutionState::running;
     if (execution.program_.memory != nullptr) {
         begin_exposed(execution);
+    } else if (execution.helps()) { // The caller goes on at once: others may do what there is.
+        execution.begin_helped();
     } else {
         advance(execution);
     }
@@ -35,12 +37,19 @@ void Engine::begin_exposed(Execution& execution) {
     }
 }
 
-/// A failed collective's caller gets its buffers back: no transport may hold on to them.
-inline void Engine::advance(Execution& execution) {
-    execution.advance();
+/// A failed collective's caller gets its buffers back: no transport may hold on to them. Returns
+/// how many units were done.
+inline unsigned Engine::advance(Execution& execution) {
+    unsigned units = 0;
+    if (execution.helps()) [[unlikely]] {
+        units = execution.advance_helped() ? 1 : 0;
+    } else {
+        execution.advance();
+    }
     if (execution.state_ == ExecutionState::failed) [[unlikely]] {
         abandon();
     }
+    return units;
 }
 
 void Engine::start_any(Execution& execution) {
@@ -99,7 +108,7 @@ unsigned Engine::advance_all() {
     for (Execution* execution = first(); execution != nullptr;) {
         Execution* next = execution->next_;
         if (execution->state_ == ExecutionState::running) {
-            advance(*execution);
+            completed += advance(*execution);
         } else if (execution->state_ == ExecutionState::queued && may_begin(*execution)) {
             begin(*execution);
         }

@@ -88,7 +88,7 @@ class Engine {
     [[gnu::always_inline]] void exchange(Execution& execution);
     [[gnu::noinline]] void await(Execution& execution);
     void append(Execution& execution);
-    void advance(Execution& execution);
+    unsigned advance(Execution& execution);
     void abandon();
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);

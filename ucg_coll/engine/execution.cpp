@@ -26,13 +26,31 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
             operand_count = std::max<std::size_t>(operand_count, step.count);
         }
     }
-    operands_.resize(operand_count);
+    operands_ = std::make_unique<const std::byte*[]>(operand_count);
     bases_.resize(graph::kOwnBases + program.lowered.boards.size());
     exchange_.turn.plan = program.plan;
     exchange_.bytes = program.exchange ? program.lowered.addresses.front().length : 0;
     exchange_.reads = program.lowered.boards;
     exchange_.places = places();
     lay_out_scratch();
+    if (program.helped.help != nullptr) {
+        helped_ = std::make_unique<HelpedRun>(program.helped);
+    }
+}
+
+void Execution::begin_helped() {
+    helped_->begin({sequence_, program_.plan, base(graph::BufferKind::input), program_.input_bytes,
+                    base(graph::BufferKind::output), program_.output_bytes, reduction_});
+}
+
+bool Execution::advance_helped() {
+    switch (helped_->advance()) {
+    case HelpedRun::Outcome::waits: return false;
+    case HelpedRun::Outcome::did_unit: return true;
+    case HelpedRun::Outcome::over: state_ = ExecutionState::done; return false;
+    case HelpedRun::Outcome::failed: state_ = ExecutionState::failed; return false;
+    }
+    return false;
 }
 
 /// What peers name lies in staging memory, the rest in the execution's own.
@@ -64,7 +82,8 @@ bool Execution::expose() {
                                   staging + program_.staging.output_window};
     transport::SharedBuffers buffers;
     for (std::size_t i = 0; i < 2; ++i) {
-        const bool in_place = memory.reached_in_place(bases_[i], bytes[i]);
+        const bool in_place =
+            program_.lowered.helped || memory.reached_in_place(bases_[i], bytes[i]);
         windows_[i] = in_place ? nullptr : windows[i];
         buffers[i] = in_place ? transport::SharedBuffer{bases_[i], false}
                               : transport::SharedBuffer{windows[i], true};
@@ -192,7 +211,7 @@ inline void Execution::reduce(const Step& step) {
     const Address& target = *addresses(step);
     const Address* const sources = &target + 1;
     const std::uint64_t bytes = step.in_repeat ? length(target) : target.length;
-    const std::byte** const operands = operands_.data();
+    const std::byte** const operands = operands_.get();
     for (std::uint32_t i = 0; i < step.count; ++i) {
         operands[i] = resolve(sources[i]);
     }
@@ -231,7 +250,7 @@ bool Execution::reduce_parts(const Step& step) {
             operands_[i] = resolve(sources[i]) + message.taken;
         }
         operands_[step.arriving] = arrived;
-        reduction_.combine(reduction_.context, operands_.data(), step.count, target + message.taken,
+        reduction_.combine(reduction_.context, operands_.get(), step.count, target + message.taken,
                            bytes);
         message.taken += bytes;
     };

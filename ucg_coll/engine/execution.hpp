@@ -47,6 +47,8 @@ class Execution {
     const Program& program() const { return program_; }
     /// What it is bound to.
     const Reduction& reduction() const { return reduction_; }
+    /// Do ranks help one another with it? Then each look at it may take as long as a unit.
+    bool helps() const { return helped_ != nullptr; }
 
     /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
     void bind(const Binding& binding) {
@@ -85,6 +87,9 @@ class Execution {
     };
 
     void lay_out_scratch();
+    void begin_helped();
+    /// Does a unit, at most. Returns whether it did.
+    bool advance_helped();
     /// Issues instructions until one must wait, or the end.
     void advance();
     /// The same from the start of a program that is an exchange, whose turn is set.
@@ -132,8 +137,9 @@ class Execution {
 
     const Program& program_;
     std::vector<transport::Message> slots_;
-    std::vector<const std::byte*> operands_; // Of the reduction being issued.
+    std::unique_ptr<const std::byte*[]> operands_; // Of the reduction being issued.
     std::unique_ptr<std::byte, FreeScratch> scratch_;
+    std::unique_ptr<HelpedRun> helped_; // Instead of the steps, where ranks help one another.
     Reduction reduction_;
     std::vector<std::byte*> bases_;              // Boards so far as they are seen.
     std::byte* windows_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
@@ -154,7 +160,7 @@ inline void Execution::fold_boards(const graph::Step& step) {
     std::byte* const* const bases = bases_.data();
     const graph::Address& target = *addresses(step);
     const graph::Address* address = &target;
-    const std::byte** const operands = operands_.data();
+    const std::byte** const operands = operands_.get();
     std::uint32_t i = 0;
     do { // At least two.
         ++address;

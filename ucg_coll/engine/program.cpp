@@ -113,8 +113,18 @@ transport::PeerMemory* find_memory(transport::Routes routes) {
     return nullptr;
 }
 
+/// One transport at the most: that of the host.
+transport::Help* find_help(transport::Routes routes) {
+    for (Transport* route : routes) {
+        if (transport::Help* help = route == nullptr ? nullptr : route->help()) {
+            return help;
+        }
+    }
+    return nullptr;
+}
+
 Status lay_out_staging(const Schedule& schedule, Program& program) {
-    if (!schedule.exposed) {
+    if (!schedule.exposed || program.helped.help != nullptr) {
         return {};
     }
     program.staging = graph::staging_layout(schedule);
@@ -131,8 +141,8 @@ Status lay_out_staging(const Schedule& schedule, Program& program) {
 /// Peers' slices are reached: scratch by ranks that expose theirs, input and output by windows.
 Status check_reach(const Schedule& schedule, const Program& program) {
     const auto beyond = [&](const graph::Address& address) {
-        const bool by_window = address.buffer != graph::BufferKind::scratch;
-        return address.of_peer &&
+        const bool by_window = address.buffer != graph::BufferKind::scratch && !schedule.helped;
+        return address.of_peer && program.helped.help == nullptr &&
                (program.memory == nullptr || (by_window && schedule.window_bytes == 0));
     };
     const auto check = [&](const graph::Address& address, std::uint32_t op) {
@@ -227,7 +237,8 @@ bool is_exchange(const Program& program) {
 
 } // namespace
 
-Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::uint16_t plan) {
+Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::uint16_t plan,
+                      std::span<const Schedule> of_all) {
     UCG_ASSERT(plan <= transport::kPlanMax);
     Carriers carriers{routes};
     Result<LoweredSchedule> lowered = graph::lower(schedule, {Carriers::number, &carriers});
@@ -243,7 +254,13 @@ Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::u
     program.own_scratch_bytes = schedule.own_scratch_bytes;
     program.window_bytes = schedule.window_bytes;
     program.plan = plan;
-    program.memory = schedule.exposed ? find_memory(routes) : nullptr;
+    if (transport::Help* help = find_help(routes);
+        schedule.helped && help != nullptr && !of_all.empty()) {
+        program.helped = helped_program(of_all, schedule.rank, *help); // It has scratch of its own.
+        program.scratch_bytes = program.own_scratch_bytes = 0;
+    }
+    program.memory =
+        schedule.exposed && program.helped.help == nullptr ? find_memory(routes) : nullptr;
     Status status = check_routes(program.lowered, schedule.rank, routes);
     if (status.ok()) {
         status = check_reach(schedule, program);

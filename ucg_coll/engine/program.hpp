@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/engine/helped.hpp"
 #include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 #include "ucg_coll/graph/windows.hpp"
@@ -30,6 +31,7 @@ struct Program {
     /// It shares something first, and waits for nothing but boards after that: an exchange, which
     /// the engine starts on a shorter path.
     bool exchange = false;
+    HelpedProgram helped; ///< Where ranks help one another, else without `help`.
     std::uint16_t plan = 0;
 };
 
@@ -39,7 +41,9 @@ struct Program {
 /// number; the message names the rank, and the op where there is one.
 /// REQUIRES: graph::verify accepts the schedules of all ranks, of which this is one.
 /// `plan` marks the messages: equal on all ranks, for different plans mostly different.
+/// `of_all`: of a helped schedule those of all ranks, in rank order, this one's among them; without
+/// them, or where no transport lets ranks help one another, each does its own part.
 Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes,
-                      std::uint16_t plan = 0);
+                      std::uint16_t plan = 0, std::span<const graph::Schedule> of_all = {});
 
 } // namespace ucg::engine

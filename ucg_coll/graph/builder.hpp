@@ -47,6 +47,10 @@ class Builder {
     /// Peers' schedules name slices of this rank's buffers.
     void expose() { schedule_.exposed = true; }
 
+    /// Ranks help one another with this schedule, and reach one another's buffers by the kernel.
+    /// REQUIRES: called on all ranks, or on none.
+    void help() { schedule_.exposed = schedule_.helped = true; }
+
     /// Each adds one op; `after` names further ops that must complete first (kNoOp is skipped).
     /// Slices of zero length add nothing and return kNoOp: both ends of a message know its length,
     /// so both skip it.

@@ -141,6 +141,10 @@ struct Request {
     std::uint64_t element_bytes = 1; ///< Reductions may cut a vector only at multiples of this.
     bool in_place = false;
     bool commutative = true; ///< False: operands must be combined in rank order.
+    /// The call returns before its end: between its beginning and its end ranks may be busy with
+    /// other things. Plans are chosen by it.
+    bool nonblocking = false;
+    bool foreign_operator = false; ///< The operator is the program's: it alone may call it.
     Blocks send;
     Blocks receive;
     std::vector<EdgeRoom> rooms = {}; ///< neighbor_alltoallv (local).

@@ -6,6 +6,7 @@
 #include "ucg_coll/graph/builder.hpp"
 #include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/graph/dot.hpp"
+#include "ucg_coll/graph/helped.hpp"
 #include "ucg_coll/graph/json.hpp"
 #include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/network.hpp"

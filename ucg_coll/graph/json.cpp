@@ -239,7 +239,7 @@ Repeat read_repeat(const Node& node) {
 Schedule read_schedule(const Node& node) {
     node.object({"collective", "algorithm", "rank", "rank_count", "in_place", "exposed",
                  "input_bytes", "output_bytes", "scratch_bytes", "element_bytes", "window_bytes",
-                 "own_scratch_bytes", "boards", "board_bytes", "ops", "repeats"});
+                 "own_scratch_bytes", "boards", "board_bytes", "helped", "ops", "repeats"});
     Schedule schedule;
     schedule.collective = node["collective"].choice(kCollectives);
     schedule.algorithm = node["algorithm"].string();
@@ -255,6 +255,7 @@ Schedule read_schedule(const Node& node) {
     schedule.own_scratch_bytes =
         node["own_scratch_bytes"].exists() ? node["own_scratch_bytes"].number() : 0;
     schedule.boards = node["boards"].exists() && node["boards"].boolean();
+    schedule.helped = node["helped"].exists() && node["helped"].boolean();
     schedule.board_bytes = node["board_bytes"].exists() ? node["board_bytes"].number() : 0;
     const Node ops = node["ops"].array();
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -289,6 +290,9 @@ std::string to_json(const Schedule& schedule, int indent) {
     }
     if (schedule.own_scratch_bytes > 0) {
         json["own_scratch_bytes"] = schedule.own_scratch_bytes;
+    }
+    if (schedule.helped) {
+        json["helped"] = true;
     }
     if (schedule.boards) {
         json["boards"] = true;

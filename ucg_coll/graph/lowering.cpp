@@ -16,6 +16,7 @@ class Lowering {
 
     LoweredSchedule run() {
         result_.repeats = schedule_.repeats;
+        result_.helped = schedule_.helped;
         add_messages();
         number_steps();
         known_.assign(result_.messages.size(), kNone);

@@ -130,6 +130,7 @@ struct LoweredSchedule {
     std::vector<BoardRead> boards; ///< Each once, in the order of waiting for them.
     std::vector<Repeat> repeats;   ///< As in the schedule: of its ops.
     std::uint32_t slot_count = 0;
+    bool helped = false; ///< As in the schedule: peers' buffers are reached by the kernel.
 
     std::span<const Wait> waits_of(const Step& step) const {
         return {waits.data() + step.first_wait, step.wait_count};

@@ -120,6 +120,7 @@ Schedule Unroller::run() {
     result_.rank_count = original_.rank_count;
     result_.in_place = original_.in_place;
     result_.exposed = original_.exposed;
+    result_.helped = original_.helped;
     result_.boards = original_.boards;
     result_.input_bytes = original_.input_bytes;
     result_.output_bytes = original_.output_bytes;

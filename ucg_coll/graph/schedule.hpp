@@ -230,6 +230,9 @@ struct Schedule {
     /// Peers name slices of this rank, or it names theirs: it makes its buffers known first.
     bool exposed = false;
     bool boards = false; ///< Some rank shares. The same on all ranks.
+    /// Whoever of its ranks has time may do an iteration of any rank's repeats that name the two:
+    /// see helped.hpp. Peers reach the buffers themselves, by the kernel. The same on all ranks.
+    bool helped = false;
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;

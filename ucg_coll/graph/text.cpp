@@ -277,6 +277,7 @@ void Parser::parse_header() {
     schedule_.element_bytes = number("a number of bytes");
     schedule_.in_place = accept("in_place");
     schedule_.exposed = accept("exposed");
+    schedule_.helped = accept("helped");
     if (accept("own_scratch")) {
         schedule_.own_scratch_bytes = number("a number of bytes");
     }
@@ -482,10 +483,11 @@ Result<Schedule> Parser::run() {
 
 std::string to_text(const Schedule& schedule) {
     std::string text = fmt::format(
-        "schedule {} {} rank {} of {} input {} output {} scratch {} element {}{}{}{}{}{}\n",
+        "schedule {} {} rank {} of {} input {} output {} scratch {} element {}{}{}{}{}{}{}\n",
         name(schedule.collective), quoted(schedule.algorithm), schedule.rank, schedule.rank_count,
         schedule.input_bytes, schedule.output_bytes, schedule.scratch_bytes, schedule.element_bytes,
         schedule.in_place ? " in_place" : "", schedule.exposed ? " exposed" : "",
+        schedule.helped ? " helped" : "",
         schedule.own_scratch_bytes > 0 ? fmt::format(" own_scratch {}", schedule.own_scratch_bytes)
                                        : "",
         schedule.window_bytes > 0 ? fmt::format(" window {}", schedule.window_bytes) : "",

@@ -156,7 +156,7 @@ Status prove(World world) {
 Status prove_all(World world) {
     std::span<const Schedule>& schedules = world.originals;
     Status status;
-    for (const auto step : {check_windows, check_boards, check_each}) {
+    for (const auto step : {check_windows, check_boards, check_each, check_helped}) {
         if (status.ok()) {
             status = step(world);
         }

@@ -11,6 +11,9 @@
 //   order     no two unordered accesses to one byte of which one writes (happens-before over
 //             dependencies, messages and signals; the issue order alone orders nothing); a peer's
 //             slice is touched only when the peer is known to have entered, and has not left
+//   help      where ranks help one another, what one may do for another hangs together with nothing
+//             else: any rank may do any of it at any time between the start and the end of the
+//             collective at those that it names
 //   network   where one is given: messages that pass one link the same way follow one another, in
 //             as many rows as it carries at a time
 //   memory    what is reduced or copied to an output was written before; what only travels, by

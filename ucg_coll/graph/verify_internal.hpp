@@ -118,6 +118,7 @@ Status reject(const World& world, OpRef op, std::string_view reason);
 
 /// The steps, in this order; each relies on those before.
 Status check_boards(const World& world); ///< Before any other but check_windows.
+Status check_helped(const World& world); ///< After check_structure; before repeats are written out.
 Status check_structure(const Schedule& schedule, const Request& request, Rank rank);
 Status check_ops(World& world);
 Status match_messages(World& world);

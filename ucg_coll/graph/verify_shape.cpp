@@ -218,7 +218,9 @@ Status check_reach(const World& world, OpRef ref, const Slice& slice) {
                                   slice_text(slice, self), self));
     }
     const bool users = slice.buffer == BufferKind::input || slice.buffer == BufferKind::output;
-    if (slice.owner != self && users && world.program(slice.owner).window_bytes == 0) {
+    const bool by_kernel = world.program(slice.owner).helped;
+    if (slice.owner != self && users && !by_kernel &&
+        world.program(slice.owner).window_bytes == 0) {
         return reject(
             world, ref,
             fmt::format("{} is out of reach: rank {} has no window, and publishes nothing",

@@ -268,6 +268,7 @@ ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opene
     super->req_free = free_nonblocking;
     super->req_cancel = cancel_request;
     OBJ_RETAIN(super->req_mpi_object.comm);
+    request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
     const ucg_status_t status = start(request);
     if (UCG_INPROGRESS == status) {
         *request_p = super;
@@ -390,6 +391,7 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
     ompi_request_t* super = &request->super.super;
     ucg_status_t status = opened;
     if (UCG_OK == status && !request->call.empty) {
+        request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
         status = ucg_coll_agree(request->group, &request->call.params);
     }
     if (UCG_OK == status && !request->call.empty) {

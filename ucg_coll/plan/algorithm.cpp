@@ -36,7 +36,8 @@ static HostLevels levels_of(const topo::Placement& placement, std::uint32_t host
 }
 
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place, std::uint64_t board_bytes) {
+                           std::uint64_t staging_bytes, bool in_place, std::uint64_t board_bytes,
+                           bool kernel_copies) {
     if (placement.ranks_per_host_max() < 2) {
         return {};
     }
@@ -46,7 +47,8 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
                         sockets_are_contiguous(placement),
                         cost::node_model(profile.memory, placement, fullest),
                         board_bytes,
-                        levels_of(placement, fullest)};
+                        levels_of(placement, fullest),
+                        kernel_copies};
     const cost::CmaModel& kernel = profile.memory.cma;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.

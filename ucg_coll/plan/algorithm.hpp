@@ -43,6 +43,9 @@ struct SharedMemory {
     /// The longest share on a board; 0: there are none.
     std::uint64_t board_bytes = 0;
     HostLevels levels = {};
+    /// Each rank of a host reads and writes the memory of every other by the kernel: both were
+    /// tried.
+    bool kernel_copies = false;
 };
 
 /// For a group whose ranks share `staging_bytes` each with those of their host, and have boards for
@@ -50,7 +53,7 @@ struct SharedMemory {
 /// times the sockets of a host.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool in_place,
-                           std::uint64_t board_bytes = 0);
+                           std::uint64_t board_bytes = 0, bool kernel_copies = false);
 
 /// The uniform facts that a plan is a pure function of, beside the request. All of it
 /// is borrowed.
@@ -109,6 +112,9 @@ struct Algorithm {
                                           Rank rank, std::string_view argument) = nullptr;
     /// What the argument is, for people: "the phases, such as a4,a2".
     std::string_view argument = {};
+    /// Ranks do what others still owe (graph/helped.hpp). The planner takes such a row by itself
+    /// for nonblocking calls alone: of a blocking one no rank is elsewhere.
+    bool helped = false;
 
     /// May it serve this request?
     bool eligible(const Facts& facts, const graph::Request& request) const {

@@ -20,11 +20,26 @@ std::string names_of(graph::Collective collective) {
     return names;
 }
 
+/// May ranks help one another, unasked? What the kernel copies not as fast as two ranks do, from
+/// cache to cache, it should not.
+bool may_help(const Facts& facts, const graph::Request& request) {
+    return request.nonblocking &&
+           (facts.shared.in_place ||
+            uniform_bytes(request) >=
+                facts.profile.memory.single_copy_bytes_min(facts.ranks_per_cpu));
+}
+
+/// May the planner take it, unasked?
+bool is_candidate(const Algorithm& row, const Facts& facts, const graph::Request& request) {
+    return row.collective == request.collective && (!row.helped || may_help(facts, request)) &&
+           row.eligible(facts, request);
+}
+
 /// The cheapest eligible row.
 Candidate cheapest(const Facts& facts, const graph::Request& request) {
     Candidate best;
     for (const Algorithm& row : algorithms()) {
-        if (row.collective != request.collective || !row.eligible(facts, request)) {
+        if (!is_candidate(row, facts, request)) {
             continue;
         }
         const double cost_ns = row.cost_ns(facts, request);
@@ -115,7 +130,7 @@ std::vector<Candidate> candidates(const Facts& real, const graph::Request& reque
     const Facts facts = facts_for(real, request);
     std::vector<Candidate> list;
     for (const Algorithm& row : algorithms()) {
-        if (row.collective == request.collective && row.eligible(facts, request)) {
+        if (is_candidate(row, facts, request)) {
             list.push_back({&row, row.cost_ns(facts, request)});
         }
     }

@@ -20,6 +20,7 @@ std::span<const Algorithm> algorithms();
 const Algorithm* find_algorithm(graph::Collective collective, std::string_view name);
 
 /// The eligible rows for a request with their predicted cost, cheapest first (ties: table order).
+/// Rows of ranks that help one another only if it is nonblocking.
 struct Candidate {
     const Algorithm* algorithm = nullptr;
     double cost_ns = 0;

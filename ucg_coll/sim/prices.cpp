@@ -108,6 +108,11 @@ double copy_ns(const Compute& compute, std::uint64_t bytes) {
     return static_cast<double>(bytes) * compute.copy_ns_per_byte;
 }
 
+double kernel_copy_ns(const Compute& compute, std::uint64_t bytes) {
+    return compute.profile != nullptr ? cost::cma_ns(compute.profile->memory.cma, bytes)
+                                      : copy_ns(compute, bytes);
+}
+
 double publish_ns(const Memory& memory, std::uint64_t bytes) {
     return memory.in_place ? 0 : cost::overwrite_ns(memory.model, bytes);
 }

@@ -51,6 +51,8 @@ struct Compute {
 };
 double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes);
 double copy_ns(const Compute& compute, std::uint64_t bytes);
+/// From or to the memory of another process, by the kernel; of models without one a copy.
+double kernel_copy_ns(const Compute& compute, std::uint64_t bytes);
 
 /// The papers' models have no price for copies. A profile must outlive the result.
 Compute compute_of(const cost::Postal& model);

@@ -124,7 +124,9 @@ double Run::reading_ns(Rank rank, const RankState& state) {
     for_each_peer_read(program(rank).steps[state.step], program(rank), [&](Rank owner) {
         std::vector<Picoseconds>& ends = readings_[static_cast<std::size_t>(owner)];
         std::erase_if(ends, [&](Picoseconds end) { return end <= state.clock; });
-        ns += read_ns(options_.memory, placement_.distance(rank, owner), ends.size() + 1, bytes);
+        ns += program(rank).helped ? kernel_copy_ns(options_.compute, bytes)
+                                   : read_ns(options_.memory, placement_.distance(rank, owner),
+                                             ends.size() + 1, bytes);
         outcome_.peer_bytes += bytes;
     });
     return ns;

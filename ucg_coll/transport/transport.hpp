@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -121,6 +122,63 @@ class PeerMemory {
     /// has exposed none, null.
     virtual SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                                      std::uint32_t sequence) const = 0;
+};
+
+/// A part of a collective whose ranks help one another: graph/helped.hpp.
+struct HelpedPart {
+    Rank owner = kNoRank;     ///< The rank that does it where all do their own.
+    std::uint32_t number = 0; ///< Of the owner's parts.
+    std::uint64_t units = 0;
+    std::vector<Rank> named; ///< Whose buffers it reads or writes.
+};
+
+/// A rank's beginning of such a collective.
+struct HelpedCall {
+    std::uint32_t sequence = 0;
+    std::uint16_t plan = 0; ///< As in Message.
+    std::byte* input = nullptr;
+    std::uint64_t input_bytes = 0;
+    std::byte* output = nullptr;
+    std::uint64_t output_bytes = 0;
+    std::span<const HelpedPart> parts; ///< That name this rank; valid until end().
+};
+
+/// How ranks of a host do what others of them still owe. Threading: as for Transport.
+class Help {
+  public:
+    virtual ~Help() = default;
+    Help() = default;
+    Help(const Help&) = delete;
+    Help& operator=(const Help&) = delete;
+
+    /// The own buffers are known to all from now on, and units of the parts that name this rank are
+    /// done by whoever takes them.
+    virtual void begin(const HelpedCall& call) = 0;
+    /// All parts that name this rank are over.
+    virtual void end(std::uint32_t sequence) = 0;
+
+    /// How a part stands.
+    enum class State : std::uint8_t {
+        waits,  ///< For ranks that it names and that have not begun.
+        ready,  ///< For somebody who takes a unit.
+        taken,  ///< For those who have taken its last units.
+        over,   ///< For nobody: all that it writes is there, all that it reads may change.
+        broken, ///< It will never be over: Transport::status() tells why.
+    };
+    virtual State look(const HelpedPart& part, std::uint32_t sequence) = 0;
+    /// A unit that is the caller's from now on: it owes unit_done(). REQUIRES: look() said ready.
+    virtual std::optional<std::uint32_t> take(const HelpedPart& part, std::uint32_t sequence) = 0;
+    virtual void unit_done(const HelpedPart& part, std::uint32_t sequence) = 0;
+
+    // While the caller owes a unit of a part that names the owner of these bytes.
+
+    /// Where they are mapped here; null if they are not.
+    virtual std::byte* mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) = 0;
+    /// Copies by the kernel. False if it does not: then the transport has failed.
+    virtual bool read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                      std::uint64_t offset, std::span<std::byte> to) = 0;
+    virtual bool write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                       std::uint64_t offset, std::span<const std::byte> from) = 0;
 };
 
 /// One turn of the boards: see Board. The engine numbers a group's turns from 0, alike on all
@@ -236,6 +294,9 @@ class Transport {
     /// The memory that this rank shares with its peers, for schedules that name peers' slices; null
     /// if the transport only carries messages.
     virtual PeerMemory* peer_memory() { return nullptr; }
+
+    /// How this rank and those that this transport reaches help one another; null if they cannot.
+    virtual Help* help() { return nullptr; }
 
     /// The boards of this rank and of all that this transport reaches; null if it has none.
     virtual Board* board() { return nullptr; }

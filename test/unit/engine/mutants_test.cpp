@@ -80,7 +80,7 @@ Plan random_plan(const plan::Algorithm& row, Random& random) {
         const plan::Facts facts{
             *plan.placement,
             profile,
-            plan::shared_memory(*plan.placement, profile, staging, false, random() % 3 * 512),
+            plan::shared_memory(*plan.placement, profile, staging, false, random() % 3 * 512, true),
             1,
             nullptr,
             network.get(),

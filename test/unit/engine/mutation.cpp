@@ -394,7 +394,7 @@ bool add_repeat(Draft& draft, Random& random) {
 
 bool change_header(Draft& draft, Random& random) {
     Schedule& header = draft.header;
-    switch (random() % 10) {
+    switch (random() % 11) {
     case 0: header.exposed = !header.exposed; break;
     case 1: header.boards = !header.boards; break;
     case 2: header.board_bytes = shifted(header.board_bytes, random); break;
@@ -406,6 +406,7 @@ bool change_header(Draft& draft, Random& random) {
     case 6: header.in_place = !header.in_place; break;
     case 7: header.output_bytes = shifted(header.output_bytes, random); break;
     case 8: header.own_scratch_bytes = shifted(header.own_scratch_bytes, random); break;
+    case 9: header.helped = !header.helped; break;
     default: header.input_bytes = shifted(header.input_bytes, random); break;
     }
     return true;

@@ -56,8 +56,8 @@ std::vector<Schedule> programs(const std::vector<Request>& requests, std::string
             const Request& request =
                 requests[requests.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
             const BufferSizes sizes = buffer_sizes(request, rank);
-            const std::size_t rest =
-                std::min({line.find(" own_scratch"), line.find(" board"), line.size()});
+            const std::size_t rest = std::min({line.find(" own_scratch"), line.find(" board"),
+                                               line.find(" helped"), line.size()});
             const std::string scratch = rest > 4 ? line.substr(5, rest - 5) : "scratch 0";
             text = fmt::format(
                 "schedule {} by_hand rank {} of {} input {} output {} {} element {}{}{}\n",
@@ -99,6 +99,7 @@ Schedule random_schedule(std::uint32_t seed) {
     schedule.rank = static_cast<Rank>(below(static_cast<std::uint64_t>(schedule.rank_count)));
     schedule.in_place = below(2) == 0;
     schedule.exposed = below(2) == 0;
+    schedule.helped = below(2) == 0;
     schedule.window_bytes = below(2) * 4096;
     schedule.boards = below(2) == 0;
     schedule.board_bytes = schedule.boards ? below(1000) : 0;

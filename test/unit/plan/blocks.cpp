@@ -167,7 +167,7 @@ Names require_rows(const std::vector<Request>& requests, Layout layout) {
     require_rows(requests, {placement, profile, {}, 1, nullptr, network.get(), loaded.get()},
                  proved);
     const Facts shared{placement, profile,
-                       shared_memory(placement, profile, kStagingBytes, false, kBoardBytes)};
+                       shared_memory(placement, profile, kStagingBytes, false, kBoardBytes, true)};
     if (shared.shared.staging_bytes > 0) {
         require_rows(requests, shared, proved);
     }

@@ -73,7 +73,7 @@ unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank c
     for (const std::uint64_t staging : kStagings) {
         const std::uint64_t boards = staging > 0 ? kBoardBytes : 0;
         const Facts facts{
-            placement,   profile, shared_memory(placement, profile, staging, false, boards),
+            placement,   profile, shared_memory(placement, profile, staging, false, boards, true),
             1,           nullptr, network.get(),
             loaded.get()};
         if (staging > 0 && facts.shared.staging_bytes == 0) {

@@ -74,7 +74,22 @@ JOINT = [
     (["-DNO_AHEAD", "-DNO_NAME"], True, False),
     (["-DNO_AHEAD", "-DNO_NAME", "-DLEFT_OPEN"], False, False),
 ]
-CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT}
+UNITS = [
+    ([], True, False),
+    (["-DCOLLECTIVES=3"], True, False),
+    (["-DRANKS=3", "-DUNITS=1", "-DPARTS=1"], True, False),
+    (["-DNO_NAME"], False, False),
+    (["-DTURN_FIRST"], False, False),
+    (["-DDONE_FIRST"], False, False),
+    (["-DNO_BEGUN"], False, False),
+    (["-DNO_CLOSE"], False, False),
+    (["-DNO_WAIT"], False, False),
+    (["-DNO_TURN"], False, False),
+    (["-DNOT_AGAIN"], False, False),
+    (["-DSWAP_BLIND"], False, False),
+    (["-DRANKS=3", "-DUNITS=1", "-DPARTS=1", "-DNOT_OF_GIVEN_UP"], False, False),
+]
+CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS}
 
 
 def run(command, folder):

@@ -37,6 +37,7 @@ void SharedMemoryWireup::guess(Hello& mine) {
     mine.guess = offer_of(**heap, *offered_);
     mine.guessed_options = digest(*options);
     mine.attached_heaps = (*heap)->attached_digest();
+    mine.guess.reaches_attached = context_.reaches_attached() ? 1 : 0;
 }
 
 void SharedMemoryWireup::agree(const std::vector<Hello>& all) {
@@ -111,18 +112,13 @@ Result<bool> SharedMemoryWireup::connect() {
         return step_down(ends, status);
     }
     ends = {attach(offered_.get(), *offers, status)};
-    // Where nobody has to map anybody all ranks come to the same end.
-    if (!std::all_of(offers->begin(), offers->end(),
-                     [](const ShmOffer& offered) { return offered.attached != 0; })) {
-        Result<std::vector<ShmEnd>> connected = peers_.allgather(ends.front());
-        if (!connected.ok()) {
-            return connected.status();
-        }
-        ends = std::move(*connected);
+    if (Status agreed = agree_on_ends(*offers, ends); !agreed.ok()) {
+        return agreed;
     }
     if (!all_made(ends)) {
         context_.give_up_shm();
         offered_.reset();
+        group_.kernel_copies = false;
         context_.drop_unused_heap(); // UCX may need the address space.
         return step_down(ends, status);
     }
@@ -132,6 +128,32 @@ Result<bool> SharedMemoryWireup::connect() {
     group_.shm = std::move(offered_);
     agree_on_staging(*offers);
     return true;
+}
+
+/// `ends`: the own one, then those of all ranks. Where nobody has to map anybody all ranks come to
+/// the same end, and have said before whether they reach all that they know.
+Status SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offers,
+                                         std::vector<ShmEnd>& ends) {
+    const bool reaches = reaches_all(ends.front());
+    if (std::all_of(offers.begin(), offers.end(),
+                    [](const ShmOffer& offered) { return offered.attached != 0; })) {
+        group_.kernel_copies =
+            std::all_of(offers.begin(), offers.end(),
+                        [](const ShmOffer& offered) { return offered.reaches_attached != 0; });
+        return {};
+    }
+    const auto connected =
+        peers_.allgather(ShmOutcome{ends.front(), reaches ? std::uint32_t{1} : 0});
+    if (!connected.ok()) {
+        return connected.status();
+    }
+    ends.clear();
+    group_.kernel_copies = true;
+    for (const ShmOutcome& outcome : *connected) {
+        ends.push_back(outcome.end);
+        group_.kernel_copies = group_.kernel_copies && outcome.reaches_all != 0;
+    }
+    return {};
 }
 
 /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its host.
@@ -157,6 +179,7 @@ std::unique_ptr<transport::ShmTransport> SharedMemoryWireup::make(ShmOffer& mine
     }
     mine = offer_of(**heap, **made);
     mine.attached = knows_all_heaps(**heap) ? 1 : 0;
+    mine.reaches_attached = context_.reaches_attached() ? 1 : 0;
     return std::move(*made);
 }
 
@@ -183,6 +206,15 @@ ShmEnd SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOffer>& 
     }
     context_.give_up_shm();
     return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
+}
+
+/// A rank that is alone on its host reaches all there.
+bool SharedMemoryWireup::reaches_all(ShmEnd end) {
+    const bool all = offered_ == nullptr || (end == ShmEnd::made && offered_->reaches_all());
+    if (!all) {
+        context_.reaches_not_all();
+    }
+    return all;
 }
 
 /// Without shared memory, UCX carries everything. One line for the user, from the first rank that

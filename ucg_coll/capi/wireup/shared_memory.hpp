@@ -48,6 +48,8 @@ class SharedMemoryWireup {
     std::unique_ptr<Transport> make(ShmOffer& mine, Status& status);
     bool knows_all_heaps(const shm::Heap& heap) const;
     ShmEnd attach(Transport* mine, const std::vector<ShmOffer>& offers, Status& status);
+    Status agree_on_ends(const std::vector<ShmOffer>& offers, std::vector<ShmEnd>& ends);
+    bool reaches_all(ShmEnd end);
     bool step_down(const std::vector<ShmEnd>& ends, const Status& status);
     void agree_on_staging(const std::vector<ShmOffer>& offers);
 

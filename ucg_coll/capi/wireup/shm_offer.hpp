@@ -23,7 +23,15 @@ struct ShmOffer {
     transport::ShmAddress address;
     ShmEnd end = ShmEnd::failed;
     std::uint16_t serves_malloc = 0;
-    std::uint16_t attached = 0; ///< All peers' heaps are mapped already.
+    std::uint8_t attached = 0; ///< All peers' heaps are mapped already,
+    /// and the kernel lets this process read and write the memory of all whose heaps are.
+    std::uint8_t reaches_attached = 0;
+};
+
+/// What became of it.
+struct ShmOutcome {
+    ShmEnd end = ShmEnd::failed;
+    std::uint32_t reaches_all = 0; ///< The kernel lets this rank read and write all others' memory.
 };
 
 bool all_made(const std::vector<ShmEnd>& ends);

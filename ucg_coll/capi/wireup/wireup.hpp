@@ -32,6 +32,8 @@ struct WiredGroup {
     std::uint64_t board_bytes = 0;
     std::uint64_t staging_bytes = 0; ///< and what it has for them to read.
     bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
+    /// Each rank reads and writes the memory of all others of its host by the kernel.
+    bool kernel_copies = false;
     std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
     std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.
     std::vector<transport::Transport*> routes;    ///< By rank.

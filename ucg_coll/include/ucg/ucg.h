@@ -328,7 +328,11 @@ typedef ucg_status_t (*ucg_fallible_reduce_cb_t)(void* reduce_arg, const void* l
 enum ucg_coll_flags {
     UCG_COLL_FLAG_IN_PLACE = UCG_BIT(0),        /**< MPI_IN_PLACE: `send` is not used. */
     UCG_COLL_FLAG_NON_COMMUTATIVE = UCG_BIT(1), /**< UCG_OP_USER: operands stay in rank order. */
-    UCG_COLL_FLAG_FALLIBLE = UCG_BIT(2) /**< UCG_OP_USER: `fallible_reduce`, not `reduce`. */
+    UCG_COLL_FLAG_FALLIBLE = UCG_BIT(2), /**< UCG_OP_USER: `fallible_reduce`, not `reduce`. */
+    /** Between the start of the call and its end the program computes. Ranks of one host then do
+     *  what others of them owe, where they reach one another's memory: from the start on buffers
+     *  are read and written by other processes. The same on all ranks. */
+    UCG_COLL_FLAG_NONBLOCKING = UCG_BIT(3)
 };
 
 enum ucg_coll_params_field {

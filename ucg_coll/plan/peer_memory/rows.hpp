@@ -19,7 +19,12 @@
     ROW(kAlltoallPeerRead)                                                                         \
     ROW(kGatherPeerRead)                                                                           \
     ROW(kScatterPeerRead)                                                                          \
-    ROW(kReduceScatterBlockPeerRead)
+    ROW(kReduceScatterBlockPeerRead)                                                               \
+    ROW(kBcastHelped)                                                                              \
+    ROW(kReduceHelped)                                                                             \
+    ROW(kAllreduceHelped)                                                                          \
+    ROW(kAllgatherHelped)                                                                          \
+    ROW(kAlltoallHelped)
 
 namespace ucg::plan {
 

@@ -311,7 +311,10 @@ class RankActor {
         double reading_ns = 0;
         for_each_peer_read(step, program_, [&](Rank owner) {
             const topo::Distance distance = world_.placement.distance(rank_, owner);
-            reading_ns += read_ns(world_.options.memory, distance, ++readings_of(owner), bytes);
+            const std::uint64_t readers = ++readings_of(owner);
+            reading_ns += program_.helped
+                              ? kernel_copy_ns(world_.options.compute, bytes)
+                              : read_ns(world_.options.memory, distance, readers, bytes);
             world_.outcome.peer_bytes += bytes;
         });
         sleep(to_picoseconds(std::max(own_ns, reading_ns)));

@@ -11,7 +11,9 @@
 #include "shm/peer_copy.hpp"
 #include "shm/ring.hpp"
 #include "shm/segment.hpp"
+#include "shm/unit_word.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/helped.hpp"
 
 namespace ucg::transport {
 
@@ -29,7 +31,11 @@ struct alignas(2 * kCacheLine) RegionHead {
 struct alignas(kCacheLine) Exposed {
     std::atomic<std::uint64_t> turn;                 ///< sequence + 1
     std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
+    // Where ranks help one another:
+    std::array<std::atomic<std::uint64_t>, 2> address; ///< Of input and output, in the owner.
+    std::atomic<std::uint64_t> plan;                   ///< Plus one; else 0.
 };
+static_assert(sizeof(Exposed) == kCacheLine);
 
 /// Two leases. One is close to those of the other ranks, if there is room, and has lines, with
 /// pages from the beginning (the head, the table of exposed buffers, the number of each peer's
@@ -55,8 +61,17 @@ class RegionLayout {
     std::uint64_t numbers() const {
         return exposed() + outstanding_max_ * std::uint64_t{sizeof(Exposed)};
     }
+    /// A word for each part of a rank in each collective, where so many ranks help one another.
+    std::uint64_t unit_words() const {
+        return round_up(numbers() + board_.ranks * sizeof(std::uint32_t), sizeof(shm::UnitWord));
+    }
+    std::uint32_t unit_words_each() const {
+        return board_.ranks <= static_cast<std::uint32_t>(graph::kHelpedRanksMax) ? board_.ranks
+                                                                                  : 0;
+    }
     std::uint64_t first_ring(std::uint32_t number) const {
-        return round_up(numbers() + board_.ranks * sizeof(std::uint32_t), 2 * kCacheLine) +
+        const std::uint64_t words = std::uint64_t{outstanding_max_} * unit_words_each();
+        return round_up(unit_words() + words * sizeof(shm::UnitWord), 2 * kCacheLine) +
                number * ring_.lines_bytes();
     }
     std::uint64_t board_lines() const { return first_ring(rings_at_first_); }

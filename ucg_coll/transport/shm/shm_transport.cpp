@@ -167,6 +167,7 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     if (!consecutive_) {
         boards_->never_at_once();
     }
+    make_help();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
             boards_->connect(i, sites_[i].lines + layout_.board_buffers(i), *sites_[i].bell);
@@ -323,6 +324,7 @@ unsigned ShmTransport::progress() {
     }
     if (moved == 0 && ++fruitless_ % kLooksInVain == 0) [[unlikely]] {
         compare_awaited();
+        compare_begun();
         moved += std::exchange(unreported_, 0);
     }
     return moved;
@@ -477,43 +479,9 @@ void ShmTransport::fail_all() {
     }
     sending_.clear();
     receiving_.clear();
-}
-
-bool ShmTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
-    return heap_.locate(data, bytes).has_value();
-}
-
-/// An offset in this heap's segment, doubled, plus one for a window; 0 for none: a line lies there.
-std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
-    const auto place = buffer.data == nullptr ? std::nullopt : heap_.locate(buffer.data, 1);
-    return place ? place->offset * 2 + (buffer.window ? 1 : 0) : 0;
-}
-
-bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
-                          std::uint64_t staging_bytes) {
-    if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
-        log(LogLevel::error, "{}", status.message());
-        boards_->lose(shm::Loss::memory);
-        return lost();
+    if (help_.has_value()) {
+        help_->abandon();
     }
-    Exposed& entry = exposed(sites_[self_], sequence);
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-        entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
-    }
-    entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
-    return true;
-}
-
-SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
-                                       std::uint32_t sequence) const {
-    const Site& site = sites_[index_of(owner)];
-    const Exposed& entry = exposed(site, sequence);
-    if (entry.turn.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
-        return {};
-    }
-    const std::uint64_t place =
-        entry.place[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
-    return place == 0 ? SharedBuffer{} : SharedBuffer{site.segment + place / 2, place % 2 == 1};
 }
 
 } // namespace ucg::transport

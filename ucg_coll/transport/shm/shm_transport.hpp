@@ -19,6 +19,7 @@
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/active_set.hpp"
 #include "ucg_coll/transport/shm/board_room.hpp"
+#include "ucg_coll/transport/shm/help.hpp"
 #include "ucg_coll/transport/shm/lazy_array.hpp"
 #include "ucg_coll/transport/shm/link.hpp"
 #include "ucg_coll/transport/shm/region_layout.hpp"
@@ -124,7 +125,9 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         peers_[index_of(message.peer)].inbox.take_part(message);
     }
     unsigned progress() override;
-    Status status() const override { return status_; }
+    Status status() const override {
+        return status_.ok() && help_.has_value() ? help_->status() : status_;
+    }
     void abandon() override;
 
     PeerMemory* peer_memory() override { return this; }
@@ -135,6 +138,11 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
                 std::uint64_t staging_bytes) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
+
+    Help* help() override { return help_.has_value() ? &*help_ : nullptr; }
+    /// Does the kernel let this rank read and write the memory of all others? Tries what was not
+    /// tried before. False, too, of more ranks than are tried. REQUIRES: connected.
+    bool reaches_all();
 
     /// Of the ranks on the host.
     Board* board() override { return this; }
@@ -204,6 +212,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
                  const shm::Doorbell& bell);
     Status check(std::span<const ShmAddress> addresses) const;
     void locate(std::span<const ShmAddress> addresses);
+    void make_help();
     bool open(std::uint32_t index);
     std::byte* ring_lines(std::uint32_t receiver, std::uint32_t sender);
     std::uint32_t ring_number(std::uint32_t receiver, std::uint32_t sender);
@@ -254,6 +263,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     bool lost(std::uint32_t peer_index);
     void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes);
     void compare_awaited();
+    void compare_begun();
     void fail(Code code, std::uint32_t peer_index);
     void fail_all();
 
@@ -275,6 +285,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
     LazyArray<Peer> peers_;   ///< Those with whom this rank has had messages.
     std::optional<BoardRoom> boards_; ///< Empty before connect().
+    std::optional<ShmHelp> help_;     ///< Likewise, and of too many ranks.
     ActiveSet sending_;
     ActiveSet receiving_;
     std::size_t single_copy_peers_ = 0;

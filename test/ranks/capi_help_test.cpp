@@ -1,0 +1,270 @@
+// Ranks of a host that help one another: one that began a nonblocking collective and calls nothing
+// more does not keep the others from their results, and finds its own there.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/fork_ranks.hpp"
+#include "ucg/ucg.h"
+
+namespace {
+
+using ucg::test::fork_ranks;
+using ucg::test::ForkedRank;
+using ucg::test::RankResult;
+
+/// In numbers, of each block.
+constexpr std::uint64_t kLength = 40'000;
+
+constexpr std::chrono::seconds kLimit(60);
+
+constexpr ucg_coll_type_t kTypes[] = {UCG_COLL_BCAST, UCG_COLL_REDUCE, UCG_COLL_ALLREDUCE,
+                                      UCG_COLL_ALLGATHER, UCG_COLL_ALLTOALL};
+
+int exchange(void* argument, const void* send, void* receive, std::size_t bytes) {
+    const auto& rank = *static_cast<const ForkedRank*>(argument);
+    const std::vector<std::string> all = rank.exchange({static_cast<const char*>(send), bytes});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].size() != bytes) {
+            return -1;
+        }
+        std::memcpy(static_cast<char*>(receive) + i * bytes, all[i].data(), bytes);
+    }
+    return 0;
+}
+
+/// A process's context and group.
+struct Library {
+    ucg_context_h context = nullptr;
+    ucg_group_h group = nullptr;
+
+    explicit Library(const ForkedRank& rank) {
+        ucg_config_h config = nullptr;
+        ucg_config_read(&config);
+        ucg_config_modify(config, "TLS", "shm");
+        ucg_config_modify(config, "HELP", "always");
+        ucg_context_create(nullptr, config, &context);
+        ucg_config_release(config);
+        ucg_group_params_t params = {};
+        params.rank = static_cast<std::uint32_t>(rank.rank());
+        params.size = static_cast<std::uint32_t>(rank.size());
+        params.oob_allgather = exchange;
+        params.oob_arg = const_cast<ForkedRank*>(&rank);
+        if (ucg_group_create(context, &params, &group) != UCG_OK) {
+            group = nullptr;
+        }
+    }
+    ~Library() {
+        if (group != nullptr) {
+            ucg_group_destroy(group);
+        }
+        ucg_context_destroy(context);
+    }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+};
+
+/// One collective of one rank: number i of rank r is r + 3 i, of blocks for others likewise.
+struct Call {
+    ucg_coll_type_t type;
+    std::uint64_t rank;
+    std::uint64_t size;
+    bool in_place;
+    std::vector<std::uint64_t> send = {};
+    std::vector<std::uint64_t> recv = {};
+    ucg_coll_h coll = nullptr;
+
+    bool reduces() const { return type == UCG_COLL_REDUCE || type == UCG_COLL_ALLREDUCE; }
+    std::uint64_t root() const { return size - 1; }
+
+    std::uint64_t blocks() const {
+        return type == UCG_COLL_ALLGATHER || type == UCG_COLL_ALLTOALL ? size : 1;
+    }
+
+    void fill() {
+        send.resize(kLength * (type == UCG_COLL_ALLTOALL ? size : 1));
+        for (std::uint64_t i = 0; i < send.size(); ++i) {
+            send[i] = rank + 3 * i;
+        }
+        recv.assign(kLength * blocks(), 0);
+        if (in_place) {
+            const std::uint64_t at = type == UCG_COLL_ALLGATHER ? rank * kLength : 0;
+            std::copy(send.begin(), send.end(), recv.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+    }
+
+    ucg_coll_params_t params() {
+        ucg_coll_params_t params = {};
+        params.type = type;
+        params.count = kLength;
+        params.element_bytes = sizeof(std::uint64_t);
+        params.root = static_cast<std::uint32_t>(root());
+        params.flags = UCG_COLL_FLAG_NONBLOCKING;
+        if (in_place) {
+            params.flags |= UCG_COLL_FLAG_IN_PLACE;
+        }
+        if (reduces()) {
+            params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+            params.datatype = UCG_DT_UINT64;
+            params.op = UCG_OP_SUM;
+        }
+        params.send_buffer = send.data();
+        params.recv_buffer = type == UCG_COLL_BCAST && rank == root() ? send.data() : recv.data();
+        return params;
+    }
+
+    std::uint64_t expected(std::uint64_t i) const {
+        switch (type) {
+        case UCG_COLL_BCAST: return root() + 3 * i;
+        case UCG_COLL_ALLGATHER: return i / kLength + 3 * (i % kLength);
+        case UCG_COLL_ALLTOALL: return i / kLength + 3 * (rank * kLength + i % kLength);
+        default: return size * (size - 1) / 2 + size * 3 * i;
+        }
+    }
+
+    bool is_right() const {
+        if ((type == UCG_COLL_BCAST && rank == root()) ||
+            (type == UCG_COLL_REDUCE && rank != root())) {
+            return true;
+        }
+        for (std::uint64_t i = 0; i < recv.size(); ++i) {
+            if (recv[i] != expected(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+};
+
+bool may_be_in_place(ucg_coll_type_t type) {
+    return type == UCG_COLL_ALLREDUCE || type == UCG_COLL_ALLGATHER;
+}
+
+/// In turn each rank calls nothing between the start and the end of the others.
+std::string be_absent_in_turn(const ForkedRank& rank, Library& library, ucg_coll_type_t type,
+                              bool in_place) {
+    Call call{type, static_cast<std::uint64_t>(rank.rank()),
+              static_cast<std::uint64_t>(rank.size()), in_place};
+    call.fill();
+    const ucg_coll_params_t params = call.params();
+    if (ucg_coll_init(library.group, &params, &call.coll) != UCG_OK) {
+        return "no collective";
+    }
+    std::string complaint;
+    for (int absent = 0; absent < rank.size() && complaint.empty(); ++absent) {
+        call.fill();
+        if (ucg_coll_start(call.coll) < 0) {
+            return "no start";
+        }
+        rank.barrier(); // All have begun.
+        if (rank.rank() != absent && ucg_coll_wait(call.coll) != UCG_OK) {
+            return "no end";
+        }
+        rank.barrier();         // All others have their results.
+        if (!call.is_right()) { // The absent one's are there, too.
+            complaint = fmt::format("{}: a wrong result while rank {} is elsewhere",
+                                    ucg_coll_type_string(type), absent);
+        }
+        if (rank.rank() == absent && ucg_coll_test(call.coll) != UCG_OK) {
+            complaint = "the first look of a rank that was elsewhere does not find the end";
+        }
+        rank.barrier();
+    }
+    ucg_coll_free(call.coll);
+    return complaint;
+}
+
+/// More than may be outstanding at once, which end as it comes.
+std::string have_many(const ForkedRank& rank, Library& library) {
+    std::vector<Call> calls;
+    for (int i = 0; i < 100; ++i) {
+        calls.push_back({kTypes[i % std::size(kTypes)], static_cast<std::uint64_t>(rank.rank()),
+                         static_cast<std::uint64_t>(rank.size()), false});
+        calls.back().fill();
+    }
+    for (Call& call : calls) {
+        const ucg_coll_params_t params = call.params();
+        if (ucg_coll_init(library.group, &params, &call.coll) != UCG_OK ||
+            ucg_coll_start(call.coll) < 0) {
+            return "no start";
+        }
+    }
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        Call& call = calls[i % 2 == 0 ? i / 2 : calls.size() - 1 - i / 2];
+        if (ucg_coll_wait(call.coll) != UCG_OK || !call.is_right()) {
+            return "no end, or a wrong result";
+        }
+        ucg_coll_free(call.coll);
+    }
+    return "";
+}
+
+void check(const std::vector<RankResult>& results) {
+    for (const RankResult& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
+    }
+}
+
+} // namespace
+
+TEST_CASE("capi: a rank that computes finds its part done", "[capi][help]") {
+    const int ranks = GENERATE(2, 3, 5);
+    check(fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
+        Library library(rank);
+        if (library.group == nullptr) {
+            return "no group";
+        }
+        std::string complaint;
+        for (const ucg_coll_type_t type : kTypes) {
+            for (const bool in_place : {false, true}) {
+                if (complaint.empty() && (!in_place || may_be_in_place(type))) {
+                    complaint = be_absent_in_turn(rank, library, type, in_place);
+                }
+            }
+        }
+        return complaint;
+    }));
+}
+
+TEST_CASE("capi: many outstanding collectives of ranks that help one another", "[capi][help]") {
+    const int ranks = GENERATE(2, 4);
+    check(fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
+        Library library(rank);
+        return library.group == nullptr ? "no group" : have_many(rank, library);
+    }));
+}
+
+TEST_CASE("capi: a rank that is killed does not keep others waiting for what it has taken",
+          "[capi][help]") {
+    const std::vector<RankResult> results =
+        fork_ranks(2, kLimit, [](const ForkedRank& rank) -> std::string {
+            Library library(rank);
+            Call call{UCG_COLL_ALLREDUCE, static_cast<std::uint64_t>(rank.rank()), 2, false};
+            call.fill();
+            const ucg_coll_params_t params = call.params();
+            if (ucg_coll_init(library.group, &params, &call.coll) != UCG_OK ||
+                ucg_coll_start(call.coll) < 0) {
+                return "no start";
+            }
+            rank.barrier();
+            if (rank.rank() == 0) {
+                ::kill(::getpid(), SIGKILL);
+            }
+            rank.barrier(); // It is dead.
+            const ucg_status_t end = ucg_coll_wait(call.coll);
+            std::_Exit(end == UCG_ERR_IO_ERROR ? 0
+                                               : 1); // A group without a rank is not taken down.
+        });
+    CHECK(results[0].signal == SIGKILL);
+    INFO(results[1].output);
+    CHECK(results[1].ok());
+}

@@ -1,0 +1,178 @@
+// How the shared-memory transport divides units among ranks that help one another: entries that are
+// used again, ranks that give up or are killed while a unit of theirs is owed.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "test/ranks/shm_group.hpp"
+
+namespace {
+
+using namespace ucg;
+using test::first_ranks;
+using transport::Help;
+using transport::HelpedCall;
+using transport::HelpedPart;
+using transport::ShmAddress;
+using transport::ShmTransport;
+using State = transport::Help::State;
+
+constexpr std::uint32_t kEntries = 64; ///< As many as ShmOptions has them outstanding.
+
+/// A part of rank 0 that names the first two ranks.
+const std::vector<HelpedPart> kParts = {{0, 0, 2, {0, 1}}};
+
+HelpedCall call_of(std::uint32_t sequence) {
+    HelpedCall call;
+    call.sequence = sequence;
+    call.parts = kParts;
+    return call;
+}
+
+/// Does what there is of the part, and ends.
+void finish(std::span<Help* const> ranks, std::uint32_t sequence) {
+    for (std::uint64_t i = 0; i < kParts[0].units; ++i) {
+        REQUIRE(ranks[1]->look(kParts[0], sequence) == State::ready);
+        REQUIRE(ranks[1]->take(kParts[0], sequence) == i);
+        ranks[1]->unit_done(kParts[0], sequence);
+    }
+    for (Help* rank : ranks) {
+        REQUIRE(rank->look(kParts[0], sequence) == State::over);
+        rank->end(sequence);
+    }
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: a beginning of long ago is none of a later collective's",
+          "[ranks][shm][help]") {
+    test::ShmGroup group(first_ranks(2), {});
+    const std::array<Help*, 2> ranks = {group.transports[0]->help(), group.transports[1]->help()};
+    std::uint32_t sequence = 5;
+    for (const std::uint32_t later : {kEntries, 1U << 30, (1U << 31) - kEntries, 1U << 31,
+                                      (1U << 31) + kEntries, 0U - kEntries}) {
+        INFO(sequence << " and then " << later << " later");
+        ranks[0]->begin(call_of(sequence));
+        ranks[1]->begin(call_of(sequence));
+        finish(ranks, sequence);
+        sequence += later;
+        ranks[1]->begin(call_of(sequence));
+        CHECK(ranks[1]->look(kParts[0], sequence) == State::waits);
+        ranks[0]->begin(call_of(sequence));
+        finish(ranks, sequence);
+        // The owner goes on while the other one still computes.
+        sequence += kEntries;
+        ranks[0]->begin(call_of(sequence));
+        ranks[1]->begin(call_of(sequence));
+        for (const std::uint32_t unit : {0U, 1U}) {
+            REQUIRE(ranks[0]->take(kParts[0], sequence) == unit);
+            ranks[0]->unit_done(kParts[0], sequence);
+        }
+        ranks[0]->end(sequence);
+        ranks[0]->begin(call_of(sequence + kEntries));
+        CHECK(ranks[1]->look(kParts[0], sequence) == State::over);
+        CHECK_FALSE(ranks[1]->take(kParts[0], sequence).has_value());
+        ranks[1]->end(sequence);
+        sequence += kEntries;
+        ranks[1]->begin(call_of(sequence));
+        finish(ranks, sequence);
+        sequence += kEntries;
+    }
+}
+
+TEST_CASE("transport/shm: who gives up waits for the unit that another has taken",
+          "[ranks][shm][help]") {
+    test::ShmGroup group(first_ranks(2), {});
+    const std::array<Help*, 2> ranks = {group.transports[0]->help(), group.transports[1]->help()};
+    ranks[0]->begin(call_of(0));
+    ranks[1]->begin(call_of(0));
+    REQUIRE(ranks[1]->look(kParts[0], 0) == State::ready);
+    REQUIRE(ranks[1]->take(kParts[0], 0) == 0U);
+    std::atomic<bool> ended = false;
+    std::thread gives_up([&] {
+        group.transports[0]->abandon();
+        ended = true;
+    });
+    while (ranks[1]->look(kParts[0], 0) == State::ready) { // Until the word is closed.
+        std::this_thread::yield();
+    }
+    CHECK(ranks[1]->look(kParts[0], 0) == State::broken);
+    CHECK_FALSE(ranks[1]->take(kParts[0], 0).has_value());
+    CHECK_FALSE(ended.load());
+    ranks[1]->unit_done(kParts[0], 0);
+    gives_up.join();
+    CHECK_FALSE(group.transports[1]->status().ok());
+}
+
+namespace {
+
+/// Shared by two processes, before they have heaps.
+struct Board {
+    std::array<std::atomic<int>, 2> stage;
+    std::array<ShmAddress, 2> address;
+};
+
+void await_stage(const std::atomic<int>& stage, int wanted) {
+    for (int i = 0; i < 2000 && stage.load() < wanted; ++i) {
+        ::usleep(5000);
+    }
+}
+
+struct Member {
+    std::unique_ptr<shm::Heap> heap;
+    std::unique_ptr<ShmTransport> transport;
+
+    Member(Board& board, std::size_t self) {
+        auto made_heap = shm::Heap::create({std::uint64_t{1} << 26});
+        heap = std::move(*made_heap);
+        auto made = ShmTransport::create(*heap, first_ranks(2), static_cast<Rank>(self), {});
+        transport = std::move(*made);
+        board.address[self] = transport->address();
+        board.stage[self] = 1;
+        await_stage(board.stage[1 - self], 1);
+        const Status status = transport->connect(board.address);
+        UCG_ASSERT(status.ok());
+        transport->help()->begin(call_of(0));
+        board.stage[self] = 2;
+        await_stage(board.stage[1 - self], 2);
+    }
+};
+
+} // namespace
+
+TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiting",
+          "[ranks][shm][help]") {
+    void* const memory =
+        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    Board& board = *new (memory) Board();
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        Member mine(board, 1);
+        mine.transport->help()->take(kParts[0], 0);
+        board.stage[1] = 3;
+        ::raise(SIGKILL);
+    }
+    Member mine(board, 0);
+    Help& help = *mine.transport->help();
+    await_stage(board.stage[1], 3);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(help.take(kParts[0], 0) == 1U);
+    help.unit_done(kParts[0], 0);
+    State state = State::taken;
+    for (int i = 0; i < 100'000 && state == State::taken; ++i) {
+        state = help.look(kParts[0], 0);
+    }
+    CHECK(state == State::broken);
+    CHECK(mine.transport->status().code() == Code::io_error);
+    mine.transport->abandon(); // Nor does it wait for the dead.
+    ::munmap(memory, sizeof(Board));
+}

@@ -1,0 +1,189 @@
+#include "ucg_coll/engine/helped.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ucg::engine {
+
+using graph::Op;
+using graph::OpKind;
+using graph::Repeat;
+using graph::Schedule;
+using graph::Slice;
+using transport::Help;
+
+namespace {
+
+void add_parts(const Schedule& schedule, HelpedProgram& program) {
+    for (std::uint32_t i = 0; i < schedule.repeats.size(); ++i) {
+        const Repeat& repeat = schedule.repeats[i];
+        std::vector<Rank> named = graph::ranks_named(schedule, repeat);
+        if (!std::binary_search(named.begin(), named.end(), program.rank)) {
+            continue;
+        }
+        program.parts.push_back({schedule.rank, i, repeat.iterations, std::move(named)});
+        program.whose.push_back(&schedule);
+        program.repeats.push_back(&repeat);
+        program.scratch_bytes = std::max(program.scratch_bytes, schedule.scratch_bytes);
+        program.unit_bytes = std::max(program.unit_bytes, repeat.segment_bytes);
+        for (std::uint32_t k = 0; k < repeat.op_count; ++k) {
+            program.operands_max = std::max<std::uint32_t>(
+                program.operands_max, schedule.ops[repeat.first_op + k].operand_count);
+        }
+    }
+}
+
+} // namespace
+
+HelpedProgram helped_program(std::span<const Schedule> schedules, Rank rank, Help& help) {
+    const Schedule& own = schedules[static_cast<std::size_t>(rank)];
+    HelpedProgram program;
+    program.help = &help;
+    program.rank = rank;
+    program.contributes_output = own.in_place && own.input_bytes == 0;
+    for (const Op& op : own.ops) {
+        if (op.kind == OpKind::copy && op.source.owner == rank && op.target.owner == rank &&
+            op.source.buffer != graph::BufferKind::scratch) {
+            program.copies.push_back(op);
+        }
+    }
+    program.schedules.assign(schedules.begin(), schedules.end());
+    add_parts(program.schedules[static_cast<std::size_t>(rank)], program);
+    for (const Schedule& schedule : program.schedules) {
+        if (schedule.rank != rank) {
+            add_parts(schedule, program);
+        }
+    }
+    return program;
+}
+
+HelpedRun::HelpedRun(const HelpedProgram& program)
+    : program_(program), over_(program.parts.size()), pointers_(program.operands_max) {
+    const std::uint64_t scratch = round_up(program.scratch_bytes, kCacheLine);
+    std::size_t bytes = scratch + program.operands_max * program.unit_bytes;
+    std::size_t room = bytes + kCacheLine - 1;
+    room_.reset(new std::byte[room]);
+    void* start = room_.get();
+    scratch_ = static_cast<std::byte*>(std::align(kCacheLine, bytes, start, room));
+    operands_ = scratch_ + scratch;
+}
+
+void HelpedRun::begin(const Call& call) {
+    call_ = call;
+    if (program_.contributes_output) {
+        call_.input = call.output;
+        call_.input_bytes = call.output_bytes;
+    }
+    std::fill(over_.begin(), over_.end(), false);
+    left_ = over_.size();
+    for (const Op& op : program_.copies) {
+        std::memcpy(own(op.target), own(op.source), op.target.length);
+    }
+    program_.help->begin({call_.sequence, call_.plan, call_.input, call_.input_bytes, call_.output,
+                          call_.output_bytes, program_.parts});
+}
+
+HelpedRun::Outcome HelpedRun::advance() {
+    Help& help = *program_.help;
+    for (std::size_t i = 0; i < over_.size(); ++i) {
+        if (over_[i]) {
+            continue;
+        }
+        const transport::HelpedPart& part = program_.parts[i];
+        switch (help.look(part, call_.sequence)) {
+        case Help::State::waits:
+        case Help::State::taken: break;
+        case Help::State::broken: return Outcome::failed;
+        case Help::State::over:
+            over_[i] = true;
+            --left_;
+            break;
+        case Help::State::ready:
+            if (const auto unit = help.take(part, call_.sequence)) {
+                do_unit(i, *unit);
+                help.unit_done(part, call_.sequence);
+                return Outcome::did_unit;
+            }
+        }
+    }
+    return left_ == 0 ? end() : Outcome::waits;
+}
+
+HelpedRun::Outcome HelpedRun::end() {
+    program_.help->end(call_.sequence);
+    return Outcome::over;
+}
+
+/// If a copy fails, what follows is not done: the next look says that all is broken.
+void HelpedRun::do_unit(std::size_t part, std::uint64_t unit) {
+    const Schedule& schedule = *program_.whose[part];
+    const Repeat& repeat = *program_.repeats[part];
+    bool goes_on = true;
+    for (std::uint32_t i = 0; goes_on && i < repeat.op_count; ++i) {
+        const Op& op = schedule.ops[repeat.first_op + i];
+        goes_on = op.kind == OpKind::reduce ? reduce(schedule, repeat, op, unit)
+                                            : copy(graph::at_iteration(op.source, repeat, unit),
+                                                   graph::at_iteration(op.target, repeat, unit));
+    }
+}
+
+std::byte* HelpedRun::own(const Slice& slice) const {
+    return (slice.buffer == graph::BufferKind::input ? call_.input : call_.output) + slice.offset;
+}
+
+/// Null if it is neither this rank's nor mapped here.
+std::byte* HelpedRun::find(const Slice& slice) const {
+    if (slice.buffer == graph::BufferKind::scratch) {
+        return scratch_ + slice.offset;
+    }
+    if (slice.owner == program_.rank) {
+        return own(slice);
+    }
+    std::byte* const there = program_.help->mapped(slice.owner, slice.buffer, call_.sequence);
+    return there == nullptr ? nullptr : there + slice.offset;
+}
+
+bool HelpedRun::copy(const Slice& source, const Slice& target) {
+    Help& help = *program_.help;
+    const std::byte* from = find(source);
+    std::byte* const to = find(target);
+    if (from == nullptr) {
+        std::byte* const here = to != nullptr ? to : operand_room(0);
+        if (!help.read(source.owner, source.buffer, call_.sequence, source.offset,
+                       {here, source.length})) {
+            return false;
+        }
+        from = here;
+    }
+    if (to == nullptr) {
+        return help.write(target.owner, target.buffer, call_.sequence, target.offset,
+                          {from, target.length});
+    }
+    if (from != to) {
+        std::memcpy(to, from, target.length);
+    }
+    return true;
+}
+
+bool HelpedRun::reduce(const Schedule& schedule, const Repeat& repeat, const Op& op,
+                       std::uint64_t unit) {
+    const std::span<const Slice> operands = graph::operands_of(schedule, op);
+    const Slice target = graph::at_iteration(op.target, repeat, unit);
+    for (std::uint32_t i = 0; i < operands.size(); ++i) {
+        const Slice operand = graph::at_iteration(operands[i], repeat, unit);
+        pointers_[i] = find(operand);
+        if (pointers_[i] == nullptr) {
+            std::byte* const here = operand_room(i);
+            if (!program_.help->read(operand.owner, operand.buffer, call_.sequence, operand.offset,
+                                     {here, operand.length})) {
+                return false;
+            }
+            pointers_[i] = here;
+        }
+    }
+    call_.reduction.combine(call_.reduction.context, pointers_.data(), operands.size(),
+                            find(target), target.length);
+    return true;
+}
+
+} // namespace ucg::engine

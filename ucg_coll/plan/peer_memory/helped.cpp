@@ -1,0 +1,319 @@
+// Collectives whose ranks help one another (graph/helped.hpp): a program that computes between the
+// beginning and the end of a nonblocking call finds its part done by those who had nothing else to
+// do. All is there from the beginning, each rank's input and the place of its result, so everything
+// is one stage: a unit reads inputs, combines them in the order of ranks, and writes results.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/peer_memory/pieces.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::advance;
+using graph::Builder;
+using graph::OpId;
+using graph::Slice;
+
+/// A rank that comes back while a peer is at a unit waits for it.
+constexpr std::uint64_t kUnitBytesMax = 64 << 10;
+/// What is combined stays in the cache of a core: so much of all operands and the result.
+constexpr std::uint64_t kUnitOperandsMax = 256 << 10;
+
+/// Units are whole elements, and cache lines.
+std::uint64_t grain(const graph::Request& request) {
+    return std::lcm(request.element_bytes, std::uint64_t{kCacheLine});
+}
+
+/// Of a part of so many bytes, with so many operands: at least two units.
+std::uint64_t unit_bytes(const graph::Request& request, std::uint64_t part_bytes,
+                         std::uint64_t operands) {
+    const std::uint64_t most = std::min(kUnitBytesMax, kUnitOperandsMax / (operands + 1));
+    const std::uint64_t half = divide_up(part_bytes, 2);
+    const std::uint64_t least = divide_up(part_bytes, graph::kHelpedUnitsMax);
+    return round_up(std::max(std::min(most, half), least), grain(request));
+}
+
+std::uint64_t count_of(const graph::Request& request) {
+    return static_cast<std::uint64_t>(request.rank_count);
+}
+
+std::vector<Rank> all_but(const graph::Request& request, Rank rank) {
+    std::vector<Rank> others;
+    for (Rank step = 1; step < request.rank_count; ++step) {
+        others.push_back((rank + step) % request.rank_count);
+    }
+    return others;
+}
+
+/// `parts(known)` adds the rank's own parts, which name the ranks `read`, after they are known to
+/// have begun, and returns what ends them. The parts of `readers` name this rank.
+template <typename Parts>
+graph::Schedule build(Builder& builder, const std::vector<Rank>& read,
+                      const std::vector<Rank>& readers, Parts&& parts) {
+    builder.help();
+    for (const Rank reader : readers) {
+        builder.signal(reader);
+    }
+    std::vector<OpId> known;
+    known.reserve(read.size());
+    for (const Rank peer : read) {
+        known.push_back(builder.await(peer));
+    }
+    const std::vector<OpId> ended = parts(known);
+    for (const Rank peer : read) {
+        builder.signal(peer, ended);
+    }
+    for (const Rank reader : readers) {
+        builder.await(reader);
+    }
+    return builder.finish();
+}
+
+OpId copy_part(Builder& builder, const graph::Request& request, const Slice& source,
+               const Slice& target, std::span<const OpId> known) {
+    const auto [count, unit] =
+        builder.begin_repeat(target.length, unit_bytes(request, target.length, 1));
+    const OpId copied =
+        builder.copy(advance(part(source, 0, unit)), advance(part(target, 0, unit)), known);
+    builder.end_repeat();
+    return copied;
+}
+
+/// Combines what all ranks have there, `own` here and `others` at the others, to `targets`.
+std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, const Slice& own,
+                              const Slice& others, std::span<const Slice> targets,
+                              std::span<const OpId> known) {
+    const std::uint64_t bytes = unit_bytes(request, own.length, count_of(request));
+    const Slice result = builder.scratch(std::min(bytes, own.length));
+    const auto [count, unit] = builder.begin_repeat(own.length, bytes);
+    std::vector<Slice> operands;
+    for (Rank rank = 0; rank < request.rank_count; ++rank) {
+        const Slice vector = rank == builder.rank() ? own : at_rank(rank, others);
+        operands.push_back(advance(part(vector, 0, unit)));
+    }
+    builder.reduce(operands, result, known);
+    std::vector<OpId> copies;
+    for (const Slice& target : targets) {
+        copies.push_back(builder.copy(result, advance(part(target, 0, unit))));
+    }
+    builder.end_repeat();
+    return copies;
+}
+
+// What it costs: all units, divided among the ranks.
+
+/// Copies of `bytes` from rank to rank: where they lie in memory that all have mapped, as any copy,
+/// else by the kernel, unit by unit.
+double copies_ns(const Facts& facts, const graph::Request& request, std::uint64_t bytes,
+                 std::uint64_t operands, double copies) {
+    const std::uint64_t unit = std::min(bytes, unit_bytes(request, bytes, operands));
+    const double units = static_cast<double>(bytes) / static_cast<double>(unit);
+    if (facts.shared.in_place) {
+        return copies *
+               (price::copy_ns(facts.profile, bytes) + units * widest_level(facts).latency_ns);
+    }
+    return copies * units * cost::cma_ns(facts.profile.memory.cma, unit);
+}
+
+/// Combining all vectors and writing the result to `targets` ranks. What is mapped is combined
+/// where it lies; of the others whoever does a unit has one vector, and maybe one result.
+double reduce_vectors_ns(const Facts& facts, const graph::Request& request, double targets) {
+    const auto operands = static_cast<unsigned>(request.rank_count);
+    const std::uint64_t count = count_of(request);
+    if (facts.shared.in_place) {
+        return price::reduce_ns(facts.profile, operands, request.bytes) +
+               copies_ns(facts, request, request.bytes, count, targets);
+    }
+    const std::uint64_t unit = std::min(request.bytes, unit_bytes(request, request.bytes, count));
+    const double units = static_cast<double>(request.bytes) / static_cast<double>(unit);
+    return copies_ns(facts, request, request.bytes, count,
+                     operands - 1 + targets * all_but_one(request.rank_count)) +
+           units * (price::reduce_ns(facts.profile, operands, unit) +
+                    price::copy_ns(facts.profile, unit));
+}
+
+/// Ranks that share processors have the work of all of them to do.
+double shared_ns(const Facts& facts, const graph::Request& request, double work_ns) {
+    const double processors =
+        static_cast<double>(request.rank_count) / std::max(1.0, facts.ranks_per_cpu);
+    return 2 * host_link(facts).message_ns(0) + work_ns / processors;
+}
+
+double bcast_ns(const Facts& facts, const graph::Request& request) {
+    return shared_ns(facts, request,
+                     copies_ns(facts, request, request.bytes, 1, request.rank_count - 1));
+}
+
+double reduce_ns(const Facts& facts, const graph::Request& request) {
+    return shared_ns(facts, request, reduce_vectors_ns(facts, request, 1));
+}
+
+double allreduce_ns(const Facts& facts, const graph::Request& request) {
+    return shared_ns(facts, request, reduce_vectors_ns(facts, request, request.rank_count));
+}
+
+double exchange_ns(const Facts& facts, const graph::Request& request) {
+    const double copies = static_cast<double>(request.rank_count) * (request.rank_count - 1);
+    return cost::copy_ns(facts.profile.memory, request.bytes) +
+           shared_ns(facts, request, copies_ns(facts, request, request.bytes, 1, copies));
+}
+
+// The programs.
+
+graph::Schedule build_bcast(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBcastHelped.name);
+    if (rank == request.root) {
+        return build(builder, {}, all_but(request, rank),
+                     [](const auto&) { return std::vector<OpId>(); });
+    }
+    return build(builder, {request.root}, {}, [&](const std::vector<OpId>& known) {
+        const Slice source = at_rank(request.root, builder.input(0, request.bytes));
+        return std::vector{
+            copy_part(builder, request, source, builder.output(0, request.bytes), known)};
+    });
+}
+
+/// Only the root knows whether it is in place; others take its input for where its contribution
+/// is, which it tells them.
+graph::Schedule build_reduce(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceHelped.name);
+    if (rank != request.root) {
+        return build(builder, {}, {request.root}, [](const auto&) { return std::vector<OpId>(); });
+    }
+    const std::vector<Rank> others = all_but(request, rank);
+    return build(builder, others, {}, [&](const std::vector<OpId>& known) {
+        const Slice result = builder.output(0, request.bytes);
+        return reduce_part(builder, request, contribution(builder, request),
+                           builder.input(0, request.bytes), {&result, 1}, known);
+    });
+}
+
+graph::Schedule build_allreduce(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllreduceHelped.name);
+    const std::vector<Rank> others = all_but(request, rank);
+    return build(builder, others, others, [&](const std::vector<OpId>& known) {
+        const auto tile = [&](const Slice& vector) {
+            return tile_of(vector, rank, request.rank_count, request.element_bytes);
+        };
+        const Slice result = tile(builder.output(0, request.bytes));
+        std::vector<Slice> targets = {result};
+        for (const Rank peer : others) {
+            targets.push_back(at_rank(peer, result));
+        }
+        const Slice vector = tile(contribution(builder, request));
+        return reduce_part(builder, request, vector, vector, targets, known);
+    });
+}
+
+/// A part for each block that comes from another rank; `source(peer)` is where it has it.
+template <typename Source>
+graph::Schedule build_blocks(Builder& builder, const graph::Request& request, const Slice& own,
+                             Source&& source) {
+    const Rank rank = builder.rank();
+    const BlockMap target = output_blocks(builder, request);
+    builder.copy(own, target.block(rank));
+    const std::vector<Rank> others = all_but(request, rank);
+    return build(builder, others, others, [&](const std::vector<OpId>& known) {
+        std::vector<OpId> copies;
+        copies.reserve(others.size());
+        for (const Rank peer : others) {
+            copies.push_back(copy_part(builder, request, source(peer), target.block(peer), known));
+        }
+        return copies;
+    });
+}
+
+graph::Schedule build_allgather(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAllgatherHelped.name);
+    return build_blocks(builder, request, own_contribution(builder, request), [&](Rank peer) {
+        return at_rank(peer, request.in_place ? output_blocks(builder, request).block(peer)
+                                              : builder.input(0, request.bytes));
+    });
+}
+
+graph::Schedule build_alltoall(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kAlltoallHelped.name);
+    const Slice block = input_blocks(builder, request).block(rank);
+    return build_blocks(builder, request, block, [&](Rank peer) { return at_rank(peer, block); });
+}
+
+constexpr Need kKernelCopies = {
+    "copies by the kernel between all ranks of the host, both ways",
+    [](const Facts& facts, const graph::Request&) { return facts.shared.kernel_copies; }};
+constexpr Need kFewRanks = {"at most 16 ranks", [](const Facts&, const graph::Request& request) {
+                                return request.rank_count <= graph::kHelpedRanksMax;
+                            }};
+constexpr Need kOwnOperator = {
+    "an operator of the library's own",
+    [](const Facts&, const graph::Request& request) { return !request.foreign_operator; }};
+/// Two units at least, of each rank's part where a vector is divided among them.
+constexpr Need kLong = {"several cache lines, and elements, for each rank",
+                        [](const Facts& /*facts*/, const graph::Request& request) {
+                            const bool divided = request.collective == graph::Collective::allreduce;
+                            return request.bytes / grain(request) >=
+                                   2 * (divided ? count_of(request) : 1);
+                        }};
+
+constexpr std::array kNeeds = {kOneHost, kSeveralRanks, kKernelCopies, kFewRanks, kLong};
+constexpr std::array kReducingNeeds = {kOneHost,  kSeveralRanks, kKernelCopies,
+                                       kFewRanks, kLong,         kOwnOperator};
+constexpr std::array kAlltoallNeeds = {kOneHost,  kSeveralRanks, kKernelCopies,
+                                       kFewRanks, kLong,         kNotInPlace};
+
+} // namespace
+
+const Algorithm kBcastHelped = {
+    .name = "helped",
+    .collective = graph::Collective::bcast,
+    .summary = "whoever has time copies the root's vector, to whomever",
+    .cost_ns = bcast_ns,
+    .build = build_bcast,
+    .needs = kNeeds,
+    .helped = true,
+};
+
+const Algorithm kReduceHelped = {
+    .name = "helped",
+    .collective = graph::Collective::reduce,
+    .summary = "whoever has time combines all vectors to the root's result",
+    .cost_ns = reduce_ns,
+    .build = build_reduce,
+    .needs = kReducingNeeds,
+    .helped = true,
+};
+
+const Algorithm kAllreduceHelped = {
+    .name = "helped",
+    .collective = graph::Collective::allreduce,
+    .summary = "whoever has time combines pieces of all vectors for everybody",
+    .cost_ns = allreduce_ns,
+    .build = build_allreduce,
+    .needs = kReducingNeeds,
+    .helped = true,
+};
+
+const Algorithm kAllgatherHelped = {
+    .name = "helped",
+    .collective = graph::Collective::allgather,
+    .summary = "of two ranks whoever has time copies a block of one to the other",
+    .cost_ns = exchange_ns,
+    .build = build_allgather,
+    .needs = kNeeds,
+    .helped = true,
+};
+
+const Algorithm kAlltoallHelped = {
+    .name = "helped",
+    .collective = graph::Collective::alltoall,
+    .summary = "of two ranks whoever has time copies a block of one to the other",
+    .cost_ns = exchange_ns,
+    .build = build_alltoall,
+    .needs = kAlltoallNeeds,
+    .helped = true,
+};
+
+} // namespace ucg::plan

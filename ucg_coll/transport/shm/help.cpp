@@ -1,0 +1,270 @@
+#include "ucg_coll/transport/shm/help.hpp"
+
+#include <algorithm>
+#include <sched.h>
+#include <utility>
+
+namespace ucg::transport {
+namespace {
+
+/// After so many looks in vain at what others are to do it asks whether they still exist.
+constexpr std::uint32_t kLooksAtTheDead = 4096;
+
+/// A turn that no collective has.
+constexpr std::uint64_t kGivenUp = ~std::uint64_t{0};
+
+shm::UnitWord::Name name_of(std::uint32_t sequence) {
+    return shm::UnitWord::Name::of(sequence);
+}
+
+} // namespace
+
+ShmHelp::ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
+                 std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
+                 BoardRoom& boards)
+    : ranks_(ranks.begin(), ranks.end()), sites_(std::move(sites)), self_(self),
+      mask_(outstanding_max - 1), words_each_(words_each), heap_(heap), boards_(boards) {}
+
+std::uint32_t ShmHelp::index_of(Rank rank) const {
+    const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
+    UCG_DEBUG_ASSERT(found != ranks_.end() && *found == rank);
+    return static_cast<std::uint32_t>(found - ranks_.begin());
+}
+
+/// The turn last: who acquires it finds the rest. In one order with abandon() of others, so that
+/// one of the two sees the other.
+void ShmHelp::begin(const HelpedCall& call) {
+    if (abandoned_) {
+        return;
+    }
+    if (calls_.empty()) { // Most groups never get here.
+        calls_.resize(std::size_t{mask_} + 1);
+        earlier_turns_.resize(calls_.size() * sites_.size());
+    }
+    note_earlier_turns(call.sequence);
+    call_at(call.sequence) = call;
+    Exposed& own = entry(self_, call.sequence);
+    const std::pair<std::byte*, std::uint64_t> buffers[] = {{call.input, call.input_bytes},
+                                                            {call.output, call.output_bytes}};
+    for (std::size_t i = 0; i < std::size(buffers); ++i) {
+        const auto [data, bytes] = buffers[i];
+        const auto place = bytes == 0 ? std::nullopt : heap_.locate(data, bytes);
+        own.place[i].store(place ? place->offset * 2 : 0, std::memory_order_relaxed);
+        own.address[i].store(reinterpret_cast<std::uintptr_t>(data), std::memory_order_relaxed);
+    }
+    shm::UnitWord* const words =
+        sites_[self_].words + std::size_t{call.sequence & mask_} * words_each_;
+    for (std::uint32_t i = 0; i < words_each_; ++i) {
+        words[i].open(name_of(call.sequence));
+    }
+    own.plan.store(std::uint64_t{call.plan} + 1, std::memory_order_relaxed);
+    own.turn.store(std::uint64_t{call.sequence} + 1, std::memory_order_seq_cst);
+    if (boards_.wakes()) {
+        boards_.wake(shm::Awaits::message);
+    }
+}
+
+/// No part that names this rank is over before it begins, so that what others say by then and is
+/// not this collective's is an earlier one's, however long ago that was: sequences wrap around.
+void ShmHelp::note_earlier_turns(std::uint32_t sequence) {
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
+        const std::uint64_t turn = entry(i, sequence).turn.load(std::memory_order_relaxed);
+        earlier_turn(i, sequence) = turn == std::uint64_t{sequence} + 1 ? 0 : turn;
+    }
+}
+
+/// REQUIRES: this rank has begun it.
+ShmHelp::Begun ShmHelp::begun(std::uint32_t index, std::uint32_t sequence) {
+    const std::uint64_t turn = entry(index, sequence).turn.load(std::memory_order_seq_cst);
+    if (turn == kGivenUp) {
+        return Begun::given_up;
+    }
+    if (turn == std::uint64_t{sequence} + 1) {
+        return Begun::yes;
+    }
+    return turn == 0 || turn == earlier_turn(index, sequence) ? Begun::no : Begun::long_ago;
+}
+
+bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
+    for (const Rank rank : part.named) {
+        if (!has_begun(index_of(rank), sequence)) {
+            return false;
+        }
+    }
+    const std::uint64_t plan = call_at(sequence).plan + std::uint64_t{1};
+    for (const Rank rank : part.named) {
+        const std::uint32_t index = index_of(rank);
+        const Begun begun = this->begun(index, sequence);
+        if (begun == Begun::given_up) {
+            give_up(rank);
+            return false;
+        }
+        if (begun == Begun::yes &&
+            entry(index, sequence).plan.load(std::memory_order_relaxed) != plan) {
+            fail(failure(Code::disagreement,
+                         "shared memory: rank {} began another collective than rank {}, or with "
+                         "another count, datatype, root or MPI_IN_PLACE",
+                         rank, ranks_[self_]));
+            return false;
+        }
+    }
+    return true;
+}
+
+Help::State ShmHelp::look(const HelpedPart& part, std::uint32_t sequence) {
+    if (abandoned_ || !status_.ok()) {
+        return State::broken;
+    }
+    switch (begun(index_of(part.owner), sequence)) {
+    case Begun::no: return waiting(State::waits, part, sequence);
+    case Begun::long_ago: return State::over; // Its owner has found it so.
+    case Begun::given_up: give_up(part.owner); return State::broken;
+    case Begun::yes: break;
+    }
+    const auto counts = word(part, sequence).look(name_of(sequence));
+    if (!counts) {
+        return State::over; // The owner begins a later one.
+    }
+    if (counts->closed) {
+        give_up(part.owner);
+        return State::broken;
+    }
+    if (counts->done == part.units) {
+        return State::over;
+    }
+    if (counts->taken == part.units) {
+        return waiting(State::taken, part, sequence);
+    }
+    if (!all_begun(part, sequence)) {
+        return status_.ok() ? waiting(State::waits, part, sequence) : State::broken;
+    }
+    return State::ready;
+}
+
+void ShmHelp::give_up(Rank rank) {
+    fail(failure(Code::io_error, "shared memory: a collective of rank {} and others has failed",
+                 rank));
+}
+
+/// Now and then it looks whether those that it waits for still exist: the dead finish nothing.
+Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t sequence) {
+    if (++looks_in_vain_ % kLooksAtTheDead != 0) {
+        return state;
+    }
+    for (const Rank rank : part.named) {
+        const std::uint32_t index = index_of(rank);
+        if (index != self_ && begun(index, sequence) != Begun::long_ago && gone(index)) {
+            fail(failure(Code::io_error, "shared memory: process {} is gone, with rank {}'s part",
+                         sites_[index].process.process, rank));
+            return State::broken;
+        }
+    }
+    return state;
+}
+
+bool ShmHelp::gone(std::uint32_t index) const {
+    return !shm::can_read(sites_[index].process);
+}
+
+std::optional<std::uint32_t> ShmHelp::take(const HelpedPart& part, std::uint32_t sequence) {
+    return word(part, sequence).take(name_of(sequence), part.units);
+}
+
+void ShmHelp::unit_done(const HelpedPart& part, std::uint32_t sequence) {
+    if (word(part, sequence).unit_done() == part.units && boards_.wakes()) {
+        boards_.wake(shm::Awaits::message);
+    }
+}
+
+/// The owner has begun, and its entry stands as long as a unit is owed that names it.
+shm::RemoteBytes ShmHelp::bytes_of(std::uint32_t index, graph::BufferKind buffer,
+                                   std::uint32_t sequence) const {
+    const Exposed& from = entry(index, sequence);
+    const auto i = static_cast<std::size_t>(buffer);
+    const std::uint64_t place = from.place[i].load(std::memory_order_relaxed);
+    return {from.address[i].load(std::memory_order_relaxed), place == 0 ? 0 : place / 2 + 1};
+}
+
+std::byte* ShmHelp::mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) {
+    const std::uint32_t index = index_of(owner);
+    const shm::RemoteBytes bytes = bytes_of(index, buffer, sequence);
+    return bytes.place == 0 ? nullptr : sites_[index].segment + (bytes.place - 1);
+}
+
+bool ShmHelp::read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                   std::uint64_t offset, std::span<std::byte> to) {
+    const std::uint32_t index = index_of(owner);
+    const shm::PeerReach reach = {sites_[index].segment, sites_[index].process, true};
+    return copied(
+        shm::pull(reach, bytes_of(index, buffer, sequence).at(offset), to.data(), to.size()));
+}
+
+bool ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                    std::uint64_t offset, std::span<const std::byte> from) {
+    const std::uint32_t index = index_of(owner);
+    const shm::PeerReach reach = {sites_[index].segment, sites_[index].process, true};
+    return copied(
+        shm::push(reach, bytes_of(index, buffer, sequence).at(offset), from.data(), from.size()));
+}
+
+bool ShmHelp::copied(const Status& status) {
+    if (!status.ok()) {
+        fail(failure(status.code(), "shared memory: {}", status.message()));
+    }
+    return status.ok();
+}
+
+/// Before the unit that failed counts as done: nobody takes its part for over.
+void ShmHelp::fail(Status status) {
+    if (status_.ok()) {
+        status_ = std::move(status);
+        log(LogLevel::error, "{}", status_.message());
+        close_all();
+    }
+}
+
+/// Of all calls under way. In one order of all beginnings: an owner that has not begun yet finds,
+/// as whoever helps it does, that this rank has given up. One that gives up, too, may not have
+/// closed its own word yet.
+void ShmHelp::close_all() {
+    for (const HelpedCall& call : calls_) {
+        if (call.parts.empty()) {
+            continue;
+        }
+        entry(self_, call.sequence).turn.store(kGivenUp, std::memory_order_seq_cst);
+        for (const HelpedPart& part : call.parts) {
+            if (has_begun(index_of(part.owner), call.sequence)) {
+                word(part, call.sequence).close(name_of(call.sequence));
+            }
+        }
+    }
+}
+
+/// Others are inside one unit at most, unless they are gone.
+void ShmHelp::abandon() {
+    if (std::exchange(abandoned_, true)) {
+        return;
+    }
+    close_all();
+    for (HelpedCall& call : calls_) {
+        for (const HelpedPart& part : call.parts) {
+            for (unsigned i = 0;; ++i) {
+                const auto counts = word(part, call.sequence).look(name_of(call.sequence));
+                if (!counts || counts->taken == counts->done) {
+                    break;
+                }
+                if (i % 1024 == 0 &&
+                    std::any_of(part.named.begin(), part.named.end(), [&](Rank rank) {
+                        const std::uint32_t index = index_of(rank);
+                        return index != self_ && gone(index);
+                    })) {
+                    break;
+                }
+                ::sched_yield();
+            }
+        }
+        call.parts = {};
+    }
+}
+
+} // namespace ucg::transport

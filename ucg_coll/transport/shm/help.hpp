@@ -1,0 +1,110 @@
+// How the ranks of a group on one host do what others of them still owe (PROTOCOL.md, "Units that
+// whoever comes does").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shm/heap.hpp"
+#include "shm/peer_copy.hpp"
+#include "shm/unit_word.hpp"
+#include "ucg_coll/transport/shm/board_room.hpp"
+#include "ucg_coll/transport/shm/region_layout.hpp"
+#include "ucg_coll/transport/transport.hpp"
+
+namespace ucg::transport {
+
+/// Where a rank's part of it is mapped here.
+struct HelpSite {
+    std::byte* segment = nullptr;
+    Exposed* entries = nullptr;     ///< By sequence.
+    shm::UnitWord* words = nullptr; ///< `words_each` for each entry.
+    shm::AccessTicket process;
+};
+
+class ShmHelp final : public Help {
+  public:
+    /// `ranks`: on the host, rising; `sites`: theirs; `self`: the own index. `outstanding_max`: the
+    /// number of entries, a power of two. `heap` and `boards` must outlive it.
+    ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
+            std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
+            BoardRoom& boards);
+
+    void begin(const HelpedCall& call) override;
+    void end(std::uint32_t sequence) override { call_at(sequence).parts = {}; }
+    State look(const HelpedPart& part, std::uint32_t sequence) override;
+    std::optional<std::uint32_t> take(const HelpedPart& part, std::uint32_t sequence) override;
+    void unit_done(const HelpedPart& part, std::uint32_t sequence) override;
+    std::byte* mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
+    bool read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
+              std::span<std::byte> to) override;
+    bool write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
+               std::span<const std::byte> from) override;
+
+    /// The callers get their buffers back: nobody reads or writes them any more when this returns.
+    void abandon();
+    /// Why it helps nobody any more; ok while it does.
+    const Status& status() const { return status_; }
+
+    /// Calls visit(index, call) for the ranks that calls of this one wait for.
+    template <typename Visit>
+    void each_awaited(Visit visit) {
+        for (const HelpedCall& call : calls_) {
+            for (const HelpedPart& part : call.parts) {
+                for (const Rank rank : part.named) {
+                    if (!has_begun(index_of(rank), call.sequence)) {
+                        visit(index_of(rank), call);
+                    }
+                }
+            }
+        }
+    }
+
+  private:
+    /// Entries are used again and again: how a rank's beginning of a collective stands.
+    enum class Begun : std::uint8_t { no, yes, long_ago, given_up };
+
+    HelpedCall& call_at(std::uint32_t sequence) { return calls_[sequence & mask_]; }
+    std::uint64_t& earlier_turn(std::uint32_t index, std::uint32_t sequence) {
+        return earlier_turns_[std::size_t{sequence & mask_} * sites_.size() + index];
+    }
+    void note_earlier_turns(std::uint32_t sequence);
+    Exposed& entry(std::uint32_t index, std::uint32_t sequence) const {
+        return sites_[index].entries[sequence & mask_];
+    }
+    shm::UnitWord& word(const HelpedPart& part, std::uint32_t sequence) const {
+        return sites_[index_of(part.owner)]
+            .words[std::size_t{sequence & mask_} * words_each_ + part.number];
+    }
+    std::uint32_t index_of(Rank rank) const;
+    Begun begun(std::uint32_t index, std::uint32_t sequence);
+    bool has_begun(std::uint32_t index, std::uint32_t sequence) {
+        return begun(index, sequence) != Begun::no;
+    }
+    bool all_begun(const HelpedPart& part, std::uint32_t sequence);
+    State waiting(State state, const HelpedPart& part, std::uint32_t sequence);
+    bool gone(std::uint32_t index) const;
+    shm::RemoteBytes bytes_of(std::uint32_t index, graph::BufferKind buffer,
+                              std::uint32_t sequence) const;
+    bool copied(const Status& status);
+    void give_up(Rank rank);
+    void fail(Status status);
+    void close_all();
+
+    std::vector<Rank> ranks_;
+    std::vector<HelpSite> sites_;
+    std::uint32_t self_;
+    std::uint32_t mask_;
+    std::uint32_t words_each_;
+    shm::Heap& heap_;
+    BoardRoom& boards_;
+    std::vector<HelpedCall> calls_; ///< By sequence; those that have not ended have parts.
+    std::vector<std::uint64_t> earlier_turns_; ///< Of each rank, when the own call began.
+    std::uint32_t looks_in_vain_ = 0;
+    Status status_;
+    bool abandoned_ = false;
+};
+
+} // namespace ucg::transport

@@ -1,0 +1,85 @@
+// The part of ShmTransport that is about memory which ranks reach of one another: exposed buffers,
+// and those of ranks that help one another.
+#include <algorithm>
+#include <utility>
+
+#include "ucg_coll/transport/shm/shm_transport.hpp"
+
+namespace ucg::transport {
+
+void ShmTransport::make_help() {
+    if (layout_.unit_words_each() == 0) {
+        return;
+    }
+    std::vector<HelpSite> sites;
+    for (const Site& site : sites_) {
+        sites.push_back({site.segment,
+                         reinterpret_cast<Exposed*>(site.lines + RegionLayout::exposed()),
+                         reinterpret_cast<shm::UnitWord*>(site.lines + layout_.unit_words()),
+                         site.head().ticket});
+    }
+    help_.emplace(ranks_, std::move(sites), self_, options_.outstanding_max,
+                  layout_.unit_words_each(), heap_, *boards_);
+}
+
+bool ShmTransport::reaches_all() {
+    constexpr std::size_t kTriedMax = 64; // Two system calls for each.
+    return sites_.size() <= kTriedMax &&
+           std::all_of(sites_.begin(), sites_.end(), [&](const Site& site) {
+               const shm::AccessTicket& ticket = site.head().ticket;
+               return &site == &sites_[self_] || heap_.access_to(ticket).writes;
+           });
+}
+
+/// As compare_awaited(), for those that are to begin what this rank has begun: they may be at
+/// another collective, by messages.
+void ShmTransport::compare_begun() {
+    if (!help_.has_value()) {
+        return;
+    }
+    help_->each_awaited([&](std::uint32_t index, const HelpedCall& call) {
+        if (!abandoned_ && contradicts(index, stamp_of({0, call.sequence, call.plan}))) {
+            fail(Code::disagreement, index);
+        }
+    });
+}
+
+bool ShmTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
+    return heap_.locate(data, bytes).has_value();
+}
+
+/// An offset in this heap's segment, doubled, plus one for a window; 0 for none: a line lies there.
+std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
+    const auto place = buffer.data == nullptr ? std::nullopt : heap_.locate(buffer.data, 1);
+    return place ? place->offset * 2 + (buffer.window ? 1 : 0) : 0;
+}
+
+bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
+                          std::uint64_t staging_bytes) {
+    if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
+        log(LogLevel::error, "{}", status.message());
+        boards_->lose(shm::Loss::memory);
+        return lost();
+    }
+    Exposed& entry = exposed(sites_[self_], sequence);
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+        entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
+    }
+    entry.plan.store(0, std::memory_order_relaxed);
+    entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
+    return true;
+}
+
+SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
+                                       std::uint32_t sequence) const {
+    const Site& site = sites_[index_of(owner)];
+    const Exposed& entry = exposed(site, sequence);
+    if (entry.turn.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
+        return {};
+    }
+    const std::uint64_t place =
+        entry.place[static_cast<std::size_t>(buffer)].load(std::memory_order_relaxed);
+    return place == 0 ? SharedBuffer{} : SharedBuffer{site.segment + place / 2, place % 2 == 1};
+}
+
+} // namespace ucg::transport
