@@ -89,8 +89,9 @@ int mca_coll_ucg_allgather_init(const void* sbuf, int scount, struct ompi_dataty
                    info, request);
 }
 
-static ucg_status_t open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                    const ompi_datatype_t* stype, const coll_ucg_blocks_t* output) {
+ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
+                                      const ompi_datatype_t* stype,
+                                      const coll_ucg_blocks_t* output) {
     call->params = (ucg_coll_params_t){.type = UCG_COLL_ALLGATHERV};
     coll_ucg_choose_vectors(&call->params, output, output->type);
     const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
@@ -115,7 +116,8 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
         const int own = rcounts[ompi_comm_rank(comm)];
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
+        status = coll_ucg_run_opened(&call,
+                                     coll_ucg_open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
         if (in_place || (scount == own && sdtype == rdtype)) {
             const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
                                                  COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
@@ -158,7 +160,7 @@ int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(
-            mine, open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+            mine, coll_ucg_open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
                    comm, request);
@@ -174,7 +176,7 @@ int mca_coll_ucg_allgatherv_init(const void* sbuf, int scount, struct ompi_datat
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_keep_call(
-            mine, open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+            mine, coll_ucg_open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
     }
     COLL_UCG_LEAVE(ucg, allgatherv_init, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
                    rdtype, comm, info, request);

@@ -305,6 +305,10 @@ ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_
                                            const void* sbuf, void* rbuf, int count,
                                            ompi_datatype_t* type, ompi_op_t* op, int root);
 
+ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
+                                      const ompi_datatype_t* stype,
+                                      const coll_ucg_blocks_t* output);
+
 ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
                                           const int* counts, ompi_datatype_t* type, ompi_op_t* op);
 

@@ -94,6 +94,14 @@ coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first,
     };
 }
 
+bool coll_ucg_is_on_several_hosts(ucg_group_h group, uint32_t* hosts) {
+    ucg_group_attr_t attr = {.field_mask = UCG_GROUP_ATTR_FIELD_PLACES};
+    if (OPAL_UNLIKELY(0 == *hosts)) {
+        *hosts = UCG_OK == ucg_group_query(group, &attr) ? attr.host_count : 1;
+    }
+    return 1 < *hosts;
+}
+
 /* ------------------------------------------------------------------ exchange */
 
 static unsigned char* place_of_rank(void* table, int rank, int bytes) {

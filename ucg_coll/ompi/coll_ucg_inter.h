@@ -19,6 +19,7 @@ typedef struct {
     int calls_before; /**< That the previous modules still serve while it is fresh. */
     ucg_group_h group;
     bool polled;
+    uint32_t hosts; /**< That the group is on; 0: not known yet. */
 } coll_ucg_part_t;
 
 typedef struct coll_ucg_sides {
@@ -30,6 +31,7 @@ typedef struct coll_ucg_sides {
     coll_ucg_part_t* roots;      /**< Of each root of the other side, and then of this process. */
     int* numbers;                /**< 0, 1, 2, ... up to the size of both sides. */
     coll_ucg_edges_t across;     /**< From and to each process of the other side. */
+    uint32_t hosts;              /**< That both sides together are on; 0: not known yet. */
     coll_ucg_workspace_t memory; /**< Of calls that consist of several: what one gives the next. */
 } coll_ucg_sides_t;
 
@@ -54,6 +56,14 @@ ucg_status_t coll_ucg_enter_rooted(mca_coll_ucg_module_t* module, int root,
  *  them from `from` on, in a group that begins the other side at `first`. */
 coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first, int to, int out,
                                        int from, int in);
+
+/** The same in all processes of the group. `hosts`: where that is kept; 0 before the first call. */
+bool coll_ucg_is_on_several_hosts(ucg_group_h group, uint32_t* hosts);
+
+/** An allgather whose blocks go across once each. `input` is one. */
+ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
+                                    const coll_ucg_edge_blocks_t* input,
+                                    const coll_ucg_edge_blocks_t* output);
 
 /** Every function for inter-communicators, beside those for barriers, which are the same. */
 #define COLL_UCG_FOR_EACH_INTER(X)                                                                 \

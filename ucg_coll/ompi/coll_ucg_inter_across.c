@@ -21,6 +21,9 @@ static COLL_UCG_APART ucg_status_t run(mca_coll_ucg_module_t* module,
     if (UCG_OK != status) {
         return status;
     }
+    if (input->is_one && coll_ucg_is_on_several_hosts(module->group, &module->sides->hosts)) {
+        return coll_ucg_spread_across(module, input, output);
+    }
     coll_ucg_call_t call;
     coll_ucg_begin_blocking(&call, module);
     status = coll_ucg_run_opened(&call, open_call(&call, input, output));

@@ -1,7 +1,7 @@
 /*
- * Inter-communicators: reductions. Few short vectors go across, and who receives them combines
- * them. Else a side combines what its processes have, and then the result goes across: long ones in
- * pieces, each of which one process combines, and which go at once.
+ * Inter-communicators: reductions. On one host few short vectors go across, and who receives them
+ * combines them. Else a side combines what its processes have, and then the result goes across:
+ * long ones in pieces, each of which one process combines, and which go at once.
  */
 #include "coll_ucg_inter.h"
 #include "opal/datatype/opal_datatype.h"
@@ -58,16 +58,6 @@ static reduction_t reduction_of(mca_coll_ucg_module_t* module, const void* input
         .in_pieces = coll_ucg_packed_bytes(type, (size_t)elements) >= kInPieces,
         .in_shares = in_shares,
     };
-}
-
-/** Decides by what both sides know. */
-static bool is_short(const reduction_t* reduction) {
-    const int here = reduction->sides->local_size;
-    const int there = reduction->sides->remote_size;
-    const int most = here > there ? here : there;
-    return most <= kFew &&
-           (size_t)most * coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements) <=
-               kShort;
 }
 
 static range_t all_of(const reduction_t* reduction) {
@@ -168,13 +158,24 @@ static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t
 /** Where a process is in a call across: its own place, and the others. */
 typedef struct {
     ucg_group_h group;
-    int first;  /**< Of the other side, in the group. */
-    int rank;   /**< This process among those of its side that take part. */
-    int size;   /**< How many these are. */
-    int others; /**< And those of the other side. */
+    int first;             /**< Of the other side, in the group. */
+    int rank;              /**< This process among those of its side that take part. */
+    int size;              /**< How many these are. */
+    int others;            /**< And those of the other side. */
+    bool on_several_hosts; /**< The group. */
     bool sends;
     bool receives;
 } place_t;
+
+/** Decides by what all know who take part. */
+static bool is_short(const reduction_t* reduction, const place_t* place) {
+    const int here = reduction->sides->local_size;
+    const int there = reduction->sides->remote_size;
+    const int most = here > there ? here : there;
+    return most <= kFew &&
+           (size_t)most * coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements) <=
+               kShort;
+}
 
 /** Gives what this process has to those that receive it, and takes what is for this one. */
 static ucg_status_t exchange(const reduction_t* reduction, const place_t* place, const void* result,
@@ -209,8 +210,10 @@ static ucg_status_t exchange(const reduction_t* reduction, const place_t* place,
 }
 
 static place_t place_in_both(const reduction_t* reduction) {
-    const coll_ucg_sides_t* sides = reduction->sides;
-    return (place_t){.group = reduction->module->group,
+    coll_ucg_sides_t* sides = reduction->sides;
+    const ucg_group_h group = reduction->module->group;
+    return (place_t){.group = group,
+                     .on_several_hosts = coll_ucg_is_on_several_hosts(group, &sides->hosts),
                      .first = sides->remote_first,
                      .rank = ompi_comm_rank(reduction->module->comm),
                      .size = sides->local_size,
@@ -219,18 +222,22 @@ static place_t place_in_both(const reduction_t* reduction) {
                      .receives = true};
 }
 
-static place_t place_with_root(const reduction_t* reduction, ucg_group_h group, bool is_root) {
+static place_t place_with_root(const reduction_t* reduction, coll_ucg_part_t* part, bool is_root) {
     const coll_ucg_sides_t* sides = reduction->sides;
-    return is_root ? (place_t){.group = group,
-                               .first = 1,
-                               .size = 1,
-                               .others = sides->remote_size,
-                               .receives = true}
-                   : (place_t){.group = group,
-                               .rank = ompi_comm_rank(reduction->module->comm),
-                               .size = sides->local_size,
-                               .others = 1,
-                               .sends = true};
+    place_t place = {.group = part->group,
+                     .on_several_hosts = coll_ucg_is_on_several_hosts(part->group, &part->hosts)};
+    if (is_root) {
+        place.first = 1;
+        place.size = 1;
+        place.others = sides->remote_size;
+        place.receives = true;
+    } else {
+        place.rank = ompi_comm_rank(reduction->module->comm);
+        place.size = sides->local_size;
+        place.others = 1;
+        place.sends = true;
+    }
+    return place;
 }
 
 /* ------------------------------------------------------------------ short */
@@ -257,9 +264,12 @@ static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* 
                                    void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int others = place->others;
+    /* One vector is the result. */
     void* vectors =
-        elements_in(&sides->memory.right, reduction->type, others * reduction->elements);
-    if (NULL == vectors) {
+        1 == others && length_of(part) == reduction->elements
+            ? target
+            : elements_in(&sides->memory.right, reduction->type, others * reduction->elements);
+    if (NULL == vectors && vectors != target) {
         return UCG_ERR_NO_MEMORY;
     }
     const coll_ucg_edges_t edges = coll_ucg_edges_across(
@@ -274,7 +284,7 @@ static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* 
     coll_ucg_begin(&call, reduction->module, place->group, &reduction->module->workspace);
     const ucg_status_t status =
         coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
-    return UCG_OK == status && place->receives && 0 != length_of(part)
+    return UCG_OK == status && place->receives && 0 != length_of(part) && vectors != target
                ? combine(reduction, vectors, others, part, target)
                : status;
 }
@@ -288,8 +298,8 @@ static ucg_status_t reduce(const reduction_t* reduction, void* target, int root)
     if (UCG_OK != status) {
         return status;
     }
-    const place_t place = place_with_root(reduction, part->group, MPI_ROOT == root);
-    if (is_short(reduction)) {
+    const place_t place = place_with_root(reduction, part, MPI_ROOT == root);
+    if (is_short(reduction, &place)) {
         return exchange_short(reduction, &place, all_of(reduction), target);
     }
     if (MPI_ROOT != root) {
@@ -315,18 +325,56 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, int count,
 
 /* ------------------------------------------------------------------ allreduce */
 
-static ucg_status_t allreduce(const reduction_t* reduction, void* target) {
+/** Shares, to all processes of this side. */
+static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
+    coll_ucg_sides_t* sides = reduction->sides;
+    const int size = sides->local_size;
+    int* memory = coll_ucg_scratch_get(&sides->memory.vectors, 2 * (size_t)size * sizeof *memory);
+    if (NULL == memory) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    const vectors_t vectors = vectors_at(memory, size);
+    for (int i = 0; i < size; i++) {
+        const range_t range = share(reduction->elements, size, i);
+        vectors.counts[i] = length_of(range);
+        vectors.displs[i] = range.begin;
+    }
+    const coll_ucg_blocks_t blocks = {target, vectors.counts, vectors.displs, reduction->type,
+                                      NULL};
+    coll_ucg_call_t call;
+    coll_ucg_begin(&call, reduction->module, sides->side.group, &reduction->module->workspace);
+    return coll_ucg_run_opened(&call,
+                               coll_ucg_open_allgatherv(&call, MPI_IN_PLACE, 0, NULL, &blocks));
+}
+
+/** Between hosts pieces go once: a share to each process of the other side. */
+static ucg_status_t allreduce_long(reduction_t* reduction, const place_t* place, void* target) {
     const void* result = NULL;
-    ucg_status_t status = coll_ucg_enter(reduction->module);
+    const int rank = place->rank;
+    void* mine = target;
+    reduction->in_shares = reduction->in_pieces && place->on_several_hosts;
+    if (reduction->in_shares) {
+        mine = (char*)target + coll_ucg_extent(reduction->type) *
+                                   share(reduction->elements, place->size, rank).begin;
+    }
+    ucg_status_t status = reduce_on_side(reduction, UCG_COLL_ALLREDUCE, &result);
+    if (UCG_OK == status) {
+        status = exchange(reduction, place, result, mine);
+    }
+    return UCG_OK == status && reduction->in_shares && 1 < place->size
+               ? gather_shares(reduction, target)
+               : status;
+}
+
+static ucg_status_t allreduce(reduction_t* reduction, void* target) {
+    const ucg_status_t status = coll_ucg_enter(reduction->module);
     if (UCG_OK != status) {
         return status;
     }
     const place_t place = place_in_both(reduction);
-    if (is_short(reduction)) {
-        return exchange_short(reduction, &place, all_of(reduction), target);
-    }
-    status = reduce_on_side(reduction, UCG_COLL_ALLREDUCE, &result);
-    return UCG_OK == status ? exchange(reduction, &place, result, target) : status;
+    return is_short(reduction, &place)
+               ? exchange_short(reduction, &place, all_of(reduction), target)
+               : allreduce_long(reduction, &place, target);
 }
 
 int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
@@ -335,7 +383,7 @@ int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = UCG_OK;
     if (0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        const reduction_t reduction = reduction_of(ucg, sbuf, count, dtype, op, false);
+        reduction_t reduction = reduction_of(ucg, sbuf, count, dtype, op, false);
         status = allreduce(&reduction, rbuf);
         coll_ucg_trim(&ucg->sides->memory);
     }
@@ -423,7 +471,7 @@ static ucg_status_t reduce_scatter(const reduction_t* reduction, const int* coun
         return status;
     }
     const place_t place = place_in_both(reduction);
-    if (is_short(reduction)) {
+    if (is_short(reduction, &place)) {
         const range_t part = NULL != counts ? wanted_by(counts, place.rank)
                                             : share(reduction->elements, place.size, place.rank);
         return exchange_short(reduction, &place, part, target);

@@ -26,19 +26,47 @@ typedef struct {
     coll_ucg_edge_blocks_t blocks; /**< Of the side that has edges. */
 } rooted_t;
 
-static ucg_status_t run(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
-    const bool sends = 0 != rooted->edges.ends.destination_count;
+static bool sends(const rooted_t* rooted) {
+    return 0 != rooted->edges.ends.destination_count;
+}
+
+static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+                                            const coll_ucg_latest_t* arguments) {
     const coll_ucg_edge_blocks_t none = {.user = NULL};
     coll_ucg_part_t* part;
     coll_ucg_call_t call;
-    const ucg_status_t status = coll_ucg_enter_rooted(module, rooted->root, &part);
+    ucg_status_t status = coll_ucg_enter_rooted(module, rooted->root, &part);
     if (UCG_OK != status) {
         return status;
     }
     coll_ucg_begin(&call, module, part->group, &module->workspace);
-    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &rooted->edges,
-                                                          sends ? &rooted->blocks : &none,
-                                                          sends ? &none : &rooted->blocks));
+    status = coll_ucg_run_opened(
+        &call, coll_ucg_open_edges(&call, &rooted->edges, sends(rooted) ? &rooted->blocks : &none,
+                                   sends(rooted) ? &none : &rooted->blocks));
+    coll_ucg_remember_call(&call, rooted->function, arguments, status);
+    return status;
+}
+
+/** Runs the call, which is often like the one before. */
+static ucg_status_t run(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
+    const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
+    const coll_ucg_vector_t vectors[] = {
+        COLL_UCG_VECTOR(blocks->counts, module->sides->remote_size),
+        COLL_UCG_VECTOR(blocks->displs, module->sides->remote_size)};
+    const coll_ucg_latest_t call = {.type = blocks->type,
+                                    .count = blocks->count,
+                                    .root = rooted->root,
+                                    .vector_count = NULL != blocks->counts ? 2 : 0,
+                                    .vectors = vectors};
+    if (coll_ucg_repeats_described(module, rooted->function, &call)) {
+        const ucg_status_t status = ucg_coll_repeat(module->latest[rooted->function].coll,
+                                                    sends(rooted) ? blocks->user : NULL,
+                                                    sends(rooted) ? NULL : (void*)blocks->user);
+        if (UCG_ERR_UNSUPPORTED != status) {
+            return status;
+        }
+    }
+    return run_anew(module, rooted, &call);
 }
 
 /** Of equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a count is zero. */
