@@ -166,7 +166,7 @@ std::vector<Variable> general_variables() {
         {"HELP", "auto",
          "Do ranks of a host do what others of them owe of nonblocking collectives? auto: "
          "where "
-         "that costs no more while all are there; always, for programs that compute long; or "
+         "that costs hardly more while all are there; always, for programs that compute long; or "
          "never.",
          check_help},
         {"VERIFY", "n",

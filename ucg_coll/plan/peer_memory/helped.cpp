@@ -104,13 +104,11 @@ std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, c
     return copies;
 }
 
-// What it costs: all units, divided among the ranks.
+// What it costs: as much as each rank does where all are there, in its own cache.
 
 /// Copies of `bytes` from rank to rank: where they lie in memory that all have mapped, as any copy,
 /// else by the kernel, unit by unit.
-double copies_ns(const Facts& facts, const graph::Request& request, std::uint64_t bytes,
-                 std::uint64_t operands, double copies) {
-    const std::uint64_t unit = std::min(bytes, unit_bytes(request, bytes, operands));
+double copies_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t unit, double copies) {
     const double units = static_cast<double>(bytes) / static_cast<double>(unit);
     if (facts.shared.in_place) {
         return copies *
@@ -119,47 +117,50 @@ double copies_ns(const Facts& facts, const graph::Request& request, std::uint64_
     return copies * units * cost::cma_ns(facts.profile.memory.cma, unit);
 }
 
-/// Combining all vectors and writing the result to `targets` ranks. What is mapped is combined
-/// where it lies; of the others whoever does a unit has one vector, and maybe one result.
-double reduce_vectors_ns(const Facts& facts, const graph::Request& request, double targets) {
+/// Combining a rank's share of all vectors and writing the result to `targets` ranks. What is
+/// mapped is combined where it lies; of the others whoever does a unit has one vector, and maybe
+/// one result.
+double share_of_vectors_ns(const Facts& facts, const graph::Request& request,
+                           std::uint64_t part_bytes, double targets) {
     const auto operands = static_cast<unsigned>(request.rank_count);
-    const std::uint64_t count = count_of(request);
+    const std::uint64_t share = divide_up(request.bytes, count_of(request));
+    const std::uint64_t unit = std::min(share, unit_bytes(request, part_bytes, count_of(request)));
     if (facts.shared.in_place) {
-        return price::reduce_ns(facts.profile, operands, request.bytes) +
-               copies_ns(facts, request, request.bytes, count, targets);
+        return price::reduce_ns(facts.profile, operands, share) +
+               copies_ns(facts, share, unit, targets);
     }
-    const std::uint64_t unit = std::min(request.bytes, unit_bytes(request, request.bytes, count));
-    const double units = static_cast<double>(request.bytes) / static_cast<double>(unit);
-    return copies_ns(facts, request, request.bytes, count,
-                     operands - 1 + targets * all_but_one(request.rank_count)) +
+    const double units = static_cast<double>(share) / static_cast<double>(unit);
+    return copies_ns(facts, share, unit, operands - 1 + targets * all_but_one(request.rank_count)) +
            units * (price::reduce_ns(facts.profile, operands, unit) +
                     price::copy_ns(facts.profile, unit));
 }
 
-/// Ranks that share processors have the work of all of them to do.
-double shared_ns(const Facts& facts, const graph::Request& request, double work_ns) {
-    const double processors =
-        static_cast<double>(request.rank_count) / std::max(1.0, facts.ranks_per_cpu);
-    return 2 * host_link(facts).message_ns(0) + work_ns / processors;
+/// Ranks that share processors have the work of several to do.
+double shared_ns(const Facts& facts, double share_ns) {
+    return 2 * host_link(facts).message_ns(0) + share_ns * std::max(1.0, facts.ranks_per_cpu);
 }
 
+/// The root has nothing to do where all do their own; here it does as much as any other.
 double bcast_ns(const Facts& facts, const graph::Request& request) {
-    return shared_ns(facts, request,
-                     copies_ns(facts, request, request.bytes, 1, request.rank_count - 1));
+    const std::uint64_t share = divide_up(request.bytes, count_of(request));
+    const std::uint64_t unit = std::min(share, unit_bytes(request, request.bytes, 1));
+    return shared_ns(facts, copies_ns(facts, share, unit, request.rank_count - 1));
 }
 
 double reduce_ns(const Facts& facts, const graph::Request& request) {
-    return shared_ns(facts, request, reduce_vectors_ns(facts, request, 1));
+    return shared_ns(facts, share_of_vectors_ns(facts, request, request.bytes, 1));
 }
 
 double allreduce_ns(const Facts& facts, const graph::Request& request) {
-    return shared_ns(facts, request, reduce_vectors_ns(facts, request, request.rank_count));
+    return shared_ns(facts, share_of_vectors_ns(facts, request,
+                                                divide_up(request.bytes, count_of(request)),
+                                                request.rank_count));
 }
 
 double exchange_ns(const Facts& facts, const graph::Request& request) {
-    const double copies = static_cast<double>(request.rank_count) * (request.rank_count - 1);
+    const std::uint64_t unit = std::min(request.bytes, unit_bytes(request, request.bytes, 1));
     return cost::copy_ns(facts.profile.memory, request.bytes) +
-           shared_ns(facts, request, copies_ns(facts, request, request.bytes, 1, copies));
+           shared_ns(facts, copies_ns(facts, request.bytes, unit, request.rank_count - 1));
 }
 
 // The programs.
