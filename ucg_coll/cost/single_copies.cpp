@@ -6,10 +6,12 @@ namespace ucg::cost {
 
 std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, double per_byte_ns) {
     constexpr double kClearly = 1.5;
-    // How much faster than a ring the kernel copies so many bytes.
+    // How much faster than a ring the kernel copies so many bytes. It copies no faster than any
+    // copy, even if a disturbed look says so.
     const auto advantage = [&](std::uint64_t bytes) {
+        const double seen_ns = fixed_ns + per_byte_ns * static_cast<double>(bytes);
         return message_ns(profile.level(topo::Distance::cache), bytes) /
-               (fixed_ns + per_byte_ns * static_cast<double>(bytes));
+               std::max(seen_ns, copy_ns(profile.memory, bytes));
     };
     const std::uint64_t built_in = profile.memory.cma.bytes_min;
     std::uint64_t best = built_in;

@@ -38,5 +38,12 @@ TEST_CASE("cost/single copies: fifty starts lead to one length", "[cost]") {
     }
 }
 
+TEST_CASE("cost/single copies: a disturbed look is not taken for a fast kernel", "[cost]") {
+    const Profile profile = builtin_costs({"AuthenticAMD", 26, 2}).profile;
+    for (const double per_byte_ns : {0.0, 0.001, 0.01}) {
+        CHECK(single_copy_bytes_min(profile, 1000, per_byte_ns) == profile.memory.cma.bytes_min);
+    }
+}
+
 } // namespace
 } // namespace ucg::cost
