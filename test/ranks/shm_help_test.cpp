@@ -86,6 +86,29 @@ TEST_CASE("transport/shm: a beginning of long ago is none of a later collective'
     }
 }
 
+TEST_CASE("transport/shm: who lags has not begun what others have", "[ranks][shm][help]") {
+    test::ShmGroup group(first_ranks(3), {});
+    // Rank 1's part of the first collective is over without rank 2, which comes when rank 1 has
+    // begun the one that uses the entries next.
+    const HelpedPart of_last = {2, 0, 2, {0, 1, 2}};
+    HelpedCall next = call_of(kEntries);
+    next.parts = {&of_last, 1};
+    Help& ahead = *group.transports[1]->help();
+    Help& behind = *group.transports[2]->help();
+    ahead.begin(call_of(0));
+    ahead.end(0);
+    ahead.begin(next);
+    behind.begin(call_of(0));
+    CHECK(ahead.look(of_last, kEntries) == State::waits);
+    behind.end(0);
+    behind.begin(next);
+    group.transports[0]->help()->begin(next);
+    CHECK(ahead.look(of_last, kEntries) == State::ready);
+    for (Rank rank = 0; rank < 3; ++rank) {
+        group.transports[static_cast<std::size_t>(rank)]->help()->end(kEntries);
+    }
+}
+
 TEST_CASE("transport/shm: who gives up waits for the unit that another has taken",
           "[ranks][shm][help]") {
     test::ShmGroup group(first_ranks(2), {});

@@ -147,7 +147,11 @@ Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,
                 name, forced.status().message());
         }
     }
-    return plan::plan(facts(), request, facts_.rank, helped_if_wanted(request));
+    const std::string_view helped = helped_if_wanted(request);
+    Result<graph::Schedule> chosen = plan::plan(facts(), request, facts_.rank, helped);
+    // What the request demands may leave an algorithm without what it needs.
+    return chosen.ok() || helped.empty() ? std::move(chosen)
+                                         : plan::plan(facts(), request, facts_.rank);
 }
 
 /// The algorithm by which ranks help one another, if that is wanted always and serves; else none.

@@ -20,13 +20,10 @@ std::string names_of(graph::Collective collective) {
     return names;
 }
 
-/// May ranks help one another, unasked? What the kernel copies not as fast as two ranks do, from
-/// cache to cache, it should not.
+/// May ranks help one another, unasked? Elsewhere the kernel copies, which takes longer than two
+/// ranks that copy from cache to cache.
 bool may_help(const Facts& facts, const graph::Request& request) {
-    return request.nonblocking &&
-           (facts.shared.in_place ||
-            uniform_bytes(request) >=
-                facts.profile.memory.single_copy_bytes_min(facts.ranks_per_cpu));
+    return request.nonblocking && facts.shared.in_place;
 }
 
 /// May the planner take it, unasked?

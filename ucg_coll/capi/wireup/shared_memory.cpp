@@ -125,6 +125,9 @@ Result<bool> SharedMemoryWireup::connect() {
     if (offered_ != nullptr) {
         offered_->establish();
     }
+    // Who may not read others has told them nothing of himself.
+    group_.kernel_copies =
+        group_.kernel_copies && options().single_copy_bytes_min != ~std::uint64_t{0};
     group_.shm = std::move(offered_);
     agree_on_staging(*offers);
     return true;

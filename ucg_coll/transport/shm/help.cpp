@@ -13,6 +13,17 @@ constexpr std::uint32_t kLooksAtTheDead = 4096;
 /// A turn that no collective has.
 constexpr std::uint64_t kGivenUp = ~std::uint64_t{0};
 
+/// Above the sequence + 1, for which 33 bits are needed, the plan + 1: what is read of both was
+/// written together.
+constexpr unsigned kPlanShift = 40;
+
+std::uint64_t turn_of(std::uint32_t sequence, std::uint16_t plan) {
+    return (std::uint64_t{plan} + 1) << kPlanShift | (std::uint64_t{sequence} + 1);
+}
+std::uint64_t sequence_part(std::uint64_t turn) {
+    return turn & ((std::uint64_t{1} << kPlanShift) - 1);
+}
+
 shm::UnitWord::Name name_of(std::uint32_t sequence) {
     return shm::UnitWord::Name::of(sequence);
 }
@@ -57,8 +68,7 @@ void ShmHelp::begin(const HelpedCall& call) {
     for (std::uint32_t i = 0; i < words_each_; ++i) {
         words[i].open(name_of(call.sequence));
     }
-    own.plan.store(std::uint64_t{call.plan} + 1, std::memory_order_relaxed);
-    own.turn.store(std::uint64_t{call.sequence} + 1, std::memory_order_seq_cst);
+    own.turn.store(turn_of(call.sequence, call.plan), std::memory_order_seq_cst);
     if (boards_.wakes()) {
         boards_.wake(shm::Awaits::message);
     }
@@ -68,21 +78,26 @@ void ShmHelp::begin(const HelpedCall& call) {
 /// not this collective's is an earlier one's, however long ago that was: sequences wrap around.
 void ShmHelp::note_earlier_turns(std::uint32_t sequence) {
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
-        const std::uint64_t turn = entry(i, sequence).turn.load(std::memory_order_relaxed);
+        const std::uint64_t turn =
+            sequence_part(entry(i, sequence).turn.load(std::memory_order_relaxed));
         earlier_turn(i, sequence) = turn == std::uint64_t{sequence} + 1 ? 0 : turn;
     }
 }
 
 /// REQUIRES: this rank has begun it.
 ShmHelp::Begun ShmHelp::begun(std::uint32_t index, std::uint32_t sequence) {
-    const std::uint64_t turn = entry(index, sequence).turn.load(std::memory_order_seq_cst);
-    if (turn == kGivenUp) {
+    const std::uint64_t read = entry(index, sequence).turn.load(std::memory_order_seq_cst);
+    if (read == kGivenUp) {
         return Begun::given_up;
     }
+    const std::uint64_t turn = sequence_part(read);
     if (turn == std::uint64_t{sequence} + 1) {
         return Begun::yes;
     }
-    return turn == 0 || turn == earlier_turn(index, sequence) ? Begun::no : Begun::long_ago;
+    // A rank that lags may have come to an earlier one only after this rank had begun.
+    const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(turn) - (sequence + 1));
+    return turn == 0 || ahead < 0 || turn == earlier_turn(index, sequence) ? Begun::no
+                                                                           : Begun::long_ago;
 }
 
 bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
@@ -91,7 +106,7 @@ bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
             return false;
         }
     }
-    const std::uint64_t plan = call_at(sequence).plan + std::uint64_t{1};
+    const std::uint64_t own = turn_of(sequence, call_at(sequence).plan);
     for (const Rank rank : part.named) {
         const std::uint32_t index = index_of(rank);
         const Begun begun = this->begun(index, sequence);
@@ -99,8 +114,8 @@ bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
             give_up(rank);
             return false;
         }
-        if (begun == Begun::yes &&
-            entry(index, sequence).plan.load(std::memory_order_relaxed) != plan) {
+        const std::uint64_t turn = entry(index, sequence).turn.load(std::memory_order_relaxed);
+        if (sequence_part(turn) == sequence_part(own) && turn != own) {
             fail(failure(Code::disagreement,
                          "shared memory: rank {} began another collective than rank {}, or with "
                          "another count, datatype, root or MPI_IN_PLACE",

@@ -29,11 +29,11 @@ struct alignas(2 * kCacheLine) RegionHead {
 /// One collective's buffers, as offsets in the segment of their owner, who alone writes it. Readers
 /// are ordered after the writer by the message that told them to read.
 struct alignas(kCacheLine) Exposed {
-    std::atomic<std::uint64_t> turn;                 ///< sequence + 1
+    /// sequence + 1; where ranks help one another, with the plan (turn_of()).
+    std::atomic<std::uint64_t> turn;
     std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
     // Where ranks help one another:
     std::array<std::atomic<std::uint64_t>, 2> address; ///< Of input and output, in the owner.
-    std::atomic<std::uint64_t> plan;                   ///< Plus one; else 0.
 };
 static_assert(sizeof(Exposed) == kCacheLine);
 

@@ -56,6 +56,9 @@ std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
 
 bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
                           std::uint64_t staging_bytes) {
+    if (abandoned_) [[unlikely]] { // Others are to find that this rank has given up.
+        return false;
+    }
     if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
         log(LogLevel::error, "{}", status.message());
         boards_->lose(shm::Loss::memory);
@@ -65,7 +68,6 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
     }
-    entry.plan.store(0, std::memory_order_relaxed);
     entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
     return true;
 }

@@ -41,4 +41,25 @@ TEST_CASE("plan: ranks help one another where that costs hardly more", "[plan][h
     CHECK(is_dearer);
 }
 
+TEST_CASE("plan: ranks do not help one another unasked where the kernel would copy",
+          "[plan][helped]") {
+    using graph::Collective;
+    const topo::Placement placement = topo::Placement::regular(1, 2);
+    const cost::Profile zen4 = cost::builtin_costs({"AuthenticAMD", 25, 17}).profile;
+    const cost::Profile zen5 = cost::builtin_costs({"AuthenticAMD", 26, 2}).profile;
+    for (const cost::Profile& profile : {cost::default_profile(), zen4, zen5}) {
+        const Facts facts = {placement, profile,
+                             shared_memory(placement, profile, 1 << 20, false, 4096, true), 1};
+        for (std::uint64_t bytes = 64; bytes <= 64 << 20; bytes *= 2) {
+            graph::Request request;
+            request.collective = Collective::reduce;
+            request.rank_count = 2;
+            request.bytes = bytes;
+            request.element_bytes = 8;
+            request.nonblocking = true;
+            CHECK_FALSE(choose(facts, request).helped);
+        }
+    }
+}
+
 } // namespace ucg::plan
