@@ -21,9 +21,9 @@ constexpr std::size_t kStride = 3; // Words: an element and what must not change
 constexpr std::uint64_t kWord = sizeof(std::int64_t);
 constexpr std::int64_t kGap = 0x5A5A5A5A;
 
-enum class Form { blocking, waited_for, tested, polled, called_back, at_once, repeated };
-constexpr Form kForms[] = {Form::blocking,    Form::waited_for, Form::tested,  Form::polled,
-                           Form::called_back, Form::at_once,    Form::repeated};
+enum class Form { blocking, waited_for, tested, polled, called_back, at_once, repeated, restarted };
+constexpr Form kForms[] = {Form::blocking,    Form::waited_for, Form::tested,   Form::polled,
+                           Form::called_back, Form::at_once,    Form::repeated, Form::restarted};
 
 /// One side's memory, and what its functions were asked for.
 struct Strided {
@@ -130,6 +130,14 @@ ucg_status_t run_or_post(Job& job, const ucg_coll_params_t& params) {
     return freed == UCG_OK ? told.status : freed;
 }
 
+ucg_status_t repeat(ucg_coll_h coll, const ucg_coll_params_t& params, Form form) {
+    if (form == Form::repeated) {
+        return ucg_coll_repeat(coll, params.send_buffer, params.recv_buffer);
+    }
+    const ucg_status_t status = ucg_coll_restart(coll, params.send_buffer, params.recv_buffer);
+    return status == UCG_INPROGRESS ? ucg_coll_wait(coll) : status;
+}
+
 ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
     if (form == Form::blocking) {
         return ucg_coll_run(job.group, &params);
@@ -137,17 +145,16 @@ ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
     if (form == Form::at_once) {
         return run_or_post(job, params);
     }
+    const bool repeated = form == Form::repeated || form == Form::restarted;
     ucg_coll_params_t other = params;
-    if (form == Form::repeated) { // Buffers that are not the ones that it is prepared with.
+    if (repeated) { // Buffers that are not the ones that it is prepared with.
         other.send_buffer = nullptr;
         other.recv_buffer = nullptr;
     }
     ucg_coll_h coll = nullptr;
     ucg_status_t status = ucg_coll_init(job.group, &other, &coll);
     if (status == UCG_OK) {
-        status = form == Form::repeated
-                     ? ucg_coll_repeat(coll, params.send_buffer, params.recv_buffer)
-                     : start_and_end(job, coll, form);
+        status = repeated ? repeat(coll, params, form) : start_and_end(job, coll, form);
         const ucg_status_t freed = ucg_coll_free(coll);
         status = freed == UCG_OK ? status : freed;
     }

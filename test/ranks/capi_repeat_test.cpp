@@ -1,4 +1,5 @@
-// ucg_coll_repeat: a prepared collective with other buffers, on the short path and off it.
+// ucg_coll_repeat, ucg_coll_restart: a prepared collective with other buffers, on the short path
+// and off it.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -34,9 +35,31 @@ void add(void* offset, const void* left, const void* right, void* target, std::s
     }
 }
 
+/// Restarts it and waits for the end: by itself, or as one of those that are polled for.
+ucg_status_t restart(ucg_context_h context, ucg_coll_h coll, const void* send, void* receive,
+                     bool posts) {
+    ucg_status_t status = ucg_coll_restart(coll, send, receive);
+    if (status != UCG_INPROGRESS || !posts) {
+        return status == UCG_INPROGRESS ? ucg_coll_wait(coll) : status;
+    }
+    unsigned looks = 10;
+    status = ucg_coll_post_started(coll, &looks, &status);
+    if (status != UCG_INPROGRESS) {
+        return status;
+    }
+    if (ucg_coll_restart(coll, send, receive) != UCG_ERR_BUSY) {
+        return UCG_ERR_INTERNAL;
+    }
+    ucg_completion_t end = {};
+    while (ucg_context_poll(context, &end, 1) == 0) {
+    }
+    return end.user_data == &status ? end.status : UCG_ERR_INTERNAL;
+}
+
 /// Sums of `count` elements, each round in other memory. Some ranks repeat what they have prepared,
-/// the others run each call anew. Says what was wrong, or nothing.
-std::string sums(ThreadRank& me, ucg_group_h group, std::uint64_t count, bool own_operator) {
+/// or restart it, the others run each call anew. Says what was wrong, or nothing.
+std::string sums(ThreadRank& me, ucg_context_h context, ucg_group_h group, std::uint64_t count,
+                 bool own_operator) {
     const std::int64_t size = me.meeting->size();
     std::int64_t offset = 1;
     ucg_coll_params_t params = sum_of(count);
@@ -58,12 +81,14 @@ std::string sums(ThreadRank& me, ucg_group_h group, std::uint64_t count, bool ow
         std::int64_t* const result = receive.data() + (kRounds - 1 - round);
         std::fill_n(mine, count, round + static_cast<std::int64_t>(me.rank));
         ucg_status_t status = UCG_OK;
-        if ((round / 10 + static_cast<int>(me.rank)) % 3 == 0) {
+        const int way = (round / 10 + static_cast<int>(me.rank)) % 4;
+        if (way == 0) {
             params.send_buffer = mine;
             params.recv_buffer = result;
             status = ucg_coll_run(group, &params);
         } else {
-            status = ucg_coll_repeat(coll, mine, result);
+            status = way == 1 ? ucg_coll_repeat(coll, mine, result)
+                              : restart(context, coll, mine, result, way == 2);
         }
         const std::int64_t expected =
             size * round + size * (size - 1) / 2 + (own_operator ? size - 1 : 0);
@@ -122,7 +147,7 @@ std::string repeat_all(ThreadRank& me, const char* transports) {
     for (const std::uint64_t count : {1, 2, 4, 5, 100, 2000}) {
         for (const bool own_operator : {false, true}) {
             if (complaint.empty()) {
-                complaint = sums(me, group, count, own_operator);
+                complaint = sums(me, context, group, count, own_operator);
             }
         }
     }

@@ -53,7 +53,8 @@ std::string start_too_often(ThreadRank& me, Sum& sum) {
         return "it starts although nobody is to be called back";
     }
     if (me.rank == 0 && (ucg_coll_start(sum.coll) != UCG_INPROGRESS || !sum.refuses_all() ||
-                         ucg_coll_repeat(sum.coll, &sum.mine, &other) != UCG_ERR_BUSY)) {
+                         ucg_coll_repeat(sum.coll, &sum.mine, &other) != UCG_ERR_BUSY ||
+                         ucg_coll_restart(sum.coll, &sum.mine, &other) != UCG_ERR_BUSY)) {
         return "what was in progress was touched";
     }
     me.meeting->wait();

@@ -198,24 +198,64 @@ void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data
     leave(*coll.collective.group, lock);
 }
 
+/// What a start comes to that has not ended at once.
+[[gnu::noinline]] ucg_status_t go_on(ucg_request& coll) {
+    Group& group = *coll.collective.group;
+    Group::Lock lock = group.lock();
+    if (coll.collective.run->execution.in_progress()) {
+        look_for_end(group, coll.collective.run->execution, 0, lock);
+    }
+    const ucg_status_t state = ucg::capi::state_of(group, coll.collective);
+    leave(group, lock);
+    return coll.told(state);
+}
+
+[[gnu::noinline]] ucg_status_t start_any(ucg_request& coll) {
+    {
+        Group::Lock lock = coll.collective.group->lock();
+        if (const Status status = begin(coll, "ucg_coll_start", lock); !status.ok()) {
+            return report(status);
+        }
+    }
+    return go_on(coll);
+}
+
+/// Of a collective that has been started: looks for its end, and leaves it to who polls.
+ucg_status_t post_started(ucg_request& coll, unsigned& looks, void* user_data, Group::Lock& lock) {
+    Group& group = *coll.collective.group;
+    const unsigned most = std::exchange(looks, 0);
+    if (coll.collective.run->execution.in_progress()) {
+        looks = look_for_end(group, coll.collective.run->execution, most, lock);
+    }
+    const ucg_status_t state = ucg::capi::state_of(group, coll.collective);
+    if (state == UCG_INPROGRESS) {
+        leave_to_be_told(coll, nullptr, user_data, lock);
+        return state;
+    }
+    lock.unlock();
+    return coll.told(state);
+}
+
 } // namespace
 
 extern "C" {
 
 UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
     return guarded([&] {
+        if (coll->packing != nullptr) [[unlikely]] {
+            return start_any(*coll);
+        }
         Collective& collective = coll->collective;
-        Group& group = *collective.group;
-        Group::Lock lock = group.lock();
-        if (const Status status = begin(*coll, "ucg_coll_start", lock); !status.ok()) {
-            return report(status);
+        bool done = false;
+        {
+            const std::lock_guard lock(collective.group->mutex()); // The shortest path.
+            if (coll->spare() || coll->busy()) [[unlikely]] {
+                return report(idle(*coll, "ucg_coll_start"));
+            }
+            collective.group->start(collective);
+            done = collective.run->execution.state() == ucg::engine::ExecutionState::done;
         }
-        if (collective.run->execution.in_progress()) {
-            look_for_end(group, collective.run->execution, 0, lock);
-        }
-        const ucg_status_t state = ucg::capi::state_of(group, collective);
-        leave(group, lock);
-        return coll->told(state);
+        return done ? UCG_OK : go_on(*coll);
     });
 }
 
@@ -246,23 +286,19 @@ UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callbac
 
 UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data) {
     return guarded([&] {
-        Collective& collective = coll->collective;
-        Group& group = *collective.group;
-        Group::Lock lock = group.lock();
-        const unsigned most = std::exchange(*looks, 0);
+        Group::Lock lock = coll->collective.group->lock();
         if (const Status status = begin(*coll, "ucg_coll_post", lock); !status.ok()) {
+            *looks = 0;
             return report(status);
         }
-        if (collective.run->execution.in_progress()) {
-            *looks = look_for_end(group, collective.run->execution, most, lock);
-        }
-        const ucg_status_t state = ucg::capi::state_of(group, collective);
-        if (state == UCG_INPROGRESS) {
-            leave_to_be_told(*coll, nullptr, user_data, lock);
-            return state;
-        }
-        lock.unlock();
-        return coll->told(state);
+        return post_started(*coll, *looks, user_data, lock);
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data) {
+    return guarded([&] {
+        Group::Lock lock = coll->collective.group->lock();
+        return post_started(*coll, *looks, user_data, lock);
     });
 }
 
@@ -292,21 +328,48 @@ UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
 
 namespace {
 
+constexpr std::string_view kRestart = "a start with other buffers";
+
 /// With elements that are packed first: other buffers, and all else as ever.
-ucg_status_t repeat_packed(ucg_coll_h coll, const void* send_buffer, void* recv_buffer) {
+ucg_status_t restart_packed(ucg_request& coll, const void* send_buffer, void* recv_buffer) {
     {
-        const Group::Lock lock = coll->collective.group->lock();
-        if (const Status status = idle(*coll, "ucg_coll_repeat"); !status.ok()) {
+        const Group::Lock lock = coll.collective.group->lock();
+        if (const Status status = idle(coll, kRestart); !status.ok()) {
             return report(status);
         }
-        coll->packing->rebind(send_buffer, recv_buffer);
-        const ucg_coll_params_t& call = coll->packing->call();
-        coll->collective.run->execution.bind_buffers(
-            coll->binding.input(call.send_buffer, call.recv_buffer),
-            coll->binding.output(call.recv_buffer));
+        coll.packing->rebind(send_buffer, recv_buffer);
+        const ucg_coll_params_t& call = coll.packing->call();
+        coll.collective.run->execution.bind_buffers(
+            coll.binding.input(call.send_buffer, call.recv_buffer),
+            coll.binding.output(call.recv_buffer));
     }
-    const ucg_status_t started = ucg_coll_start(coll);
-    return started == UCG_INPROGRESS ? ucg_coll_wait(coll) : started;
+    return start_any(coll);
+}
+
+ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* recv_buffer) {
+    const ucg_status_t started = restart_packed(coll, send_buffer, recv_buffer);
+    return started == UCG_INPROGRESS ? ucg_coll_wait(&coll) : started;
+}
+
+/// Starts it with these buffers; false if it may not. The caller holds the lock.
+[[gnu::always_inline]] inline bool start_with(ucg_request& coll, Group& group, bool posted,
+                                              const void* send_buffer, void* recv_buffer) {
+    if (group.choice_changes(coll.collective.type)) [[unlikely]] {
+        return false;
+    }
+    ucg::engine::Execution& execution = coll.collective.run->execution;
+    if (execution.in_progress() || (posted && coll.busy())) [[unlikely]] {
+        return false;
+    }
+    execution.bind_buffers(coll.binding.input(send_buffer, recv_buffer),
+                           coll.binding.output(recv_buffer));
+    group.start(coll.collective);
+    return true;
+}
+
+/// Why it may not.
+[[gnu::noinline]] ucg_status_t refusal(const ucg_request& coll) {
+    return coll.busy() ? report(idle(coll, kRestart)) : UCG_ERR_UNSUPPORTED;
 }
 
 } // namespace
@@ -315,22 +378,16 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
                                         void* recv_buffer) {
     return guarded([&] {
         if (coll->packing != nullptr) [[unlikely]] {
-            return repeat_packed(coll, send_buffer, recv_buffer);
+            return repeat_packed(*coll, send_buffer, recv_buffer);
         }
         Group& group = *coll->collective.group;
         bool done = false;
         {
             const std::lock_guard lock(group.mutex());
-            if (group.choice_changes(coll->collective.type)) [[unlikely]] {
-                return UCG_ERR_UNSUPPORTED;
+            if (!start_with(*coll, group, false, send_buffer, recv_buffer)) [[unlikely]] {
+                return refusal(*coll);
             }
             ucg::engine::Execution& execution = coll->collective.run->execution;
-            if (execution.in_progress()) [[unlikely]] {
-                return report(idle(*coll, "ucg_coll_repeat"));
-            }
-            execution.bind_buffers(coll->binding.input(send_buffer, recv_buffer),
-                                   coll->binding.output(recv_buffer));
-            group.start(coll->collective);
             done = execution.state() == ucg::engine::ExecutionState::done;
             if (!done) [[unlikely]] {
                 execution.keep_operator(true);
@@ -341,6 +398,25 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
             return UCG_OK;
         }
         return ucg::capi::wait_for_end(group, coll->collective);
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffer,
+                                         void* recv_buffer) {
+    return guarded([&] {
+        if (coll->packing != nullptr) [[unlikely]] {
+            return restart_packed(*coll, send_buffer, recv_buffer);
+        }
+        Group& group = *coll->collective.group;
+        bool done = false;
+        {
+            const std::lock_guard lock(group.mutex());
+            if (!start_with(*coll, group, true, send_buffer, recv_buffer)) [[unlikely]] {
+                return refusal(*coll);
+            }
+            done = coll->collective.run->execution.state() == ucg::engine::ExecutionState::done;
+        }
+        return done ? UCG_OK : go_on(*coll);
     });
 }
 

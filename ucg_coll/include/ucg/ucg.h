@@ -473,6 +473,10 @@ ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
+/** The second half of ucg_coll_post(), of a collective that ucg_coll_start() or ucg_coll_restart()
+ *  has left in progress: most never get here. */
+ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
+
 /** Makes progress and tells whether the collective is complete: UCG_OK, UCG_INPROGRESS or an error.
  */
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
@@ -492,6 +496,9 @@ ucg_status_t ucg_coll_wait(ucg_coll_h coll);
  * progress, and goes on.
  */
 ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
+
+/** The same without blocking: returns what ucg_coll_start() returns, or UCG_ERR_UNSUPPORTED. */
+ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
 /** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its end has not been told yet;
  *  it stays as it is. */
