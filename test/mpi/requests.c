@@ -336,12 +336,14 @@ static const struct {
     {"neighbors_many", neighbors_many},
     {"neighbors_freed", neighbors_freed},
     {"neighbors_persistent", neighbors_persistent},
+    {"repeated", repeated},
+    {"repeated_threads", repeated_threads},
 };
 
 int main(int argc, char** argv) {
     int provided;
     const char* name = argc == 2 ? argv[1] : "";
-    const int multiple = 0 == strcmp(name, "threads");
+    const int multiple = NULL != strstr(name, "threads");
     MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);

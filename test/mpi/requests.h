@@ -1,5 +1,6 @@
 /*
- * What the parts of the program of requests share, and its parts about neighbourhood collectives.
+ * What the parts of the program of requests share, and its parts about neighbourhood collectives
+ * and about calls that are repeated.
  */
 #ifndef UCG_TEST_MPI_REQUESTS_H
 #define UCG_TEST_MPI_REQUESTS_H
@@ -24,5 +25,8 @@ void shuffle(MPI_Request* requests, int count, uint64_t* random);
 void neighbors_many(void);
 void neighbors_freed(void);
 void neighbors_persistent(void);
+
+void repeated(void);
+void repeated_threads(void);
 
 #endif

@@ -9,10 +9,12 @@ import sys
 import mpirun
 
 PARTS = ["many", "messages", "freed", "persistent", "forgotten", "idup", "threads",
-         "neighbors_many", "neighbors_freed", "neighbors_persistent"]
+         "neighbors_many", "neighbors_freed", "neighbors_persistent", "repeated",
+         "repeated_threads"]
 # The most that is passed on: Open MPI's own calls while it makes a communicator.
 OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
-             "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3}
+             "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3,
+             "repeated": 3 * 10, "repeated_threads": 3 * 10}
 
 
 def check(checks, launcher, program, part, ranks, tls):

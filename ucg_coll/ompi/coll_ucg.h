@@ -103,7 +103,8 @@ enum coll_ucg_function {
     COLL_UCG_FOR_EACH(COLL_UCG_ENUMERATOR)
 #undef COLL_UCG_ENUMERATOR
         COLL_UCG_FN_COUNT,
-    COLL_UCG_FN_BLOCKING_COUNT = COLL_UCG_FN_iallgather
+    COLL_UCG_FN_BLOCKING_COUNT = COLL_UCG_FN_iallgather,
+    COLL_UCG_FN_NONBLOCKING_COUNT = COLL_UCG_FN_allgather_init - COLL_UCG_FN_iallgather
 };
 
 /** The configuration variables of libucg that have an MCA parameter of their own. */
@@ -264,6 +265,7 @@ typedef struct {
 
     coll_ucg_known_reduction_t reduction;
     coll_ucg_latest_t latest[COLL_UCG_FN_BLOCKING_COUNT];
+    struct coll_ucg_restartable* restartable; /**< Those of nonblocking functions. */
     coll_ucg_workspace_t workspace; /**< Of blocking calls. */
     coll_ucg_edges_t edges;
     struct coll_ucg_sides* sides; /**< Of an inter-communicator, or NULL: coll_ucg_inter.h. */

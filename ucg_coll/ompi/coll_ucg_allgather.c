@@ -4,6 +4,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, int scount,
                                    const ompi_datatype_t* stype, void* rbuf, int rcount,
@@ -59,19 +60,38 @@ int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t*
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
+static COLL_UCG_APART int
+iallgather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                int rcount, struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const bool in_place = MPI_IN_PLACE == sbuf;
+        const bool alike = in_place || (scount == rcount && sdtype == rdtype);
+        const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount, .in_place = in_place};
+        const ucg_status_t opened =
+            open_allgather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iallgather, alike ? &latest : NULL,
+                                          opened, request);
+    }
+    COLL_UCG_LEAVE(ucg, iallgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                   request);
+}
+
 int mca_coll_ucg_iallgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, ompi_request_t** request,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_allgather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype), request);
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iallgather);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const bool alike = in_place || (scount == rcount && sdtype == rdtype);
+    if (alike && coll_ucg_repeats(latest, rdtype, NULL, rcount, in_place)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iallgather, in_place ? NULL : sbuf, rbuf, request);
     }
-    COLL_UCG_LEAVE(ucg, iallgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   request);
+    return iallgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, request, module);
 }
 
 int mca_coll_ucg_allgather_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

@@ -4,6 +4,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 /** A call that has just begun is a barrier already. */
 static ucg_status_t open_barrier(coll_ucg_call_t* call) {
@@ -38,15 +39,27 @@ int mca_coll_ucg_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_
     return barrier_anew(comm, module);
 }
 
-int mca_coll_ucg_ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request,
-                          mca_coll_base_module_t* module) {
+static COLL_UCG_APART int ibarrier_anew(struct ompi_communicator_t* comm, ompi_request_t** request,
+                                        mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine, open_barrier(&mine->call), request);
+        const coll_ucg_latest_t latest = {.count = 0};
+        const ucg_status_t opened = open_barrier(&mine->call);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_ibarrier, &latest, opened, request);
     }
     COLL_UCG_LEAVE(ucg, ibarrier, status, comm, request);
+}
+
+int mca_coll_ucg_ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request,
+                          mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibarrier);
+    if (NULL != latest->coll) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_ibarrier, NULL, NULL, request);
+    }
+    return ibarrier_anew(comm, request, module);
 }
 
 int mca_coll_ucg_barrier_init(struct ompi_communicator_t* comm, struct ompi_info_t* info,

@@ -4,6 +4,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, int count,
                                  const ompi_datatype_t* type, uint32_t root, bool is_root) {
@@ -53,17 +54,29 @@ int mca_coll_ucg_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, i
     return bcast_anew(buffer, count, dtype, root, comm, module);
 }
 
-int mca_coll_ucg_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
-                        struct ompi_communicator_t* comm, ompi_request_t** request,
-                        mca_coll_base_module_t* module) {
+static COLL_UCG_APART int ibcast_anew(void* buffer, int count, struct ompi_datatype_t* dtype,
+                                      int root, struct ompi_communicator_t* comm,
+                                      ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status =
-            coll_ucg_start_call(mine, open_bcast(&mine->call, buffer, count, dtype, root), request);
+        const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
+        const ucg_status_t opened = open_bcast(&mine->call, buffer, count, dtype, root);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, request);
     }
     COLL_UCG_LEAVE(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
+}
+
+int mca_coll_ucg_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
+                        struct ompi_communicator_t* comm, ompi_request_t** request,
+                        mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibcast);
+    if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_ibcast, NULL, buffer, request);
+    }
+    return ibcast_anew(buffer, count, dtype, root, comm, request, module);
 }
 
 int mca_coll_ucg_bcast_init(void* buffer, int count, struct ompi_datatype_t* dtype, int root,

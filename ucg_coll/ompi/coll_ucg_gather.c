@@ -4,6 +4,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 static ucg_status_t open_part(coll_ucg_call_t* call, const void* sbuf, size_t scount,
                               const ompi_datatype_t* stype) {
@@ -75,20 +76,38 @@ int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sd
                        alike ? &call : NULL);
 }
 
+static COLL_UCG_APART int igather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                       void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+                                       int root, struct ompi_communicator_t* comm,
+                                       ompi_request_t** request, mca_coll_base_module_t* module,
+                                       const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened =
+            open_gather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_igather, latest, opened, request);
+    }
+    COLL_UCG_LEAVE(ucg, igather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
+                   request);
+}
+
 int mca_coll_ucg_igather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
                          int rcount, struct ompi_datatype_t* rdtype, int root,
                          struct ompi_communicator_t* comm, ompi_request_t** request,
                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_gather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root),
-            request);
+    coll_ucg_latest_t call;
+    const bool alike =
+        coll_ucg_describe_rooted(&call, ucg, root, sbuf, scount, sdtype,
+                                 (coll_ucg_root_blocks_t){.count = rcount, .type = rdtype});
+    if (alike && coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_igather), &call)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_igather, call.in_place ? NULL : sbuf, rbuf,
+                                request);
     }
-    COLL_UCG_LEAVE(ucg, igather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                   request);
+    return igather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, request, module,
+                        alike ? &call : NULL);
 }
 
 int mca_coll_ucg_gather_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

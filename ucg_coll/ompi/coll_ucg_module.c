@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "coll_ucg_inter.h"
+#include "coll_ucg_restart.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ previous modules */
@@ -96,6 +97,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     memset(&module->counters, 0, sizeof module->counters);
     memset(&module->reduction, 0, sizeof module->reduction);
     memset(module->latest, 0, sizeof module->latest);
+    module->restartable = coll_ucg_nothing_to_restart;
     memset(&module->workspace, 0, sizeof module->workspace);
     memset(&module->edges, 0, sizeof module->edges);
     module->sides = NULL;

@@ -4,6 +4,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 /** With MPI_IN_PLACE the operands are where the result goes. No address tells whether there is a
  *  buffer: MPI_BOTTOM is null. */
@@ -78,20 +79,36 @@ int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_dat
     return reduce_anew(sbuf, rbuf, count, dtype, op, root, comm, module);
 }
 
-int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                         struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
-                         ompi_request_t** request, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int ireduce_anew(const void* sbuf, void* rbuf, int count,
+                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                       int root, struct ompi_communicator_t* comm,
+                                       ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status =
-            coll_ucg_start_call(mine,
-                                coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_REDUCE, sbuf,
-                                                              rbuf, count, dtype, op, root),
-                                request);
+        const coll_ucg_latest_t latest = {.type = dtype,
+                                          .op = op,
+                                          .count = count,
+                                          .root = root,
+                                          .in_place = MPI_IN_PLACE == sbuf};
+        const ucg_status_t opened = coll_ucg_open_whole_reduction(
+            &mine->call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_ireduce, &latest, opened, request);
     }
     COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
+}
+
+int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                         struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
+                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ireduce);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, count, in_place) && latest->root == root) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_ireduce, in_place ? NULL : sbuf, rbuf, request);
+    }
+    return ireduce_anew(sbuf, rbuf, count, dtype, op, root, comm, request, module);
 }
 
 int mca_coll_ucg_reduce_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
@@ -154,21 +171,36 @@ static bool may_make_communicators(int count, const ompi_datatype_t* type, const
            (&ompi_mpi_op_max.op == op || &ompi_mpi_op_min.op == op);
 }
 
-int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                            struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                            ompi_request_t** request, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, int count,
+                                          struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                          struct ompi_communicator_t* comm,
+                                          ompi_request_t** request,
+                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = may_make_communicators(count, dtype, op)
                               ? UCG_ERR_UNSUPPORTED
                               : coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine,
-                                     coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_ALLREDUCE,
-                                                                   sbuf, rbuf, count, dtype, op, 0),
-                                     request);
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
+        const ucg_status_t opened = coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_ALLREDUCE,
+                                                                  sbuf, rbuf, count, dtype, op, 0);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iallreduce, &latest, opened, request);
     }
     COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                            struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                            ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iallreduce);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, count, in_place)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iallreduce, in_place ? NULL : sbuf, rbuf, request);
+    }
+    return iallreduce_anew(sbuf, rbuf, count, dtype, op, comm, request, module);
 }
 
 int mca_coll_ucg_allreduce_init(const void* sbuf, void* rbuf, int count,
@@ -219,19 +251,33 @@ int mca_coll_ucg_scan(const void* sbuf, void* rbuf, int count, struct ompi_datat
     return scan_anew(sbuf, rbuf, count, dtype, op, comm, module);
 }
 
-int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                       struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                       ompi_request_t** request, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int iscan_anew(const void* sbuf, void* rbuf, int count,
+                                     struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                     struct ompi_communicator_t* comm, ompi_request_t** request,
+                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine,
-                                     coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_SCAN, sbuf,
-                                                                   rbuf, count, dtype, op, 0),
-                                     request);
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
+        const ucg_status_t opened = coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_SCAN, sbuf,
+                                                                  rbuf, count, dtype, op, 0);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iscan, &latest, opened, request);
     }
     COLL_UCG_LEAVE(ucg, iscan, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                       struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                       ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iscan);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, count, in_place)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iscan, in_place ? NULL : sbuf, rbuf, request);
+    }
+    return iscan_anew(sbuf, rbuf, count, dtype, op, comm, request, module);
 }
 
 int mca_coll_ucg_scan_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
@@ -282,19 +328,33 @@ int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, int count, struct ompi_dat
     return exscan_anew(sbuf, rbuf, count, dtype, op, comm, module);
 }
 
-int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                         struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                         ompi_request_t** request, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int iexscan_anew(const void* sbuf, void* rbuf, int count,
+                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                       struct ompi_communicator_t* comm, ompi_request_t** request,
+                                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine,
-                                     coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_EXSCAN,
-                                                                   sbuf, rbuf, count, dtype, op, 0),
-                                     request);
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
+        const ucg_status_t opened = coll_ucg_open_whole_reduction(&mine->call, UCG_COLL_EXSCAN,
+                                                                  sbuf, rbuf, count, dtype, op, 0);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iexscan, &latest, opened, request);
     }
     COLL_UCG_LEAVE(ucg, iexscan, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
+                         struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                         ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iexscan);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, count, in_place)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iexscan, in_place ? NULL : sbuf, rbuf, request);
+    }
+    return iexscan_anew(sbuf, rbuf, count, dtype, op, comm, request, module);
 }
 
 int mca_coll_ucg_exscan_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,

@@ -4,6 +4,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 typedef struct {
     const void* input;
@@ -165,19 +166,38 @@ int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
     return reduce_scatter_block_anew(sbuf, rbuf, rcount, dtype, op, comm, module);
 }
 
+static COLL_UCG_APART int
+ireduce_scatter_block_anew(const void* sbuf, void* rbuf, int rcount, struct ompi_datatype_t* dtype,
+                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
+                           ompi_request_t** request, mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const coll_ucg_latest_t latest = {
+            .type = dtype, .op = op, .count = rcount, .in_place = MPI_IN_PLACE == sbuf};
+        const ucg_status_t opened =
+            open_reduce_scatter_block(&mine->call, sbuf, rbuf, rcount, dtype, op);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_ireduce_scatter_block, &latest, opened,
+                                          request);
+    }
+    COLL_UCG_LEAVE(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm,
+                   request);
+}
+
 int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
                                        struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                        struct ompi_communicator_t* comm, ompi_request_t** request,
                                        mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_reduce_scatter_block(&mine->call, sbuf, rbuf, rcount, dtype, op), request);
+    const coll_ucg_latest_t* const latest =
+        coll_ucg_latest_start(ucg, COLL_UCG_FN_ireduce_scatter_block);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    if (coll_ucg_repeats(latest, dtype, op, rcount, in_place)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_ireduce_scatter_block, in_place ? NULL : sbuf,
+                                rbuf, request);
     }
-    COLL_UCG_LEAVE(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm,
-                   request);
+    return ireduce_scatter_block_anew(sbuf, rbuf, rcount, dtype, op, comm, request, module);
 }
 
 int mca_coll_ucg_reduce_scatter_block_init(const void* sbuf, void* rbuf, int rcount,

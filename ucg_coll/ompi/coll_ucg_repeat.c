@@ -31,7 +31,7 @@ static bool same_call(const coll_ucg_latest_t* latest, const coll_ucg_latest_t* 
            coll_ucg_same_vectors(latest, call->vectors, call->vector_count);
 }
 
-static void forget(coll_ucg_latest_t* latest) {
+void coll_ucg_forget_latest(coll_ucg_latest_t* latest) {
     if (NULL != latest->coll) {
         ucg_coll_free(latest->coll);
     }
@@ -58,7 +58,7 @@ static coll_ucg_vector_t* copy_vectors(const coll_ucg_vector_t* vectors, int cou
 /** Keeps the arguments of a call; none, if there is no memory for its vectors. */
 static void keep(coll_ucg_latest_t* latest, const coll_ucg_latest_t* call) {
     coll_ucg_vector_t* vectors = NULL;
-    forget(latest);
+    coll_ucg_forget_latest(latest);
     if (0 != call->vector_count) {
         vectors = copy_vectors(call->vectors, call->vector_count);
         if (NULL == vectors) {
@@ -69,10 +69,8 @@ static void keep(coll_ucg_latest_t* latest, const coll_ucg_latest_t* call) {
     latest->vectors = vectors;
 }
 
-void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
+void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
                        const coll_ucg_latest_t* arguments) {
-    mca_coll_ucg_module_t* module = call->module;
-    coll_ucg_latest_t* latest = &module->latest[function];
     if (!same_call(latest, arguments)) {
         keep(latest, arguments);
     } else if (NULL == latest->coll && always_means_the_same(call, arguments) &&
@@ -83,6 +81,6 @@ void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function funct
 
 void coll_ucg_forget(mca_coll_ucg_module_t* module) {
     for (int i = 0; i < COLL_UCG_FN_BLOCKING_COUNT; i++) {
-        forget(&module->latest[i]);
+        coll_ucg_forget_latest(&module->latest[i]);
     }
 }

@@ -35,14 +35,19 @@ static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest,
     return same;
 }
 
-/** Does a call with all of these arguments repeat the latest of its function? */
-static inline bool coll_ucg_repeats_described(const mca_coll_ucg_module_t* module,
-                                              enum coll_ucg_function function,
-                                              const coll_ucg_latest_t* call) {
-    const coll_ucg_latest_t* latest = &module->latest[function];
+/** Does a call with all of these arguments repeat the latest? */
+static inline bool coll_ucg_repeats_all_of(const coll_ucg_latest_t* latest,
+                                           const coll_ucg_latest_t* call) {
     return coll_ucg_repeats(latest, call->type, NULL, call->count, call->in_place) &&
            latest->root == call->root &&
            coll_ucg_same_vectors(latest, call->vectors, call->vector_count);
+}
+
+/** The same of a blocking function. */
+static inline bool coll_ucg_repeats_described(const mca_coll_ucg_module_t* module,
+                                              enum coll_ucg_function function,
+                                              const coll_ucg_latest_t* call) {
+    return coll_ucg_repeats_all_of(&module->latest[function], call);
 }
 
 /** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */
@@ -67,16 +72,18 @@ static inline bool coll_ucg_try_to_repeat(mca_coll_ucg_module_t* module,
     return true;
 }
 
-/** After libucg has run a call: prepares it for repetitions if it came twice in a row and has them,
- *  that is, nothing of it is packed and its arguments always mean the same. */
-void coll_ucg_remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
+/** Of an opened call: prepares it for repetitions if it came twice in a row and has them, that is,
+ *  nothing of it is packed and its arguments always mean the same. `latest`: of its function. */
+void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
                        const coll_ucg_latest_t* arguments);
-/** Does so for an opened call that has ended with this status. */
+/** As if there had been none. REQUIRES: its collective is not in progress. */
+void coll_ucg_forget_latest(coll_ucg_latest_t* latest);
+/** Does so for a blocking call, which libucg has run and which has ended with this status. */
 static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
                                           enum coll_ucg_function function,
                                           const coll_ucg_latest_t* arguments, ucg_status_t status) {
     if (UCG_OK == status && !call->empty) {
-        coll_ucg_remember(call, function, arguments);
+        coll_ucg_remember(&call->module->latest[function], call, arguments);
     }
 }
 

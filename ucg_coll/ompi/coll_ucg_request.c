@@ -3,6 +3,7 @@
  */
 #include "coll_ucg_request.h"
 
+#include "coll_ucg_restart.h"
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
 
@@ -25,6 +26,7 @@ static void request_construct(coll_ucg_request_t* request) {
     request->super.super.req_type = OMPI_REQUEST_COLL;
     request->workspace = (coll_ucg_workspace_t){0};
     request->coll = NULL;
+    request->restartable = NULL;
     request->group = NULL;
     request->polled = false;
     OBJ_CONSTRUCT(&request->link, opal_list_item_t);
@@ -56,6 +58,10 @@ static coll_ucg_request_t* take_request(mca_coll_ucg_module_t* module) {
 }
 
 static void give_back(coll_ucg_request_t* request) {
+    if (NULL != request->restartable) {
+        atomic_store_explicit(&request->restartable->out, false, memory_order_release);
+        return;
+    }
     coll_ucg_trim(&request->workspace);
     OPAL_THREAD_LOCK(&requests.lock);
     request->next = requests.spare;
@@ -177,33 +183,37 @@ static void learn_patience(ucg_status_t status, unsigned looks) {
     }
 }
 
-/** Posts what the request prepared, if it did, else its call. UCG_INPROGRESS: progress_requests()
- *  goes on with it, or has ended it. */
-static ucg_status_t post(coll_ucg_request_t* request) {
-    /* Before another thread may find its end. */
+/** Before another thread may find the end of a request that is posted now. Returns how many looks
+ *  that is worth. */
+static unsigned begin_post(void) {
     (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, 1);
-    unsigned looks = looks_for_end();
-    const ucg_status_t status =
-        NULL != request->coll ? ucg_coll_post(request->coll, &looks, request)
-                              : ucg_coll_run_or_post(request->call.group, &request->call.params,
-                                                     &looks, request, &request->coll);
+    return looks_for_end();
+}
+
+/** UCG_INPROGRESS: progress_requests() goes on with it, or has ended it. */
+static ucg_status_t end_post(ucg_status_t status, unsigned looks) {
     learn_patience(status, looks);
     if (OPAL_LIKELY(UCG_INPROGRESS != status)) {
         (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -1);
-        coll_ucg_serve_host();
     } else if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
         start_polling();
     }
     return status;
 }
 
-/** Loads what libucg is to read and posts the call. */
-static ucg_status_t start(coll_ucg_request_t* request) {
-    if (request->call.empty) {
-        return UCG_OK;
-    }
-    const ucg_status_t status = coll_ucg_load(&request->call);
-    return OPAL_LIKELY(UCG_OK == status) ? post(request) : status;
+/** A call of its own. */
+static ucg_status_t post_call(coll_ucg_request_t* request) {
+    unsigned looks = begin_post();
+    const ucg_status_t status = ucg_coll_run_or_post(request->call.group, &request->call.params,
+                                                     &looks, request, &request->coll);
+    return end_post(status, looks);
+}
+
+/** One that is prepared, and has been started. */
+static ucg_status_t post_started(coll_ucg_request_t* request, ucg_coll_h coll) {
+    unsigned looks = begin_post();
+    const ucg_status_t status = ucg_coll_post_started(coll, &looks, request);
+    return end_post(status, looks);
 }
 
 /* ------------------------------------------------------------------ functions of requests */
@@ -257,25 +267,64 @@ static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status
     return status;
 }
 
-ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
-                                 ompi_request_t** request_p) {
+static void begin_nonblocking(coll_ucg_request_t* request) {
     ompi_request_t* super = &request->super.super;
-    if (OPAL_UNLIKELY(UCG_OK != opened)) {
-        return end_at_once(request, opened, request_p);
-    }
     OMPI_REQUEST_INIT(super, false);
     super->req_state = OMPI_REQUEST_ACTIVE;
     super->req_free = free_nonblocking;
     super->req_cancel = cancel_request;
     OBJ_RETAIN(super->req_mpi_object.comm);
-    request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
-    const ucg_status_t status = start(request);
+}
+
+/** Of one that has begun: what the program gets. */
+static ucg_status_t hand_out(coll_ucg_request_t* request, ucg_status_t status,
+                             ompi_request_t** request_p) {
+    ompi_request_t* super = &request->super.super;
     if (UCG_INPROGRESS == status) {
         *request_p = super;
         return UCG_OK;
     }
     OBJ_RELEASE(super->req_mpi_object.comm);
+    coll_ucg_serve_host();
     return end_at_once(request, status, request_p);
+}
+
+ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
+                                 ompi_request_t** request_p) {
+    if (OPAL_UNLIKELY(UCG_OK != opened || request->call.empty)) {
+        return end_at_once(request, opened, request_p);
+    }
+    begin_nonblocking(request);
+    request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
+    ucg_status_t status = coll_ucg_load(&request->call);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = post_call(request);
+    }
+    return hand_out(request, status, request_p);
+}
+
+coll_ucg_request_t* coll_ucg_make_restarting(mca_coll_ucg_module_t* module,
+                                             coll_ucg_restartable_t* known) {
+    coll_ucg_request_t* request = take_request(module);
+    if (NULL != request) {
+        coll_ucg_begin(&request->call, module, module->group, &request->workspace);
+        request->restartable = known;
+    }
+    return request;
+}
+
+ucg_status_t coll_ucg_leave_restarted(coll_ucg_restartable_t* known, ompi_request_t** request_p) {
+    coll_ucg_request_t* request = known->request;
+    atomic_store_explicit(&known->out, true, memory_order_relaxed);
+    begin_nonblocking(request);
+    return hand_out(request, post_started(request, known->latest.coll), request_p);
+}
+
+void coll_ucg_end_restarting(coll_ucg_request_t* request) {
+    if (!atomic_load_explicit(&request->restartable->out, memory_order_acquire)) {
+        request->restartable = NULL;
+        give_back(request);
+    }
 }
 
 /* ------------------------------------------------------------------ persistent calls */
@@ -321,18 +370,42 @@ static void leave_group(coll_ucg_request_t* request) {
     request->group = NULL;
 }
 
-/** Starts one that is inactive. A failure shows when the program waits for it, as of one that
- *  fails later. */
-static void start_again(coll_ucg_request_t* request) {
+/** What is packed is loaded before. */
+static ucg_status_t start_packed(coll_ucg_request_t* request) {
+    if (NULL == request->coll) {
+        return UCG_OK;
+    }
+    const ucg_status_t status = coll_ucg_load(&request->call);
+    return UCG_OK == status ? ucg_coll_start(request->coll) : status;
+}
+
+/** Goes on with one that has been started with this status. A failure shows when the program waits
+ *  for it, as of one that fails later. */
+static COLL_UCG_APART void go_on(coll_ucg_request_t* request, ucg_status_t status) {
     ompi_request_t* super = &request->super.super;
-    super->req_state = OMPI_REQUEST_ACTIVE;
-    super->req_status.MPI_ERROR = MPI_SUCCESS;
     super->req_complete = REQUEST_PENDING;
-    const ucg_status_t status = start(request);
+    if (UCG_INPROGRESS == status) {
+        status = post_started(request, request->coll);
+    }
     if (UCG_INPROGRESS != status) {
         (void)settle(request, status);
         (void)ompi_request_complete(super, false);
     }
+}
+
+/** Starts one that is inactive. */
+static void start_again(coll_ucg_request_t* request) {
+    ompi_request_t* super = &request->super.super;
+    super->req_state = OMPI_REQUEST_ACTIVE;
+    const ucg_status_t status =
+        OPAL_LIKELY(request->plain) ? ucg_coll_start(request->coll) : start_packed(request);
+    if (OPAL_LIKELY(UCG_OK == status && request->plain && NULL == super->req_complete_cb)) {
+        super->req_status.MPI_ERROR = MPI_SUCCESS;
+        super->req_complete = REQUEST_COMPLETED;
+    } else {
+        go_on(request, status);
+    }
+    coll_ucg_serve_host();
 }
 
 static int start_persistent(size_t count, ompi_request_t** started) {
@@ -402,6 +475,8 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
         give_back(request);
         return status;
     }
+    request->plain =
+        NULL != request->coll && request->call.input.direct && request->call.output.direct;
     OMPI_REQUEST_INIT(super, true);
     super->req_start = start_persistent;
     super->req_free = free_persistent;

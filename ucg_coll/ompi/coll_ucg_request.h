@@ -12,13 +12,18 @@
 #include "coll_ucg_call.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 
+/** coll_ucg_restart.h */
+typedef struct coll_ucg_restartable coll_ucg_restartable_t;
+
 typedef struct coll_ucg_request {
     ompi_coll_base_nbc_request_t super; /**< MPI's bindings cast every request of a collective. */
     coll_ucg_call_t call;
     coll_ucg_workspace_t workspace;
-    struct coll_ucg_request* next; /**< Of those that nobody holds. */
-    ucg_coll_h coll;               /**< NULL: there is nothing to do. */
+    struct coll_ucg_request* next;       /**< Of those that nobody holds. */
+    ucg_coll_h coll;                     /**< NULL: there is nothing to do, or not its own. */
+    coll_ucg_restartable_t* restartable; /**< That has it; NULL: it comes from the free list. */
     /* Of a persistent one: */
+    bool plain; /**< There is something to do, and nothing is packed for it. */
     ucg_group_h group;
     bool polled;           /**< The group is counted in polled_groups. */
     opal_list_item_t link; /**< In the component's `persistent`. */
@@ -41,6 +46,15 @@ ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
 /** How they go on: starts the call, which has been opened with that status. */
 ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
                                  ompi_request_t** request_p);
+
+/** The request of a call that is started again and again, with a collective that it does not free:
+ *  its place is `known`. NULL: no memory. */
+coll_ucg_request_t* coll_ucg_make_restarting(mca_coll_ucg_module_t* module,
+                                             coll_ucg_restartable_t* known);
+/** Of a collective in progress. The program gets the request, if it has not ended in the end. */
+ucg_status_t coll_ucg_leave_restarted(coll_ucg_restartable_t* known, ompi_request_t** request_p);
+/** Gives the request up; one that the program has never given back stays its own. */
+void coll_ucg_end_restarting(coll_ucg_request_t* request);
 
 /** The same for persistent functions. MPI lets them block: this one makes the request's group. */
 ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,

@@ -5,6 +5,7 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
+#include "coll_ucg_restart.h"
 
 /** Of a rank that receives its part. */
 static ucg_status_t open_part(coll_ucg_call_t* call, void* rbuf, size_t rcount,
@@ -74,20 +75,39 @@ int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* s
                         alike ? &call : NULL);
 }
 
+static COLL_UCG_APART int iscatter_anew(const void* sbuf, int scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                        struct ompi_datatype_t* rdtype, int root,
+                                        struct ompi_communicator_t* comm, ompi_request_t** request,
+                                        mca_coll_base_module_t* module,
+                                        const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened =
+            open_scatter(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iscatter, latest, opened, request);
+    }
+    COLL_UCG_LEAVE(ucg, iscatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
+                   request);
+}
+
 int mca_coll_ucg_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
                           int rcount, struct ompi_datatype_t* rdtype, int root,
                           struct ompi_communicator_t* comm, ompi_request_t** request,
                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_scatter(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root),
-            request);
+    coll_ucg_latest_t call;
+    const bool alike =
+        coll_ucg_describe_rooted(&call, ucg, root, rbuf, rcount, rdtype,
+                                 (coll_ucg_root_blocks_t){.count = scount, .type = sdtype});
+    if (alike && coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_iscatter), &call)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iscatter, sbuf, call.in_place ? NULL : rbuf,
+                                request);
     }
-    COLL_UCG_LEAVE(ucg, iscatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                   request);
+    return iscatter_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm, request, module,
+                         alike ? &call : NULL);
 }
 
 int mca_coll_ucg_scatter_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

@@ -4,6 +4,7 @@
 
 #include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
+#include "coll_ucg_restart.h"
 #include "opal/util/output.h"
 
 /* ------------------------------------------------------------------ exchange */
@@ -240,6 +241,7 @@ ucg_status_t coll_ucg_make_group(mca_coll_ucg_module_t* module, ucg_group_h* gro
 
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
     coll_ucg_forget(module);
+    coll_ucg_forget_starts(module);
     if (NULL != module->sides) {
         coll_ucg_leave_sides(module->sides);
     }

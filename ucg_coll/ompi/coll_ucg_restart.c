@@ -1,0 +1,79 @@
+/*
+ * Nonblocking calls that a program repeats with other buffers.
+ */
+#include "coll_ucg_restart.h"
+
+#include <stdlib.h>
+
+coll_ucg_restartable_t coll_ucg_nothing_to_restart[COLL_UCG_FN_NONBLOCKING_COUNT];
+
+/** False: no memory. */
+static bool has_room(mca_coll_ucg_module_t* module) {
+    if (coll_ucg_nothing_to_restart == module->restartable) {
+        coll_ucg_restartable_t* room =
+            calloc(COLL_UCG_FN_NONBLOCKING_COUNT, sizeof *module->restartable);
+        if (NULL == room) {
+            return false;
+        }
+        module->restartable = room;
+    }
+    return true;
+}
+
+/** Before the call starts: a request that ends at once is another's by then. Without memory each
+ *  call is one of its own. While the latest is out it stays: what it belongs to may be in progress.
+ */
+static void remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
+                     const coll_ucg_latest_t* arguments) {
+    mca_coll_ucg_module_t* module = call->module;
+    if (!has_room(module)) {
+        return;
+    }
+    coll_ucg_restartable_t* known = coll_ucg_restartable(module, function);
+    if (atomic_load_explicit(&known->out, memory_order_acquire)) {
+        return;
+    }
+    coll_ucg_remember(&known->latest, call, arguments);
+    if (NULL == known->latest.coll) {
+        return;
+    }
+    if (NULL == known->request) {
+        known->request = coll_ucg_make_restarting(module, known);
+    }
+    if (NULL == known->request) {
+        coll_ucg_forget_latest(&known->latest);
+    }
+}
+
+ucg_status_t coll_ucg_start_described(coll_ucg_request_t* request, enum coll_ucg_function function,
+                                      const coll_ucg_latest_t* arguments, ucg_status_t opened,
+                                      ompi_request_t** request_p) {
+    if (OPAL_LIKELY(NULL != arguments && UCG_OK == opened) && !request->call.empty) {
+        request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
+        remember(&request->call, function, arguments);
+    }
+    return coll_ucg_start_call(request, opened, request_p);
+}
+
+int coll_ucg_restart_unfinished(coll_ucg_restartable_t* known, ucg_status_t status,
+                                ompi_request_t** request_p) {
+    if (UCG_INPROGRESS == status) {
+        status = coll_ucg_leave_restarted(known, request_p);
+    }
+    return UCG_OK == status ? OMPI_SUCCESS : coll_ucg_error(status);
+}
+
+void coll_ucg_forget_starts(mca_coll_ucg_module_t* module) {
+    coll_ucg_restartable_t* const all = module->restartable;
+    if (coll_ucg_nothing_to_restart == all) {
+        return;
+    }
+    for (int i = 0; i < COLL_UCG_FN_NONBLOCKING_COUNT; i++) {
+        coll_ucg_forget_latest(&all[i].latest);
+        if (NULL != all[i].request) {
+            coll_ucg_end_restarting(all[i].request);
+        }
+    }
+    module->restartable = coll_ucg_nothing_to_restart;
+    free(all);
+}
