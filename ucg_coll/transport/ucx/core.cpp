@@ -127,18 +127,16 @@ unsigned Core::progress() {
 
 void Core::run_deferred() {
     if (!pulls_.empty()) {
-        for (const Pull& pull : std::exchange(pulls_, {})) {
+        pulls_.take_all([this](const Pull& pull) {
             pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
             early_pool_.release(pull.early);
-        }
+        });
     }
     if (!to_continue_.empty() || !to_tell_.empty()) {
         continue_long();
     }
     if (!credits_due_.empty()) {
-        for (Link* link : std::exchange(credits_due_, {})) {
-            send_credit(*link);
-        }
+        credits_due_.take_all([this](Link* link) { send_credit(*link); });
     }
     discard(unwanted_);
     handle_arrivals();

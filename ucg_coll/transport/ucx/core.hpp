@@ -19,6 +19,7 @@
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
+#include "ucg_coll/transport/ucx/due.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
 #include "ucg_coll/transport/ucx/peer.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
@@ -238,11 +239,11 @@ class Core final : private LaneSink {
         Message* message;
         Early* early;
     };
-    std::vector<Pull> pulls_; ///< Rendezvous that met their receives.
-    std::vector<std::pair<Link*, LongHeader>> to_tell_;
+    Due<Pull> pulls_; ///< Rendezvous that met their receives.
+    Due<std::pair<Link*, LongHeader>> to_tell_;
     /// Long messages of which a fragment is to be sent.
-    std::vector<std::pair<Link*, Message*>> to_continue_;
-    std::vector<Link*> credits_due_;
+    Due<std::pair<Link*, Message*>> to_continue_;
+    Due<Link*> credits_due_;
     Fifo<Early> unwanted_;
     std::vector<LaneNotice> notices_;
     std::vector<ControlArrival> controls_;

@@ -127,7 +127,7 @@ void Core::finish(Operation& operation, ucs_status_t status) {
         Group& group = operation.link->group;
         --group.in_flight;
         if (kind == Kind::fragment && status == UCS_OK && message->moved < message->bytes) {
-            to_continue_.emplace_back(operation.link, message);
+            to_continue_.add({operation.link, message});
             release_operation(operation);
             return;
         }
@@ -303,7 +303,7 @@ Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64
     from.consumed += credit_cost(bytes);
     if (!from.credit_due && from.consumed - from.reported >= options_.window_bytes / 2) {
         from.credit_due = true;
-        credits_due_.push_back(&from);
+        credits_due_.add(&from);
     }
     if (bytes != message.bytes) {
         return length_mismatch(from, message, bytes);
@@ -378,7 +378,7 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
         from->early.push(*early);
         return;
     }
-    pulls_.push_back({from, message, early});
+    pulls_.add({from, message, early});
 }
 
 void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {

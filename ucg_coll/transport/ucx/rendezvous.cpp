@@ -94,20 +94,22 @@ void Core::send_fragments(Link& to, Message& message) {
 
 /// What callbacks found that there is to send.
 void Core::continue_long() {
-    for (const auto& [link, header] : std::exchange(to_tell_, {})) {
-        if (link->peer.failure.ok() && link->peer.endpoint != nullptr) {
-            tell(*link, header);
+    to_tell_.take_all([this](const std::pair<Link*, LongHeader>& due) {
+        Link& link = *due.first;
+        if (link.peer.failure.ok() && link.peer.endpoint != nullptr) {
+            tell(link, due.second);
         }
-    }
-    for (const auto& [link, message] : std::exchange(to_continue_, {})) {
-        if (!link->peer.failure.ok() || link->peer.endpoint == nullptr) {
-            link->group.complete(*message, link->peer.failure.ok()
-                                               ? failure(Code::io_error, "the connection is gone")
-                                               : link->peer.failure);
+    });
+    to_continue_.take_all([this](const std::pair<Link*, Message*>& due) {
+        Link& link = *due.first;
+        if (!link.peer.failure.ok() || link.peer.endpoint == nullptr) {
+            link.group.complete(*due.second, link.peer.failure.ok()
+                                                 ? failure(Code::io_error, "the connection is gone")
+                                                 : link.peer.failure);
         } else {
-            send_fragments(*link, *message);
+            send_fragments(link, *due.second);
         }
-    }
+    });
 }
 
 void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
@@ -144,7 +146,7 @@ void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t by
         from.early.push(*early_pool_.hold(envelope, &bytes, sizeof(bytes)));
     } else if (message->bytes != bytes) {
         // The sender is to hear of it as well: it would wait.
-        to_tell_.emplace_back(&from, about(from, *message, Kind::ready_to_receive));
+        to_tell_.add({&from, about(from, *message, Kind::ready_to_receive)});
         from.posted.take(key);
         from.group.complete(*message, length_mismatch(from, *message, bytes));
     }
@@ -157,7 +159,7 @@ Status Core::check_request(Link& from, const Message& message, const Early& requ
     if (bytes == message.bytes) {
         return {};
     }
-    to_tell_.emplace_back(&from, about(from, message, Kind::ready_to_receive));
+    to_tell_.add({&from, about(from, message, Kind::ready_to_receive)});
     return length_mismatch(from, message, bytes);
 }
 
@@ -165,7 +167,7 @@ void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes)
     const Key key = key_of(envelope);
     if (Message* message = to.held.take(key)) {
         if (message->bytes == bytes) {
-            to_continue_.emplace_back(&to, message);
+            to_continue_.add({&to, message});
         } else {
             to.group.complete(*message, length_mismatch(to, *message, bytes));
         }
