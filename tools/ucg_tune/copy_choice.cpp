@@ -47,7 +47,7 @@ std::uint64_t turning_point(const TimesByLength& first, const TimesByLength& sec
     std::uint64_t slower_at = 0; // The longest at which the second way is.
     for (const auto& [bytes, ns] : second) {
         const auto found = first.find(bytes);
-        if (found != first.end() && ns > found->second) {
+        if (found != first.end() && ns > kHardlyLonger * found->second) {
             slower_at = bytes;
         }
     }

@@ -16,8 +16,8 @@ using TimesByLength = std::map<std::uint64_t, double>;
 /// The mean of these uses, of lengths that all have. REQUIRES: at least one.
 TimesByLength mean_of(std::span<const TimesByLength> uses);
 
-/// The shortest of `lengths`, which rise, from which on the second way is not slower than the first
-/// at any length that was measured of both; the last one if there is none.
+/// The shortest of `lengths`, which rise, from which on the second way takes hardly longer than the
+/// first at any length that was measured of both; the last one if there is none.
 std::uint64_t turning_point(const TimesByLength& first, const TimesByLength& second,
                             std::span<const std::uint64_t> lengths);
 

@@ -119,7 +119,14 @@ double MessagePair::burst_ns(ShmTransport& lane, const MessageWork& work) {
     return sum_ns / (work.count * depth);
 }
 
-/// One way, with a word back.
+/// The first end has the second begin.
+void MessagePair::start_other(ShmTransport& lane) {
+    Message word = message(self_ == 0 ? Direction::send : Direction::recv, {});
+    move(lane, {&word, 1});
+}
+
+/// One way with a word back, or at once in both directions after a word there: on one CPU the other
+/// end would else have done its part before the clock starts.
 double MessagePair::written_ns(ShmTransport& lane, const MessageWork& work) {
     const bool exchange = work.pattern == Pattern::exchange;
     double sum_ns = 0;
@@ -132,6 +139,7 @@ double MessagePair::written_ns(ShmTransport& lane, const MessageWork& work) {
         acknowledge(lane);
         const Clock::time_point start = Clock::now();
         if (exchange) {
+            start_other(lane);
             both_at_once(lane, work);
         } else {
             move(lane, {&one, 1});

@@ -61,6 +61,7 @@ class MessagePair {
     double stream_ns(transport::ShmTransport& lane, const MessageWork& work);
     double burst_ns(transport::ShmTransport& lane, const MessageWork& work);
     void acknowledge(transport::ShmTransport& lane);
+    void start_other(transport::ShmTransport& lane);
     void move(transport::ShmTransport& lane, std::span<transport::Message> messages);
     void await(transport::ShmTransport& lane, std::span<const transport::Message> messages);
 

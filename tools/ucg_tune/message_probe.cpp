@@ -26,18 +26,21 @@ constexpr std::array<std::uint64_t, 4> kRingMessageBytes = {16 << 10, 64 << 10, 
 /// the longest that were timed and all beyond.
 constexpr std::array<std::uint64_t, 7> kMappedBytes = {2 << 10,  4 << 10,   8 << 10, 16 << 10,
                                                        64 << 10, 256 << 10, 1 << 20};
-constexpr std::array<std::uint64_t, 5> kPrivateBytes = {16 << 10, 64 << 10, 256 << 10, 1 << 20,
-                                                        4 << 20};
+constexpr std::array<std::uint64_t, 7> kPrivateBytes = {8 << 10,   16 << 10, 32 << 10, 64 << 10,
+                                                        256 << 10, 1 << 20,  4 << 20};
 /// Where the kernel is slower at all of these it may as well be at longer ones, for which the
 /// caches are as small.
-constexpr std::array<std::uint64_t, 6> kKernelFromBytes = {
-    16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, cost::kHardlyEverCopiedOnce};
+constexpr std::array<std::uint64_t, 8> kKernelFromBytes = {
+    8 << 10,   16 << 10, 32 << 10, 64 << 10,
+    256 << 10, 1 << 20,  4 << 20,  cost::kHardlyEverCopiedOnce};
 constexpr std::array<std::uint64_t, 3> kJointBytes = {64 << 10, 256 << 10, 1 << 20};
 
 /// What messages are used for, alike often: a threshold holds for all of them. What was written
 /// last lies in its sender's cache; what was not, and was sent before, in the receiver's as well.
 constexpr std::array kUses = {Series::one_way, Series::exchange, Series::one_way_written,
                               Series::exchange_written};
+/// Those that leave neither processor idle.
+constexpr std::array kBusyUses = {Series::exchange, Series::exchange_written};
 
 /// A way of copying long messages: a lane of the crew.
 struct Way {
@@ -117,6 +120,7 @@ class CopyProbe {
     std::string named(std::string_view way) const {
         return fmt::format("{}{}", own_ ? "" : "one CPU: ", way);
     }
+    static std::string rings(std::uint64_t bytes) { return "rings, " + topo::format_bytes(bytes); }
 
     void choose_ways() {
         if (own_) {
@@ -131,7 +135,7 @@ class CopyProbe {
             return; // What is decided by longer messages.
         }
         for (const std::uint64_t bytes : kRingBytes) {
-            add("rings, " + topo::format_bytes(bytes), false,
+            add(rings(bytes), false,
                 bytes == kRingBytes.front() ? std::span<const std::uint64_t>(kPrivateBytes)
                                             : kRingMessageBytes,
                 ring_options(bytes, own_));
@@ -177,15 +181,25 @@ class CopyProbe {
         driver.record({use, 1, round, bytes, driver.messages_ns(work), lane});
     }
 
-    TimesByLength times(std::string_view way) const {
-        std::vector<TimesByLength> uses;
-        for (const Series use : kUses) {
-            TimesByLength& one = uses.emplace_back();
-            for (const FitPoint& point : run_.points(named(way), use)) {
+    TimesByLength times_of(const std::string& way, std::span<const Series> uses) const {
+        std::vector<TimesByLength> of_uses;
+        for (const Series use : uses) {
+            TimesByLength& one = of_uses.emplace_back();
+            for (const FitPoint& point : run_.points(way, use)) {
                 one[static_cast<std::uint64_t>(point.x)] = point.y;
             }
         }
-        return mean_of(uses);
+        return mean_of(of_uses);
+    }
+
+    TimesByLength times(std::string_view way) const { return times_of(named(way), kUses); }
+
+    /// Ranks that take turns have peers on their own CPU and on others, whose turns end as well:
+    /// there counts what both ends have to do, so what keeps both CPUs busy.
+    TimesByLength crowded_times(const std::string& way) const {
+        const TimesByLength across = times_of(way, kBusyUses);
+        const TimesByLength here = times(way);
+        return across.empty() ? here : mean_of(std::array{here, across});
     }
 
     void derived(std::string_view table, std::string_view key) {
@@ -193,17 +207,17 @@ class CopyProbe {
     }
 
     std::uint64_t best_ring() const {
-        std::vector<TimesByLength> rings;
+        std::vector<TimesByLength> ways;
         for (const std::uint64_t bytes : kRingBytes) {
-            rings.push_back(times("rings, " + topo::format_bytes(bytes)));
-            rings.back().erase(kPrivateBytes.back()); // The others were not timed there.
+            TimesByLength& one = ways.emplace_back();
+            const TimesByLength all = times(rings(bytes));
+            for (const std::uint64_t length : kRingMessageBytes) { // What all were timed at.
+                if (const auto ns = all.find(length); ns != all.end()) {
+                    one.insert(*ns);
+                }
+            }
         }
-        return kRingBytes[good_enough(rings)];
-    }
-
-    std::uint64_t kernel_from() const {
-        return turning_point(times("rings, " + topo::format_bytes(kRingBytes.front())),
-                             times("by the kernel"), kKernelFromBytes);
+        return kRingBytes[good_enough(ways)];
     }
 
     void learn() {
@@ -222,7 +236,8 @@ class CopyProbe {
         memory.copies.measured = true;
         derived("memory.copies", "ring_bytes");
         if (memory.cma.permitted) {
-            memory.cma.bytes_min = kernel_from();
+            memory.cma.bytes_min = turning_point(times(rings(kRingBytes.front())),
+                                                 times("by the kernel"), kKernelFromBytes);
             derived("memory.cma", "bytes_min");
         }
     }
@@ -236,7 +251,9 @@ class CopyProbe {
         copies.crowded_measured = true;
         derived("memory.copies", "crowded_ring_bytes");
         if (run_.model().cma.permitted) {
-            copies.crowded_cma_bytes_min = kernel_from();
+            copies.crowded_cma_bytes_min =
+                turning_point(crowded_times(rings(kRingBytes.front())),
+                              crowded_times("by the kernel"), kKernelFromBytes);
             derived("memory.copies", "crowded_cma_bytes_min");
         }
     }

@@ -32,6 +32,8 @@ TEST_CASE("tune: a threshold is the shortest length beyond which nothing is lost
     CHECK(turning_point(ring, {{16, 90}, {64, 110}, {256, 90}}, kLengths) == 256);
     CHECK(turning_point(ring, {{16, 90}, {64, 90}, {256, 110}}, kLengths) == 256);
     CHECK(turning_point(ring, {{16, 110}, {64, 110}, {256, 110}}, kLengths) == 256);
+    // What is hardly slower is as good.
+    CHECK(turning_point(ring, {{16, 104}, {64, 104}, {256, 90}}, kLengths) == 16);
     // Where only one of both was timed, nothing is known.
     CHECK(turning_point({{16, 100}}, {{16, 90}, {64, 900}}, kLengths) == 16);
     CHECK(turning_point({}, {}, kLengths) == 16);
