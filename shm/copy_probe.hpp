@@ -12,7 +12,7 @@ struct KernelCopies {
     double per_byte_ns = 0;
 };
 
-/// The least of a few times, some 20 us in all, so that whoever else wants the processor does not
+/// The least of a few times, some 30 us in all, so that whoever else wants the processor does not
 /// matter. Fails with io_error where the kernel does not permit such copies.
 Result<KernelCopies> probe_kernel_copies();
 

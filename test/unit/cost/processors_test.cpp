@@ -22,6 +22,15 @@ TEST_CASE("cost: processors that were measured have costs of their own", "[cost]
           message_ns(zen4.profile.level(topo::Distance::cache), 1 << 20));
 }
 
+TEST_CASE("cost: the kernel copies sooner on a Xeon from Sapphire Rapids on", "[cost]") {
+    const BuiltinCosts xeon = builtin_costs({"GenuineIntel", 6, 143});
+    CHECK(xeon.name == "Intel Xeon, Sapphire Rapids");
+    CHECK(xeon.profile.memory.cma.bytes_min < default_profile().memory.cma.bytes_min);
+    // Among them those that virtual machines tell of by another number.
+    CHECK(builtin_costs({"GenuineIntel", 6, 167}).profile == xeon.profile);
+    CHECK(builtin_costs({"GenuineIntel", 6, 173}).profile == xeon.profile);
+}
+
 TEST_CASE("cost: of others the caches are known", "[cost]") {
     const auto l2_of = [](const topo::Processor& processor) {
         return builtin_costs(processor).profile.memory.cache(Cache::l2).capacity_bytes;
@@ -37,7 +46,7 @@ TEST_CASE("cost: of others the caches are known", "[cost]") {
 
 TEST_CASE("cost: the default is taken for those that the table lacks", "[cost]") {
     for (const topo::Processor& processor :
-         {topo::Processor{}, topo::Processor{"GenuineIntel", 6, 143},
+         {topo::Processor{}, topo::Processor{"GenuineIntel", 6, 45},
           topo::Processor{"AuthenticAMD", 21, 2}, topo::Processor{"", 25, 17}}) {
         CHECK(builtin_costs(processor).profile == default_profile());
     }
@@ -48,7 +57,7 @@ TEST_CASE("cost: built-in costs are equal when they are written and read", "[cos
     for (const topo::Processor& processor :
          {topo::Processor{"AuthenticAMD", 23, 49}, topo::Processor{"AuthenticAMD", 25, 17},
           topo::Processor{"AuthenticAMD", 26, 2}, topo::Processor{"GenuineIntel", 6, 85},
-          topo::Processor{"GenuineIntel", 6, 106}}) {
+          topo::Processor{"GenuineIntel", 6, 106}, topo::Processor{"GenuineIntel", 6, 143}}) {
         const Profile& profile = builtin_costs(processor).profile;
         CHECK(parse_toml(to_toml(profile)).value() == profile);
         CHECK(hashes.insert(hash_of(profile)).second);

@@ -60,9 +60,12 @@ void allreduce_reduce_scatter_allgather(Builder& builder, const Team& team, Slic
 double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                                              Operator op, const BlockChoices& choices) {
     const std::uint64_t block = longest(count, bytes, op);
+    // The allgather finds its own block in place, and has only just combined what it sends.
+    const double begun_ns = count == 1 ? 0
+                                       : link.passing_on_ns(block, Sender::exchanges) -
+                                             link.message_ns(block) - link.copy_ns(block);
     return reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
-           allgather_ns(link, count, bytes, block, choices.allgather) -
-           link.copy_ns(block); // The allgather finds its own block in place.
+           allgather_ns(link, count, bytes, block, choices.allgather) + begun_ns;
 }
 
 const Algorithm kAllreduceReduceScatterAllgather = {
