@@ -28,6 +28,12 @@ cost::LogGp shared(cost::LogGp model, Rank sharers) {
     return model;
 }
 
+/// A ring's buffers, which its reader has had last, are filled by whichever stores are faster.
+double ring_fill_per_byte_ns(const cost::Profile& profile) {
+    const cost::CacheRates& buffers = profile.memory.cache(cost::Cache::l2);
+    return std::min(buffers.overwrite_per_byte_ns, buffers.streaming_per_byte_ns);
+}
+
 } // namespace
 
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
@@ -41,6 +47,7 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
       copies_(single_copies(profile, distance, around)),
       read_per_byte_ns_(
           distance == topo::Distance::network ? 0 : profile.memory.level(distance).per_byte_ns),
+      fill_per_byte_ns_(ring_fill_per_byte_ns(profile)),
       contended_per_byte_ns_(distance == topo::Distance::network
                                  ? 0
                                  : profile.memory.level(distance).contended_per_byte_ns),
@@ -78,19 +85,25 @@ double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there
 
 MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
     if (!copied_once(bytes)) {
-        return {cost::message_terms(model_, bytes)};
+        const auto length = static_cast<double>(bytes);
+        const double gap_per_byte_ns = model_.gap_per_byte_ns;
+        return {.terms = cost::message_terms(model_, bytes),
+                .through_ring = !across_hosts_,
+                .fill_ns = length * std::min(fill_per_byte_ns_, gap_per_byte_ns),
+                .drain_ns = length * std::min(read_per_byte_ns_, gap_per_byte_ns)};
     }
-    return {cost::message_terms(model_, 0), single_copy_ns(bytes, source), copied_by_both(bytes)};
+    return {.terms = cost::message_terms(model_, 0),
+            .copy_ns = single_copy_ns(bytes, source),
+            .by_both = copied_by_both(bytes),
+            .half_ns = single_copy_ns(divide_up(bytes, 2), source),
+            .pushed_ns = single_copy_ns(bytes, Source::settled)};
 }
 
-/// A ring's buffers, which its reader has had last, are filled by whichever stores are faster.
 Messages Messages::in_exchanges() const {
     Messages both = *this;
     both.model_.latency_ns += turn_ns_;
     if (senders_help_ && !across_hosts_) {
-        const cost::CacheRates& buffers = profile_->memory.cache(cost::Cache::l2);
-        both.sends_per_byte_ns_ =
-            std::min(buffers.overwrite_per_byte_ns, buffers.streaming_per_byte_ns);
+        both.sends_per_byte_ns_ = fill_per_byte_ns_;
         both.model_.gap_per_byte_ns =
             std::max(model_.gap_per_byte_ns,
                      std::min(read_per_byte_ns_, model_.gap_per_byte_ns) + both.sends_per_byte_ns_);

@@ -34,6 +34,13 @@ struct MessagePrice {
     double copy_ns = 0;       ///< If it is copied once, what that takes the receiver; else 0.
     /// The sender copies a half meanwhile, if it has nothing else to do.
     bool by_both = false;
+    double half_ns = 0;   ///< What copying that half takes each of them,
+    double pushed_ns = 0; ///< and copying all of it by its sender, whose cache holds it.
+    /// If it is copied in and out: what that takes the processors of its sender, as it leaves, and
+    /// of its receiver, as it comes, which takes in no two at a time.
+    bool through_ring = false;
+    double fill_ns = 0;
+    double drain_ns = 0;
 };
 
 /// Messages between ranks at one distance. The profile must outlive it.
@@ -89,7 +96,8 @@ class Messages {
     double end_ns_;
     cost::CmaModel copies_; ///< No system call where buffers are mapped.
     double read_per_byte_ns_;
-    double sends_per_byte_ns_ = 0; ///< What the receiver copies into a ring meanwhile.
+    double fill_per_byte_ns_;      ///< Copying into a ring.
+    double sends_per_byte_ns_ = 0; ///< What the receiver copies into one meanwhile.
     double contended_per_byte_ns_;
     double turn_ns_;
     bool mapped_; ///< What is copied once is copied, or read, without the kernel.

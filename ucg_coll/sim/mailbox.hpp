@@ -16,16 +16,35 @@ namespace ucg::sim {
 using MessageId = std::uint32_t;
 inline constexpr MessageId kNoMessage = 0xffffffffU;
 
+/// What a message that is copied once takes, beyond its announcement and its receipt; nothing, if
+/// `alone` is 0.
+struct Copying {
+    Picoseconds alone = 0;  ///< By its receiver,
+    Picoseconds half = 0;   ///< by both of its ends, each a half,
+    Picoseconds pushed = 0; ///< by its sender, which gets one from its receiver meanwhile.
+    Picoseconds issue = 0;  ///< Of the receipt,
+    Picoseconds flight = 0; ///< until it is there.
+    Rank sender = kNoRank;
+    MessageId receipt = kNoMessage;
+    bool by_both = false;
+};
+
 /// A message, from the first of its two ops to the moment it is taken in.
 struct Message {
     static constexpr Picoseconds kUnknown = -1;
 
     Picoseconds arrival = kUnknown;
     Picoseconds take = 0;
+    bool through_ring = false;
+    Picoseconds gap = 0;   ///< If so: after the message before,
+    Picoseconds pass = 0;  ///< for so long it keeps the way into its receiver,
+    Picoseconds drain = 0; ///< whose processor copies it out for so long, as it comes.
+    Copying copying;
     std::uint64_t bytes = 0;
     Rank waiter = kNoRank;       ///< Who can do nothing before it arrives.
     MessageId next = kNoMessage; ///< In its lane, or in the list of free ones.
-    std::uint32_t transfer = 0;  ///< Into Trace::transfers, if there is one.
+    static constexpr std::uint32_t kNoTransfer = 0xffffffffU;
+    std::uint32_t transfer = kNoTransfer; ///< Into Trace::transfers; a receipt is none.
 };
 
 enum class End : std::uint8_t { send, recv };
@@ -45,7 +64,11 @@ class Mailbox {
     };
     Match match(const Lane& lane, End end, std::uint64_t bytes);
 
+    /// A message of no lane: a receipt.
+    MessageId receipt() { return add(0); }
+
     Message& operator[](MessageId id) { return messages_[id]; }
+    const Message& operator[](MessageId id) const { return messages_[id]; }
     void release(MessageId id);
 
     /// A lane of which one end has not been matched; the first by rank.

@@ -73,6 +73,17 @@ cost::MessageTerms terms(const PerLevel& levels, topo::Distance distance, std::u
     return terms;
 }
 
+price::MessagePrice price(const PerLevel& levels, topo::Distance distance, std::uint64_t bytes,
+                          price::Source source) {
+    return levels.at(distance).price(bytes, source);
+}
+
+template <typename Model>
+price::MessagePrice price(const Model& model, topo::Distance /*distance*/, std::uint64_t bytes,
+                          price::Source /*source*/) {
+    return {.terms = cost::message_terms(model, bytes)};
+}
+
 template <typename Model>
 cost::MessageTerms terms(const Model& model, topo::Distance /*distance*/, std::uint64_t bytes) {
     return cost::message_terms(model, bytes);
@@ -85,15 +96,34 @@ cost::MessageTerms message_terms(const Network& network, topo::Distance distance
     return std::visit([&](const auto& model) { return terms(model, distance, bytes); }, network);
 }
 
+price::MessagePrice message_price(const Network& network, topo::Distance distance,
+                                  std::uint64_t bytes, price::Source source) {
+    return std::visit([&](const auto& model) { return price(model, distance, bytes, source); },
+                      network);
+}
+
+double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
+                          std::uint64_t bytes, std::uint64_t touched_bytes) {
+    const auto* const levels = std::get_if<PerLevel>(&network);
+    if (levels == nullptr || compute.profile == nullptr ||
+        !levels->at(distance).combined_in_place(bytes)) {
+        return reduce_ns(compute, 2, bytes, touched_bytes);
+    }
+    return levels->at(distance).combining_ns(bytes,
+                                             compute.profile->memory.cache_for(touched_bytes));
+}
+
 PerLevel::PerLevel(const cost::Profile& profile, const price::Surroundings& around) {
     for (std::size_t level = 0; level < topo::kDistanceCount; ++level) {
         levels_.emplace_back(profile, static_cast<topo::Distance>(level), around);
     }
 }
 
-double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes) {
+double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
+                 std::uint64_t touched_bytes) {
     if (compute.profile != nullptr) {
-        return price::reduce_ns(*compute.profile, operands, bytes);
+        return price::reduce_ns(*compute.profile, operands, bytes,
+                                compute.profile->memory.cache_for(touched_bytes));
     }
     const double combinations = operands > 0 ? operands - 1 : 0;
     return compute.reduction_ns + combinations * compute.combine_ns +
@@ -134,7 +164,7 @@ double board_copy_ns(const Memory& memory, std::uint64_t bytes) {
 double combine_boards_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
                          unsigned operands, std::uint64_t bytes) {
     return compute.profile == nullptr
-               ? reduce_ns(compute, operands, bytes)
+               ? reduce_ns(compute, operands, bytes, 0)
                : price::combine_boards_ns(*compute.profile, memory.model.level(distance), operands,
                                           bytes);
 }

@@ -35,6 +35,10 @@ using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, c
 cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
                                  std::uint64_t bytes);
 
+/// The same, with what a profile says of its copies; of the other models its terms alone.
+price::MessagePrice message_price(const Network& network, topo::Distance distance,
+                                  std::uint64_t bytes, price::Source source);
+
 /// A reduction of k operands of n bytes costs
 ///   reduction_ns + (k - 1) combine_ns + n (k operand_ns_per_byte + (k - 1) combine_ns_per_byte):
 /// profiles count operands, the papers' models combinations of two.
@@ -49,7 +53,17 @@ struct Compute {
 
     bool operator==(const Compute&) const = default;
 };
-double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes);
+/// With a profile, of bytes that lie in a working set of so many bytes.
+double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
+                 std::uint64_t touched_bytes);
+inline double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes) {
+    return reduce_ns(compute, operands, bytes, price::touched_by_reduction(operands, bytes));
+}
+/// What a reduction adds to a message from a rank at that distance that may be combined where it
+/// arrives; its operand and target lie in a working set of so many bytes.
+double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
+                          std::uint64_t bytes, std::uint64_t touched_bytes);
+
 double copy_ns(const Compute& compute, std::uint64_t bytes);
 /// From or to the memory of another process, by the kernel; of models without one a copy.
 double kernel_copy_ns(const Compute& compute, std::uint64_t bytes);

@@ -18,9 +18,10 @@ constexpr Picoseconds kNotFinished = -1;
 } // namespace
 
 Run::Run(const topo::Placement& placement, const Options& options,
-         std::span<const LoweredSchedule> programs, std::uint64_t seed, Trace* trace)
-    : placement_(placement), options_(options), programs_(programs), seed_(seed), trace_(trace),
-      states_(programs.size()) {
+         std::span<const LoweredSchedule> programs, std::span<const OwnBuffers> buffers,
+         std::uint64_t seed, Trace* trace)
+    : placement_(placement), options_(options), programs_(programs), buffers_(buffers), seed_(seed),
+      trace_(trace), states_(programs.size()) {
     if (options.host_link) {
         links_.emplace(*options.host_link, placement.host_count());
     }
@@ -37,9 +38,9 @@ Run::Run(const topo::Placement& placement, const Options& options,
     }
     slots_.resize(slots);
     const std::vector<std::uint32_t> readers = board_readers(programs);
-    boards_.resize(readers.size());
-    for (std::size_t i = 0; i < readers.size(); ++i) {
-        boards_[i].readers = readers[i];
+    boards_.resize(readers.size() * options.in_a_row);
+    for (std::size_t i = 0; i < boards_.size(); ++i) {
+        boards_[i].readers = readers[i % readers.size()];
     }
     readings_.resize(programs.size());
     outcome_.entered.reserve(states_.size());
@@ -63,6 +64,7 @@ Result<Outcome> Run::go() {
     while (!events_.empty()) {
         const Event event = events_.top();
         events_.pop();
+        now_ = event.time;
         if (event.kind == EventKind::edge) {
             pass_edge(event);
             continue;
@@ -95,6 +97,7 @@ void Run::record(Activity::Kind kind, Rank rank, Picoseconds start) {
 Status Run::advance(Rank rank) {
     RankState& state = this->state(rank);
     Picoseconds& finish = outcome_.finish[static_cast<std::size_t>(rank)];
+    state.is_resting = false;
     while (finish == kNotFinished) {
         const Step& step = program(rank).steps[state.step];
         state.op = step.op;
@@ -112,74 +115,6 @@ Status Run::advance(Rank rank) {
         }
     }
     return {};
-}
-
-void Run::collect_waits(const RankState& state, const LoweredSchedule& program) {
-    awaited_.clear();
-    for (const graph::Wait& wait : program.waits_of(program.steps[state.step])) {
-        graph::for_each_slot(wait, state.iteration, [&](std::uint32_t slot) {
-            awaited_.push_back(&slots_[state.first_slot + slot]);
-        });
-    }
-}
-
-bool Run::wait(Rank rank, RankState& state) {
-    bool receives = false;
-    for (const Slot* slot : awaited_) {
-        if (slot->message == kNoMessage) {
-            if (slot->done == Slot::kUnderWay) {
-                state.waits_for_send = true;
-                return false;
-            }
-            continue;
-        }
-        Message& message = mailbox_[slot->message];
-        if (message.arrival == Message::kUnknown) {
-            message.waiter = rank;
-            return false;
-        }
-        receives = true;
-    }
-    if (receives) {
-        take_in(rank, state);
-    }
-    const Picoseconds start = state.clock;
-    for (const Slot* slot : awaited_) {
-        state.clock = std::max(state.clock, slot->done);
-    }
-    record(Activity::Kind::wait, rank, start);
-    return true;
-}
-
-/// Takes in what is awaited and has arrived, in order of arrival; of equals, in the order awaited.
-void Run::take_in(Rank rank, RankState& state) {
-    arrived_.clear();
-    for (Slot* slot : awaited_) {
-        if (slot->message != kNoMessage) {
-            arrived_.push_back(slot);
-        }
-    }
-    std::stable_sort(arrived_.begin(), arrived_.end(), [&](const Slot* a, const Slot* b) {
-        return mailbox_[a->message].arrival < mailbox_[b->message].arrival;
-    });
-    for (Slot* slot : arrived_) {
-        const MessageId id = slot->message;
-        if (id == kNoMessage) { // Awaited twice.
-            continue;
-        }
-        const Message& message = mailbox_[id];
-        Picoseconds start = state.clock;
-        state.clock = std::max(state.clock, message.arrival);
-        record(Activity::Kind::wait, rank, start);
-        start = state.clock;
-        state.clock += message.take;
-        record(Activity::Kind::take, rank, start);
-        if (trace_ != nullptr) {
-            trace_->transfers[message.transfer].taken = state.clock;
-        }
-        *slot = {.done = state.clock};
-        mailbox_.release(id);
-    }
 }
 
 Status Run::issue(Rank rank, RankState& state, const Step& step) {
@@ -200,11 +135,7 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
         break;
     case StepKind::reduce:
     case StepKind::reduce_parts:
-        compute(rank, state, Activity::Kind::reduce,
-                has_boards(step, program(rank))
-                    ? combine_boards_ns(options_.compute, options_.memory,
-                                        placement_.widest_on_host(), step.count, bytes)
-                    : reduce_ns(options_.compute, step.count, bytes));
+        compute(rank, state, Activity::Kind::reduce, reduction_ns(rank, state, step));
         break;
     case StepKind::publish:
         compute(rank, state, Activity::Kind::publish, publish_ns(options_.memory, bytes));
@@ -212,10 +143,19 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
     case StepKind::share: share(rank, state); break;
     case StepKind::wait: break;
     case StepKind::end_iteration: state.end_iteration(program(rank)); return {};
-    case StepKind::finish: outcome_.finish[static_cast<std::size_t>(rank)] = state.clock; return {};
+    case StepKind::finish: finish(rank, state); return {};
     }
     ++state.step;
     return status;
+}
+
+/// And goes on to the next of several in a row.
+void Run::finish(Rank rank, RankState& state) {
+    if (++state.round < options_.in_a_row) {
+        static_cast<graph::Position&>(state) = {};
+        return;
+    }
+    outcome_.finish[static_cast<std::size_t>(rank)] = state.clock;
 }
 
 Status Run::post(Rank rank, RankState& state, const Step& step) {
@@ -232,163 +172,34 @@ Status Run::post(Rank rank, RankState& state, const Step& step) {
     return status;
 }
 
+double Run::reduction_ns(Rank rank, const RankState& state, const Step& step) const {
+    const std::uint64_t bytes = bytes_of(state, program(rank));
+    if (has_boards(step, program(rank))) {
+        return combine_boards_ns(options_.compute, options_.memory, placement_.widest_on_host(),
+                                 step.count, bytes);
+    }
+    const std::uint64_t touched =
+        touched_bytes(step, program(rank), bytes, buffers_[static_cast<std::size_t>(rank)]);
+    if (step.kind == StepKind::reduce_parts && step.count == 2) {
+        const Rank peer = program(rank).messages[step.message].peer;
+        return combine_message_ns(options_.network, options_.compute,
+                                  placement_.distance(peer, rank), bytes, touched);
+    }
+    return reduce_ns(options_.compute, step.count, bytes, touched);
+}
+
 void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns) {
     const Picoseconds start = state.clock;
     state.clock += to_picoseconds(std::max(own_ns, reading_ns(rank, state)));
     state.clock +=
         draw(options_.compute_noise, seed_, Stream::computation, rank, state.compute_count++);
     record(kind, rank, start);
+    if (kind == Activity::Kind::copy || kind == Activity::Kind::reduce) {
+        state.note_written(program(rank).addresses_of(program(rank).steps[state.step]).front());
+    }
     for_each_peer_read(program(rank).steps[state.step], program(rank), [&](Rank owner) {
         readings_[static_cast<std::size_t>(owner)].push_back(state.clock);
     });
-}
-
-Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
-    const Mailbox::Lane lane = {plan.peer, rank, plan.signals};
-    const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
-    const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
-    slot = {.message = match.id};
-    if (const std::uint64_t sent = mailbox_[match.id].bytes; sent != bytes) {
-        return mismatch(lane, sent, bytes);
-    }
-    return {};
-}
-
-Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
-    const Mailbox::Lane lane = {rank, plan.peer, plan.signals};
-    const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
-    const Mailbox::Match match = mailbox_.match(lane, End::send, bytes);
-    Message& message = mailbox_[match.id];
-    if (message.bytes != bytes) {
-        return mismatch(lane, bytes, message.bytes);
-    }
-    const cost::MessageTerms terms =
-        message_terms(options_.network, placement_.distance(rank, plan.peer), bytes);
-    const Picoseconds start = state.clock;
-    state.clock += to_picoseconds(terms.issue_ns);
-    record(Activity::Kind::issue, rank, start);
-
-    const Picoseconds begin = pass_port(state, terms);
-    const Picoseconds left = state.port_free;
-    slot = {.done = left};
-    message.take = to_picoseconds(terms.take_ns);
-    if (trace_ != nullptr) {
-        message.transfer = static_cast<std::uint32_t>(trace_->transfers.size());
-        trace_->transfers.push_back(
-            {.from = rank,
-             .to = plan.peer,
-             .send_op = state.op,
-             .bytes = bytes,
-             .kind = lane.is_signal ? Transfer::Kind::signal : Transfer::Kind::message,
-             .begin = begin,
-             .left = left});
-    }
-    ++outcome_.message_count;
-    outcome_.message_bytes += bytes;
-    const Picoseconds arrival =
-        left + to_picoseconds(terms.flight_ns) +
-        draw(options_.message_noise, seed_, Stream::message, rank, state.message_count++);
-    const Transit transit{.from = rank, .to = plan.peer, .arrival = arrival};
-    if (tree_ && tree_->joins(rank, plan.peer)) {
-        enter_tree(match.id, transit, begin, left, slot);
-    } else {
-        depart(match.id, transit, begin, left);
-    }
-    return {};
-}
-
-/// Returns when the message begins to leave; port_free is when it has left.
-Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
-    Picoseconds begin = state.clock;
-    if (begin >= state.gap_over) {
-        state.burst = 1;
-    } else if (state.burst < terms.free_messages) {
-        begin = std::max(begin, state.port_free);
-        ++state.burst;
-    } else {
-        begin = state.gap_over;
-    }
-    state.port_free = begin + to_picoseconds(terms.inject_ns);
-    state.gap_over = state.port_free + to_picoseconds(terms.gap_ns);
-    return begin;
-}
-
-/// A message keeps the link while its last bytes leave, unless it has to wait for it.
-void Run::depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left) {
-    if (!links_ || placement_.same_host(transit.from, transit.to)) {
-        deliver(id, transit);
-        return;
-    }
-    transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
-    transits_[id] = transit;
-    push(EventKind::link_out, std::max(begin, left - links_->occupancy(mailbox_[id].bytes)), id);
-}
-
-void Run::pass_link(const Event& event) {
-    const MessageId id = event.subject;
-    Transit& transit = transits_[id];
-    const std::uint64_t bytes = mailbox_[id].bytes;
-    const bool leaves = event.kind == EventKind::link_out;
-    const std::uint32_t host = placement_.place(leaves ? transit.from : transit.to).host;
-    const Direction direction = leaves ? Direction::out : Direction::in;
-    transit.arrival += links_->pass(host, direction, event.time, bytes);
-    if (leaves) {
-        push(EventKind::link_in, std::max(event.time, transit.arrival - links_->occupancy(bytes)),
-             id);
-    } else {
-        deliver(id, transit);
-    }
-}
-
-/// Its first bytes come to the first edge when they begin to leave the sender.
-void Run::enter_tree(MessageId id, Transit transit, Picoseconds begin, Picoseconds left,
-                     Slot& slot) {
-    tree_->find_path(transit.from, transit.to, transit.path);
-    transit.tail = left;
-    transit.flight = transit.arrival - left;
-    transit.slot = static_cast<std::size_t>(&slot - slots_.data());
-    slot.done = Slot::kUnderWay;
-    transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
-    transits_[id] = std::move(transit);
-    push(EventKind::edge, begin, id);
-}
-
-void Run::pass_edge(const Event& event) {
-    const MessageId id = event.subject;
-    Transit& transit = transits_[id];
-    const TreeLinks::Passage passage =
-        tree_->pass(transit.path[transit.hop], event.time, mailbox_[id].bytes);
-    transit.tail = std::max(transit.tail, passage.tail);
-    if (++transit.hop < transit.path.size()) {
-        push(EventKind::edge, passage.head, id);
-        return;
-    }
-    transit.arrival = transit.tail + transit.flight;
-    slots_[transit.slot].done = transit.arrival;
-    RankState& sender = state(transit.from);
-    if (sender.waits_for_send) {
-        sender.waits_for_send = false;
-        push(EventKind::resume, transit.arrival, static_cast<std::uint32_t>(transit.from));
-    }
-    deliver(id, transit);
-}
-
-void Run::deliver(MessageId id, const Transit& transit) {
-    Message& message = mailbox_[id];
-    message.arrival = transit.arrival;
-    if (trace_ != nullptr) {
-        trace_->transfers[message.transfer].arrived = transit.arrival;
-    }
-    if (message.waiter != kNoRank) {
-        push(EventKind::resume, transit.arrival, static_cast<std::uint32_t>(message.waiter));
-        message.waiter = kNoRank;
-    }
-}
-
-Status Run::mismatch(const Mailbox::Lane& lane, std::uint64_t sent, std::uint64_t received) {
-    return failure(Code::invalid_argument,
-                   "rank {} sends {} bytes to rank {}, which expects {} bytes", lane.from, sent,
-                   lane.to, received);
 }
 
 /// Has every rank finished, and was every message received?
@@ -398,7 +209,8 @@ Status Run::check_end() const {
             const Rank rank = boards_[owner].waiters.front();
             return failure(Code::invalid_argument,
                            "rank {} waits for ever before op {} for what rank {} does not share",
-                           rank, states_[static_cast<std::size_t>(rank)].op, owner);
+                           rank, states_[static_cast<std::size_t>(rank)].op,
+                           owner % states_.size());
         }
     }
     for (std::size_t rank = 0; rank < states_.size(); ++rank) {

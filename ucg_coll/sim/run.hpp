@@ -7,6 +7,7 @@
 // ranks' memory, which its readers come to in events of their own, in order of time.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <queue>
@@ -23,7 +24,8 @@ namespace ucg::sim {
 class Run {
   public:
     Run(const topo::Placement& placement, const Options& options,
-        std::span<const graph::LoweredSchedule> programs, std::uint64_t seed, Trace* trace);
+        std::span<const graph::LoweredSchedule> programs, std::span<const OwnBuffers> buffers,
+        std::uint64_t seed, Trace* trace);
 
     Result<Outcome> go();
 
@@ -43,10 +45,24 @@ class Run {
         std::uint64_t message_count = 0; ///< What noise is drawn by.
         std::uint64_t compute_count = 0;
         std::size_t first_slot = 0;
+        std::uint32_t round = 0; ///< Of several in a row.
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
         bool has_looked = false; ///< At the boards of this step,
         bool waits_for_send = false;
+        bool is_resting = false;     ///< Waits, and has nothing to do.
+        Picoseconds alarm = -1;      ///< It is let go on at this time at the latest, if it rests.
+        Picoseconds way_in_free = 0; ///< The next message may come through a ring.
+        std::vector<Slot*> copies;   ///< Receives that are copied once and have not been.
+        std::array<bool, graph::kBufferKinds.size()> written =
+            {};                  ///< Of own buffers, by graph::BufferKind.
         bool is_in_turn = false; ///< and has come to peers' memory in the order of time.
+
+        void note_written(const graph::Address& address) {
+            written[static_cast<std::size_t>(address.buffer)] |= !address.of_peer;
+        }
+        bool has_written(const graph::Address& address) const {
+            return written[static_cast<std::size_t>(address.buffer)];
+        }
     };
 
     struct Board {
@@ -103,12 +119,22 @@ class Run {
     /// Waits for them. False: an arrival is not known; the rank will be let go on.
     bool wait(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
+    std::optional<Picoseconds> known_due(const RankState& state) const;
+    bool take_copies(Rank rank, RankState& state);
+    void rest(Rank rank, RankState& state, std::optional<Picoseconds> until);
+    void copy_once(Rank rank, RankState& state, Slot& slot);
+    void finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end);
+    MessageId await_receipt(Rank rank, MessageId id, const price::MessagePrice& price);
 
     /// Waits for the boards of the step and takes them in. False: one is not shared yet; the rank
     /// will be let go on.
     bool look(Rank rank, RankState& state);
     void take_board_in(Rank rank, RankState& state, const Look& look);
-    Picoseconds board_arrival(Rank owner, Rank reader) const;
+    Picoseconds board_arrival(Rank owner, Rank reader, std::uint32_t round) const;
+    std::size_t board_index(Rank owner, std::uint32_t round) const {
+        return std::size_t{round} * states_.size() + static_cast<std::size_t>(owner);
+    }
+    void finish(Rank rank, RankState& state);
     void share(Rank rank, RankState& state);
     /// False: the rank comes to peers' memory later, when all who come earlier have been there.
     bool in_turn(Rank rank, RankState& state);
@@ -118,6 +144,7 @@ class Run {
     Status post(Rank rank, RankState& state, const graph::Step& step);
     Status send(Rank rank, RankState& state, const graph::MessagePlan& plan, Slot& slot);
     Status receive(Rank rank, RankState& state, const graph::MessagePlan& plan, Slot& slot);
+    double reduction_ns(Rank rank, const RankState& state, const graph::Step& step) const;
     void compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns);
     double reading_ns(Rank rank, const RankState& state);
     const graph::LoweredSchedule& program(Rank rank) const {
@@ -135,6 +162,7 @@ class Run {
     const topo::Placement& placement_;
     const Options& options_;
     std::span<const graph::LoweredSchedule> programs_;
+    std::span<const OwnBuffers> buffers_; ///< By rank.
     std::uint64_t seed_;
     Trace* trace_;
     std::optional<HostLinks> links_;
@@ -142,7 +170,7 @@ class Run {
     Mailbox mailbox_;
     std::vector<Transit> transits_; ///< With links only.
     std::vector<RankState> states_;
-    std::vector<Board> boards_;                      ///< By rank.
+    std::vector<Board> boards_;                      ///< By round and rank.
     std::vector<std::vector<Picoseconds>> readings_; ///< By owner: when those under way end.
     std::vector<Slot> slots_;                        ///< Of all ranks.
     std::vector<Slot*> awaited_;                     ///< What the next step waits for,
@@ -150,6 +178,7 @@ class Run {
     std::vector<Look> looks_;                        ///< The boards that it takes in.
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t event_count_ = 0;
+    Picoseconds now_ = 0; ///< The common clock.
     Outcome outcome_;
 };
 

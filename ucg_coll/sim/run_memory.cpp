@@ -31,9 +31,9 @@ Status Run::check_memory() const {
     return {};
 }
 
-Picoseconds Run::board_arrival(Rank owner, Rank reader) const {
+Picoseconds Run::board_arrival(Rank owner, Rank reader, std::uint32_t round) const {
     const BoardTerms terms = board_terms(options_.network, placement_.distance(owner, reader));
-    return boards_[static_cast<std::size_t>(owner)].shared + to_picoseconds(terms.flight_ns) +
+    return boards_[board_index(owner, round)].shared + to_picoseconds(terms.flight_ns) +
            draw(options_.message_noise, seed_, Stream::board, owner,
                 static_cast<std::uint64_t>(reader));
 }
@@ -44,13 +44,13 @@ bool Run::look(Rank rank, RankState& state) {
     }
     looks_.clear();
     const auto is_shared = [&](Rank owner, std::uint32_t op) {
-        Board& board = boards_[static_cast<std::size_t>(owner)];
+        Board& board = boards_[board_index(owner, state.round)];
         if (board.shared == Board::kUnknown) {
             board.waiters.push_back(rank);
             state.op = op;
             return false;
         }
-        looks_.push_back({owner, op, board_arrival(owner, rank)});
+        looks_.push_back({owner, op, board_arrival(owner, rank, state.round)});
         return true;
     };
     if (!for_each_board(program(rank).steps[state.step], program(rank), is_shared)) {
@@ -71,7 +71,7 @@ void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
     state.clock = std::max(state.clock, look.arrival);
     record(Activity::Kind::wait, rank, start);
     start = state.clock;
-    const Board& board = boards_[static_cast<std::size_t>(look.owner)];
+    const Board& board = boards_[board_index(look.owner, state.round)];
     const topo::Distance distance = placement_.distance(rank, look.owner);
     const std::uint64_t bytes = bytes_of(state, program(rank));
     state.clock += to_picoseconds(board_lines_ns(options_.memory, distance, board.readers, bytes));
@@ -91,7 +91,7 @@ void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
 }
 
 void Run::share(Rank rank, RankState& state) {
-    Board& board = boards_[static_cast<std::size_t>(rank)];
+    Board& board = boards_[board_index(rank, state.round)];
     board.begin = state.clock;
     board.op = state.op;
     const BoardTerms terms = board_terms(options_.network, placement_.widest_on_host());
@@ -100,7 +100,8 @@ void Run::share(Rank rank, RankState& state) {
     board.shared = state.clock;
     ++outcome_.share_count;
     for (const Rank waiter : board.waiters) {
-        push(EventKind::resume, board_arrival(rank, waiter), static_cast<std::uint32_t>(waiter));
+        push(EventKind::resume, board_arrival(rank, waiter, state.round),
+             static_cast<std::uint32_t>(waiter));
     }
     board.waiters.clear();
 }
@@ -109,7 +110,7 @@ bool Run::in_turn(Rank rank, RankState& state) {
     bool reads_memory = false;
     for_each_peer_read(program(rank).steps[state.step], program(rank),
                        [&](Rank) { reads_memory = true; });
-    if (!reads_memory || std::exchange(state.is_in_turn, true)) {
+    if (!reads_memory || (std::exchange(state.is_in_turn, true) && now_ >= state.clock)) {
         return true;
     }
     push(EventKind::resume, state.clock, static_cast<std::uint32_t>(rank));

@@ -55,6 +55,9 @@ Status check(const Options& options, Rank rank_count) {
             return status;
         }
     }
+    if (options.in_a_row == 0) {
+        return {Code::invalid_argument, "in a row: expected at least 1, found 0"};
+    }
     return check_arrivals(options.arrival_ns, rank_count);
 }
 
@@ -73,11 +76,12 @@ void Simulator::add(const graph::Schedule& schedule) {
     UCG_ASSERT(schedule.rank < placement_.rank_count());
     UCG_ASSERT(schedule.rank_count == placement_.rank_count());
     programs_.push_back(graph::lower(schedule).value());
+    buffers_.push_back({schedule.input_bytes, schedule.output_bytes});
 }
 
 Result<Outcome> Simulator::run(std::uint64_t seed, Trace* trace) const {
     UCG_ASSERT(programs_.size() == static_cast<std::size_t>(placement_.rank_count()));
-    return Run(placement_, options_, programs_, seed, trace).go();
+    return Run(placement_, options_, programs_, buffers_, seed, trace).go();
 }
 
 } // namespace ucg::sim

@@ -45,6 +45,9 @@ struct Options {
     Distribution compute_noise;     ///< Added to each copy, reduction, publish and share.
     Distribution skew;              ///< When each rank enters.
     std::vector<double> arrival_ns; ///< Added to that, by rank; empty: nothing.
+    /// So many of the collective follow one another, each rank beginning one as it is done with the
+    /// one before; the outcome is of all of them. At least 1.
+    std::uint32_t in_a_row = 1;
 };
 
 /// Are the parameters in range, and is `arrival_ns` empty or as long as `rank_count`?
@@ -80,6 +83,12 @@ class Pricing {
     Pricing() = default;
 };
 
+/// How long a rank's vectors are, of which its ops mostly have a part.
+struct OwnBuffers {
+    std::uint64_t input_bytes = 0;
+    std::uint64_t output_bytes = 0;
+};
+
 /// The ranks' programs, to be run under as many seeds as wanted. Not thread-safe.
 class Simulator final : public Pricing {
   public:
@@ -102,6 +111,7 @@ class Simulator final : public Pricing {
     const topo::Placement& placement_;
     const Options& options_;
     std::vector<graph::LoweredSchedule> programs_;
+    std::vector<OwnBuffers> buffers_;
 };
 
 } // namespace ucg::sim

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ucg_coll/graph/lowering.hpp"
+#include "ucg_coll/sim/simulator.hpp"
 
 namespace ucg::sim {
 
@@ -48,6 +49,26 @@ bool for_each_board(const graph::Step& step, const graph::LoweredSchedule& progr
         }
     }
     return true;
+}
+
+/// What goes through the caches while a reduction of so many bytes is a part of the rank's vectors:
+/// all of those that it names, and its part of the rest.
+inline std::uint64_t touched_bytes(const graph::Step& step, const graph::LoweredSchedule& program,
+                                   std::uint64_t bytes, const OwnBuffers& own) {
+    std::uint64_t sum = 0;
+    std::uint64_t input_bytes = 0;
+    std::uint64_t output_bytes = 0;
+    for (const graph::Address& address : program.addresses_of(step)) {
+        const bool own_vector = !address.of_peer && !address.is_board();
+        if (own_vector && address.buffer == graph::BufferKind::input) {
+            input_bytes = std::max(own.input_bytes, bytes);
+        } else if (own_vector && address.buffer == graph::BufferKind::output) {
+            output_bytes = std::max(own.output_bytes, bytes);
+        } else {
+            sum += bytes;
+        }
+    }
+    return sum + input_bytes + output_bytes;
 }
 
 /// Does a copy or a reduction read boards?

@@ -135,6 +135,46 @@ TEST_CASE("sim: each level of a profile has its price", "[sim]") {
     check_distance(topo::Placement::regular(2, 1), topo::Distance::network);
 }
 
+TEST_CASE("sim: what is copied once takes an announcement, the copy and a receipt", "[sim]") {
+    const cost::Profile& profile = cost::default_profile();
+    const auto placement = topo::Placement::one_host(2);
+    const auto messages = price::Messages(profile, topo::Distance::host);
+    const double there_and_back_ns = 2 * cost::message_ns(profile.level(topo::Distance::host), 0);
+    const sim::Options options = network_only(sim::PerLevel(profile));
+    for (const std::uint64_t bytes : {16 << 10, 256 << 10}) {
+        const price::MessagePrice price = messages.price(bytes, price::Source::settled);
+        REQUIRE(price.copy_ns > 0);
+        INFO(bytes << " bytes");
+        // Who waits for the receipt of a long one copies a half.
+        const auto request = request_of(graph::Collective::bcast, 2, bytes);
+        const auto one_way = simulated(planned(placement, request, "knomial"), placement, options);
+        const double copy_ns = price.by_both ? price.half_ns : price.copy_ns;
+        CHECK(one_way.finish[0] == to_picoseconds(there_and_back_ns + copy_ns));
+        // Of two that send to one another each copies a vector, its own or the other's.
+        const auto both = simulated(
+            planned(placement, allreduce_of(bytes, 2), "recursive_doubling"), placement, options);
+        CHECK(all_equal(both.finish, to_picoseconds(there_and_back_ns + price.copy_ns)));
+    }
+}
+
+TEST_CASE("sim: who sends through a ring and receives copies both, one after the other", "[sim]") {
+    const cost::Profile& profile = cost::default_profile();
+    const price::Messages messages(profile, topo::Distance::host);
+    constexpr std::uint64_t kBytes = 8192;
+    const price::MessagePrice price = messages.price(kBytes, price::Source::settled);
+    REQUIRE(price.through_ring);
+    const sim::Options options = network_only(sim::PerLevel(profile));
+    // A root that only receives gets one after the other.
+    const auto request = request_of(graph::Collective::gather, 5, kBytes);
+    const auto placement = topo::Placement::one_host(5);
+    const auto gathered = simulated(planned(placement, request, "linear"), placement, options);
+    const cost::MessageTerms& terms = price.terms;
+    CHECK(gathered.completion() ==
+          to_picoseconds(terms.issue_ns) + to_picoseconds(terms.flight_ns) +
+              4 * to_picoseconds(terms.inject_ns) + 3 * to_picoseconds(terms.gap_ns) +
+              to_picoseconds(terms.take_ns));
+}
+
 TEST_CASE("sim: a repeat takes as long as the same ops written out", "[sim]") {
     for (const std::uint64_t bytes : {std::uint64_t{1} << 16, std::uint64_t{100'000}}) {
         const graph::Request request = request_of(graph::Collective::bcast, 5, bytes);
@@ -198,6 +238,34 @@ TEST_CASE("sim: the ranks of a host share its link", "[sim]") {
     options.host_link = sim::HostLink{.per_message_ns = 0, .per_byte_ns = 0.1};
     CHECK(simulated(schedules, placement, options).completion() ==
           alone + (kPerHost - 1) * to_picoseconds(100));
+}
+
+TEST_CASE("sim: of several in a row each rank begins one as it is done with the one before",
+          "[sim]") {
+    const auto placement = topo::Placement::one_host(4);
+    constexpr std::uint64_t kBytes = 1000;
+    sim::Options options = options_of(kPaper);
+    options.in_a_row = 3;
+    // A root that sends to all is busy three times, and waits for nothing.
+    const auto request = request_of(graph::Collective::scatter, 4, kBytes);
+    const auto scattered = simulated(planned(placement, request, "linear"), options);
+    const double left_ns = kPaper.alpha_r_ns + kBytes * kPaper.beta_ns_per_byte;
+    CHECK(scattered.completion() == to_picoseconds(3 * 3 * left_ns + kPaper.alpha_p_ns));
+    CHECK(scattered.message_count == 9);
+    // Where all come and leave at a time, each takes as long as the first.
+    const cost::Profile& profile = cost::default_profile();
+    const plan::Facts facts{placement, profile,
+                            plan::shared_memory(placement, profile, 1 << 20, false, 8 << 10)};
+    options.compute = sim::compute_of(profile);
+    for (const std::string_view row : {"recursive_doubling", "boards"}) {
+        const auto schedules = planned(facts, allreduce_of(8, 4), row);
+        options.in_a_row = 3;
+        const sim::Outcome three = simulated(schedules, placement, options);
+        options.in_a_row = 1;
+        const sim::Outcome one = simulated(schedules, placement, options);
+        INFO(row);
+        CHECK(all_equal(three.finish, 3 * one.completion()));
+    }
 }
 
 TEST_CASE("sim: noise is drawn by the seed alone", "[sim][noise]") {

@@ -1,0 +1,391 @@
+// A run's messages: who waits for which, and when they come.
+#include <algorithm>
+
+#include "ucg_coll/sim/run.hpp"
+#include "ucg_coll/sim/steps.hpp"
+
+namespace ucg::sim {
+
+using graph::LoweredSchedule;
+using graph::MessagePlan;
+
+void Run::collect_waits(const RankState& state, const LoweredSchedule& program) {
+    awaited_.clear();
+    for (const graph::Wait& wait : program.waits_of(program.steps[state.step])) {
+        graph::for_each_slot(wait, state.iteration, [&](std::uint32_t slot) {
+            awaited_.push_back(&slots_[state.first_slot + slot]);
+        });
+    }
+}
+
+bool Run::wait(Rank rank, RankState& state) {
+    if (!take_copies(rank, state)) {
+        return false;
+    }
+    bool receives = false;
+    for (const Slot* slot : awaited_) {
+        if (slot->message == kNoMessage) {
+            if (slot->done == Slot::kUnderWay) {
+                rest(rank, state, std::nullopt);
+                return false;
+            }
+            continue;
+        }
+        const Message& message = mailbox_[slot->message];
+        if (message.arrival == Message::kUnknown) {
+            rest(rank, state, std::nullopt);
+            return false;
+        }
+        receives = true;
+    }
+    if (receives) {
+        take_in(rank, state);
+    }
+    const Picoseconds start = state.clock;
+    for (const Slot* slot : awaited_) {
+        state.clock = std::max(state.clock, slot->done);
+    }
+    record(Activity::Kind::wait, rank, start);
+    return true;
+}
+
+/// When the rank has what it waits for, as far as that is known; copies that it waits for have no
+/// time before they are made.
+std::optional<Picoseconds> Run::known_due(const RankState& state) const {
+    Picoseconds due = state.clock;
+    for (const Slot* slot : awaited_) {
+        if (slot->message == kNoMessage) {
+            if (slot->done == Slot::kUnderWay) {
+                return std::nullopt;
+            }
+            due = std::max(due, slot->done);
+            continue;
+        }
+        const Message& message = mailbox_[slot->message];
+        if (message.arrival == Message::kUnknown ||
+            std::find(state.copies.begin(), state.copies.end(), slot) != state.copies.end()) {
+            return std::nullopt;
+        }
+        due = std::max(due, message.arrival);
+    }
+    return due;
+}
+
+/// A rank that waits makes the copies that have been announced to it meanwhile, whether or not it
+/// waits for them: its peers wait for the receipt. They are made in the order of the common clock,
+/// at which it shows whether the sender has time to help. False: the rank goes on later.
+bool Run::take_copies(Rank rank, RankState& state) {
+    while (!state.copies.empty() && !awaited_.empty()) {
+        const std::optional<Picoseconds> due = known_due(state);
+        Slot* next = nullptr;
+        for (Slot* slot : state.copies) {
+            const Picoseconds arrival = mailbox_[slot->message].arrival;
+            if (arrival != Message::kUnknown &&
+                (next == nullptr || arrival < mailbox_[next->message].arrival)) {
+                next = slot;
+            }
+        }
+        const Picoseconds begin =
+            next == nullptr ? 0 : std::max(state.clock, mailbox_[next->message].arrival);
+        if (next != nullptr && (!due || begin < *due)) {
+            if (now_ < begin) {
+                rest(rank, state, begin);
+                return false;
+            }
+            copy_once(rank, state, *next);
+            continue;
+        }
+        if (due && now_ >= *due) {
+            return true; // What comes now comes too late.
+        }
+        rest(rank, state, due);
+        return false;
+    }
+    return true;
+}
+
+/// Until then, or until something comes that it copies or waits for.
+void Run::rest(Rank rank, RankState& state, std::optional<Picoseconds> until) {
+    state.is_resting = true;
+    for (const Slot* slot : state.copies) {
+        mailbox_[slot->message].waiter = rank;
+    }
+    for (const Slot* slot : awaited_) {
+        if (slot->message != kNoMessage) {
+            mailbox_[slot->message].waiter = rank;
+        }
+        state.waits_for_send |= slot->message == kNoMessage && slot->done == Slot::kUnderWay;
+    }
+    if (until && *until != state.alarm) {
+        state.alarm = *until;
+        push(EventKind::resume, *until, static_cast<std::uint32_t>(rank));
+    }
+}
+
+/// Of two that send to one another and both wait each copies its own, else both copy a half each.
+void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
+    const Message& message = mailbox_[slot.message];
+    const Copying& copying = message.copying;
+    const Picoseconds begin = std::max(state.clock, message.arrival) + message.take;
+    RankState& sender = this->state(copying.sender);
+    if (!copying.by_both || !sender.is_resting || sender.clock > begin) {
+        finish_copy(rank, state, slot, begin + copying.alone);
+        return;
+    }
+    const auto back =
+        std::find_if(sender.copies.begin(), sender.copies.end(), [&](const Slot* other) {
+            const Message& theirs = mailbox_[other->message];
+            return theirs.copying.sender == rank && theirs.copying.by_both &&
+                   theirs.arrival != Message::kUnknown && theirs.arrival <= begin;
+        });
+    const Rank from = copying.sender;
+    if (back == sender.copies.end()) {
+        const Picoseconds start = std::max(sender.clock, begin);
+        sender.clock = begin + copying.half;
+        record(Activity::Kind::take, copying.sender, start);
+        finish_copy(rank, state, slot, begin + copying.half);
+    } else {
+        const Picoseconds pushed = copying.pushed;
+        finish_copy(from, sender, **back, begin + mailbox_[(*back)->message].copying.pushed);
+        finish_copy(rank, state, slot, begin + pushed);
+    }
+    push(EventKind::resume, std::max(now_, sender.clock), static_cast<std::uint32_t>(from));
+}
+
+void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) {
+    const MessageId id = slot.message;
+    const Message& message = mailbox_[id];
+    const Picoseconds start = state.clock;
+    state.clock = end + message.copying.issue;
+    record(Activity::Kind::take, rank, start);
+    if (trace_ != nullptr) {
+        trace_->transfers[message.transfer].taken = end;
+    }
+    Message& receipt = mailbox_[message.copying.receipt];
+    receipt.arrival = state.clock + message.copying.flight;
+    if (receipt.waiter != kNoRank) {
+        push(EventKind::resume, receipt.arrival, static_cast<std::uint32_t>(receipt.waiter));
+        receipt.waiter = kNoRank;
+    }
+    std::erase(state.copies, &slot);
+    slot = {.done = end};
+    mailbox_.release(id);
+}
+
+/// Takes in what is awaited and has arrived, in order of arrival; of equals, in the order awaited.
+void Run::take_in(Rank rank, RankState& state) {
+    arrived_.clear();
+    for (Slot* slot : awaited_) {
+        if (slot->message != kNoMessage) {
+            arrived_.push_back(slot);
+        }
+    }
+    std::stable_sort(arrived_.begin(), arrived_.end(), [&](const Slot* a, const Slot* b) {
+        return mailbox_[a->message].arrival < mailbox_[b->message].arrival;
+    });
+    for (Slot* slot : arrived_) {
+        const MessageId id = slot->message;
+        if (id == kNoMessage) { // Awaited twice.
+            continue;
+        }
+        const Message& message = mailbox_[id];
+        // The last bytes come when the way in has had time for all; copying them out ends with
+        // that.
+        Picoseconds arrival = message.arrival;
+        if (message.through_ring) {
+            arrival = std::max(arrival, state.way_in_free + message.pass);
+            state.way_in_free = arrival + message.gap;
+        }
+        Picoseconds start = state.clock;
+        state.clock = std::max(state.clock, arrival - message.drain);
+        record(Activity::Kind::wait, rank, start);
+        start = state.clock;
+        state.clock += message.drain + message.take;
+        record(Activity::Kind::take, rank, start);
+        if (trace_ != nullptr && message.transfer != Message::kNoTransfer) {
+            trace_->transfers[message.transfer].taken = state.clock;
+        }
+        *slot = {.done = state.clock};
+        mailbox_.release(id);
+    }
+}
+
+Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
+    const Mailbox::Lane lane = {plan.peer, rank, plan.signals};
+    const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
+    const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
+    slot = {.message = match.id};
+    if (const std::uint64_t sent = mailbox_[match.id].bytes; sent != bytes) {
+        return mismatch(lane, sent, bytes);
+    }
+    const price::MessagePrice price = message_price(
+        options_.network, placement_.distance(plan.peer, rank), bytes, price::Source::settled);
+    if (price.copy_ns > 0) {
+        state.copies.push_back(&slot);
+    }
+    state.note_written(plan.address);
+    return {};
+}
+
+Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
+    const Mailbox::Lane lane = {rank, plan.peer, plan.signals};
+    const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
+    const Mailbox::Match match = mailbox_.match(lane, End::send, bytes);
+    Message& message = mailbox_[match.id];
+    if (message.bytes != bytes) {
+        return mismatch(lane, bytes, message.bytes);
+    }
+    const price::MessagePrice price = message_price(
+        options_.network, placement_.distance(rank, plan.peer), bytes,
+        state.has_written(plan.address) ? price::Source::fresh : price::Source::settled);
+    const cost::MessageTerms& terms = price.terms;
+    const Picoseconds start = state.clock;
+    state.clock += to_picoseconds(terms.issue_ns);
+    const Picoseconds begin = pass_port(state, terms);
+    state.clock += to_picoseconds(price.fill_ns);
+    record(Activity::Kind::issue, rank, start);
+    const Picoseconds left = state.port_free;
+    slot = {.done = left};
+    message.take = to_picoseconds(terms.take_ns);
+    message.through_ring = price.through_ring;
+    message.gap = to_picoseconds(terms.gap_ns);
+    message.pass = to_picoseconds(terms.inject_ns);
+    message.drain = to_picoseconds(price.drain_ns);
+    if (price.copy_ns > 0) {
+        slot = {.message = await_receipt(rank, match.id, price)};
+    }
+    if (trace_ != nullptr) {
+        mailbox_[match.id].transfer = static_cast<std::uint32_t>(trace_->transfers.size());
+        trace_->transfers.push_back(
+            {.from = rank,
+             .to = plan.peer,
+             .send_op = state.op,
+             .bytes = bytes,
+             .kind = lane.is_signal ? Transfer::Kind::signal : Transfer::Kind::message,
+             .begin = begin,
+             .left = left});
+    }
+    ++outcome_.message_count;
+    outcome_.message_bytes += bytes;
+    const Picoseconds arrival =
+        left + to_picoseconds(terms.flight_ns) +
+        draw(options_.message_noise, seed_, Stream::message, rank, state.message_count++);
+    const Transit transit{.from = rank, .to = plan.peer, .arrival = arrival};
+    if (tree_ && tree_->joins(rank, plan.peer)) {
+        enter_tree(match.id, transit, begin, left, slot);
+    } else {
+        depart(match.id, transit, begin, left);
+    }
+    return {};
+}
+
+/// The message that tells the sender of one that is copied once that it is there.
+MessageId Run::await_receipt(Rank rank, MessageId id, const price::MessagePrice& price) {
+    const MessageId receipt = mailbox_.receipt(); // Messages move.
+    mailbox_[receipt].take = to_picoseconds(price.terms.take_ns);
+    mailbox_[id].copying = {.alone = to_picoseconds(price.copy_ns),
+                            .half = to_picoseconds(price.half_ns),
+                            .pushed = to_picoseconds(price.pushed_ns),
+                            .issue = to_picoseconds(price.terms.issue_ns),
+                            .flight = to_picoseconds(price.terms.flight_ns),
+                            .sender = rank,
+                            .receipt = receipt,
+                            .by_both = price.by_both};
+    return receipt;
+}
+
+/// Returns when the message begins to leave; port_free is when it has left.
+Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
+    Picoseconds begin = state.clock;
+    if (begin >= state.gap_over) {
+        state.burst = 1;
+    } else if (state.burst < terms.free_messages) {
+        begin = std::max(begin, state.port_free);
+        ++state.burst;
+    } else {
+        begin = state.gap_over;
+    }
+    state.port_free = begin + to_picoseconds(terms.inject_ns);
+    state.gap_over = state.port_free + to_picoseconds(terms.gap_ns);
+    return begin;
+}
+
+/// A message keeps the link while its last bytes leave, unless it has to wait for it.
+void Run::depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left) {
+    if (!links_ || placement_.same_host(transit.from, transit.to)) {
+        deliver(id, transit);
+        return;
+    }
+    transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
+    transits_[id] = transit;
+    push(EventKind::link_out, std::max(begin, left - links_->occupancy(mailbox_[id].bytes)), id);
+}
+
+void Run::pass_link(const Event& event) {
+    const MessageId id = event.subject;
+    Transit& transit = transits_[id];
+    const std::uint64_t bytes = mailbox_[id].bytes;
+    const bool leaves = event.kind == EventKind::link_out;
+    const std::uint32_t host = placement_.place(leaves ? transit.from : transit.to).host;
+    const Direction direction = leaves ? Direction::out : Direction::in;
+    transit.arrival += links_->pass(host, direction, event.time, bytes);
+    if (leaves) {
+        push(EventKind::link_in, std::max(event.time, transit.arrival - links_->occupancy(bytes)),
+             id);
+    } else {
+        deliver(id, transit);
+    }
+}
+
+/// Its first bytes come to the first edge when they begin to leave the sender.
+void Run::enter_tree(MessageId id, Transit transit, Picoseconds begin, Picoseconds left,
+                     Slot& slot) {
+    tree_->find_path(transit.from, transit.to, transit.path);
+    transit.tail = left;
+    transit.flight = transit.arrival - left;
+    transit.slot = static_cast<std::size_t>(&slot - slots_.data());
+    slot.done = Slot::kUnderWay;
+    transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
+    transits_[id] = std::move(transit);
+    push(EventKind::edge, begin, id);
+}
+
+void Run::pass_edge(const Event& event) {
+    const MessageId id = event.subject;
+    Transit& transit = transits_[id];
+    const TreeLinks::Passage passage =
+        tree_->pass(transit.path[transit.hop], event.time, mailbox_[id].bytes);
+    transit.tail = std::max(transit.tail, passage.tail);
+    if (++transit.hop < transit.path.size()) {
+        push(EventKind::edge, passage.head, id);
+        return;
+    }
+    transit.arrival = transit.tail + transit.flight;
+    slots_[transit.slot].done = transit.arrival;
+    RankState& sender = state(transit.from);
+    if (sender.waits_for_send) {
+        sender.waits_for_send = false;
+        push(EventKind::resume, transit.arrival, static_cast<std::uint32_t>(transit.from));
+    }
+    deliver(id, transit);
+}
+
+void Run::deliver(MessageId id, const Transit& transit) {
+    Message& message = mailbox_[id];
+    message.arrival = transit.arrival;
+    if (trace_ != nullptr) {
+        trace_->transfers[message.transfer].arrived = transit.arrival;
+    }
+    if (message.waiter != kNoRank) {
+        push(EventKind::resume, transit.arrival, static_cast<std::uint32_t>(message.waiter));
+        message.waiter = kNoRank;
+    }
+}
+
+Status Run::mismatch(const Mailbox::Lane& lane, std::uint64_t sent, std::uint64_t received) {
+    return failure(Code::invalid_argument,
+                   "rank {} sends {} bytes to rank {}, which expects {} bytes", lane.from, sent,
+                   lane.to, received);
+}
+
+} // namespace ucg::sim
