@@ -6,6 +6,7 @@
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
 #include "tools/ucg_plan/topology_option.hpp"
+#include "tools/ucg_sim/agreement_command.hpp"
 #include "tools/ucg_sim/prices_option.hpp"
 #include "tools/ucg_sim/report.hpp"
 #include "tools/ucg_sim/units.hpp"
@@ -353,5 +354,7 @@ int main(int argc, char* argv[]) {
     app.footer("Exit status: 0 done, 1 failed, 2 wrong usage. \"ucg_sim run --help\" has models, "
                "formats and examples.");
     const RunCommand command(app);
-    return run(app, argc, argv, [&] { return command.run(); });
+    const AgreementCommand agreement(app);
+    return run(app, argc, argv,
+               [&] { return agreement.is_chosen() ? agreement.run() : command.run(); });
 }

@@ -158,6 +158,11 @@ six="--hosts 6 --ranks-per-host 1 --bytes 64k --topology $directory/topology.con
         --hosts 7 --ranks-per-host 1 --topology "$directory/topology.conf"
 }
 
+expect 0 '^1 host of 2 ranks: [0-9]+ cells: within 10 % [0-9.]+ %, within 25 % [0-9.]+ %; ' \
+    agreement --placement '1 host of 2 ranks' --bytes 8,64k --worst 3
+expect 0 '"placement":"4 hosts of 8 ranks","collective":"barrier","algorithm":"dissemination"' \
+    agreement --placement '4 hosts' --bytes 8 --format json
+
 expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 4 --algorithm none
 expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
 expect 1 '^ucg_sim: --format svg: draws at most 256 ranks, found 1000' \

@@ -1,0 +1,19 @@
+// Placements that tools hold predictions against: from two ranks of a host to a thousand of
+// several.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topo/topo.hpp"
+
+namespace ucg::tools {
+
+struct NamedPlacement {
+    std::string name; ///< "1 host of 2 x 6 ranks"
+    topo::Placement placement;
+};
+
+Result<std::vector<NamedPlacement>> usual_placements();
+
+} // namespace ucg::tools

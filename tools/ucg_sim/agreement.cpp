@@ -1,0 +1,190 @@
+#include "tools/ucg_sim/agreement.hpp"
+
+#include <algorithm>
+
+#include "tools/ucg_plan/question.hpp"
+#include "ucg_coll/sim/sim.hpp"
+
+namespace ucg::tools {
+namespace {
+
+using graph::Collective;
+
+constexpr std::uint64_t kElementBytes = 8;
+
+/// Is `bytes` of a request what one rank's block has?
+bool has_blocks(Collective collective) {
+    switch (collective) {
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block: return true;
+    case Collective::barrier:
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::gatherv:
+    case Collective::scatterv:
+    case Collective::scan:
+    case Collective::exscan:
+    case Collective::neighbor_alltoallv: return false;
+    }
+    return false;
+}
+
+/// Not all ranks know any length, so that prices are those of the shortest.
+bool has_lengths(Collective collective) {
+    return collective != Collective::barrier && collective != Collective::gatherv &&
+           collective != Collective::scatterv && collective != Collective::neighbor_alltoallv;
+}
+
+/// Which of several in a row the planner has priced: across hosts who only sends does not wait.
+std::uint32_t in_a_row(const plan::Facts& facts, Collective collective) {
+    if (facts.placement.host_count() == 1) {
+        return 1;
+    }
+    switch (collective) {
+    case Collective::bcast:
+    case Collective::scatter:
+    case Collective::scatterv:
+    case Collective::scan:
+    case Collective::exscan: return 2;
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv: return 1 + static_cast<std::uint32_t>(cost::kBeforeAtRoot);
+    case Collective::barrier:
+    case Collective::allreduce:
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+    case Collective::neighbor_alltoallv: return 1;
+    }
+    return 1;
+}
+
+Question question_of(const plan::Facts& facts, Collective collective, std::uint64_t total) {
+    const Rank ranks = facts.placement.rank_count();
+    Question question;
+    question.collective = collective;
+    question.rank_count = ranks;
+    question.element_bytes = kElementBytes;
+    question.bytes = has_blocks(collective) ? total / static_cast<std::uint64_t>(ranks) : total;
+    question.mean_block_known = true;
+    return question;
+}
+
+sim::Options options_of(const plan::Facts& facts, Collective collective) {
+    sim::Options options;
+    options.network = sim::PerLevel(
+        facts.profile, {.in_place = facts.shared.in_place, .ranks_per_cpu = facts.ranks_per_cpu});
+    options.compute = sim::compute_of(facts.profile);
+    options.memory = {.model = facts.profile.memory, .in_place = facts.shared.in_place};
+    if (facts.placement.host_count() > 1) {
+        const cost::LogGp& network = facts.profile.level(topo::Distance::network);
+        options.host_link = sim::HostLink{network.gap_ns, network.gap_per_byte_ns};
+    }
+    options.in_a_row = in_a_row(facts, collective);
+    return options;
+}
+
+Result<double> simulated_ns(const plan::Facts& facts, const plan::Algorithm& row,
+                            const Question& question) {
+    const sim::Options options = options_of(facts, row.collective);
+    sim::Simulator simulator(facts.placement, options);
+    for (Rank rank = 0; rank < facts.placement.rank_count(); ++rank) {
+        simulator.add(row.build(facts, request_of(question, rank), rank));
+    }
+    const Result<sim::Outcome> outcome = simulator.run(1);
+    if (!outcome) {
+        return outcome.status();
+    }
+    return sim::to_ns(outcome->completion());
+}
+
+/// The rows of one collective and length.
+Result<std::vector<AgreementCell>> cells_of(const plan::Facts& facts, Collective collective,
+                                            std::uint64_t total) {
+    Question question = question_of(facts, collective, total);
+    const graph::Request blocking = request_of(question, 0);
+    const plan::Algorithm* const chosen = &plan::choose(facts, blocking);
+    std::vector<AgreementCell> cells;
+    for (const plan::Algorithm& row : plan::algorithms()) {
+        if (row.collective != collective) {
+            continue;
+        }
+        question.nonblocking = row.helped;
+        const graph::Request request = request_of(question, 0);
+        if (!row.eligible(facts, request)) {
+            continue;
+        }
+        const Result<double> simulated = simulated_ns(facts, row, question);
+        if (!simulated) {
+            return failure(simulated.status().code(), "{} {} of {} bytes: {}",
+                           graph::name(collective), row.name, total, simulated.status().message());
+        }
+        cells.push_back({&row, total, row.cost_ns(facts, request), *simulated, &row == chosen});
+    }
+    const auto least = std::min_element(
+        cells.begin(), cells.end(), [](const AgreementCell& a, const AgreementCell& b) {
+            return a.row->helped != b.row->helped ? b.row->helped : a.simulated_ns < b.simulated_ns;
+        });
+    for (AgreementCell& cell : cells) {
+        if (cell.chosen && least->simulated_ns > 0) {
+            cell.regret = cell.simulated_ns / least->simulated_ns - 1;
+            cell.best = least->row->name;
+        }
+    }
+    return cells;
+}
+
+} // namespace
+
+double AgreementCell::deviation() const {
+    return std::max(ratio(), 1 / ratio()) - 1;
+}
+
+Result<std::vector<AgreementCell>> agreement(const plan::Facts& facts,
+                                             const std::vector<std::uint64_t>& bytes) {
+    // Whole elements for each rank.
+    const std::uint64_t unit =
+        kElementBytes * static_cast<std::uint64_t>(facts.placement.rank_count());
+    std::vector<AgreementCell> cells;
+    for (const Collective collective : graph::kCollectives) {
+        std::uint64_t before = 0;
+        for (const std::uint64_t wanted : bytes) {
+            const std::uint64_t total = !has_lengths(collective) ? kElementBytes
+                                        : has_blocks(collective)
+                                            ? round_up(std::max(wanted, unit), unit)
+                                            : wanted;
+            if (total == before) {
+                continue;
+            }
+            before = total;
+            Result<std::vector<AgreementCell>> more = cells_of(facts, collective, total);
+            if (!more) {
+                return more.status();
+            }
+            cells.insert(cells.end(), more->begin(), more->end());
+        }
+    }
+    return cells;
+}
+
+void AgreementSummary::add(const std::vector<AgreementCell>& more) {
+    for (const AgreementCell& cell : more) {
+        ++cells;
+        within_10 += cell.deviation() <= kClose ? 1 : 0;
+        within_25 += cell.deviation() <= kNear ? 1 : 0;
+        choices += cell.chosen ? 1 : 0;
+        choices_within_3 += cell.chosen && cell.regret <= kRegret ? 1 : 0;
+    }
+}
+
+} // namespace ucg::tools
