@@ -65,7 +65,8 @@ double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t blocks = std::min(distance, ranks - distance);
         const std::uint64_t bytes = std::max(longest, divide_up(total, ranks) * blocks);
-        ns += distance == 1 ? link.message_ns(bytes) : link.passing_on_ns(bytes);
+        const Link round = link.within(2 * distance + 1);
+        ns += distance == 1 ? round.message_ns(bytes) : round.passing_on_ns(bytes);
     }
     return ns;
 }

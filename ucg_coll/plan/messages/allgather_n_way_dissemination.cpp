@@ -101,13 +101,14 @@ class Price {
         std::int64_t distance = 1;
         for (unsigned round = 0; round < rounds.rounds; ++round) {
             const std::uint64_t first = bytes_of(blocks_at(distance, distance, count_));
-            ns += round == 0 ? link_.message_ns(first) : link_.passing_on_ns(first);
             const std::int64_t end =
                 std::min<std::int64_t>(distance * rounds.base_of(round), count_);
+            const Link link = link_.within(static_cast<std::uint64_t>(end) + 1);
+            ns += round == 0 ? link.message_ns(first) : link.passing_on_ns(first);
             for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
                 const std::uint64_t bytes = bytes_of(blocks_at(hop, distance, count_));
-                ns += link_.relay_ns(bytes); // One goes and one comes.
-                ns += link_.meeting_ns(hop == 2 * distance ? first + bytes : bytes);
+                ns += link.relay_ns(bytes); // One goes and one comes.
+                ns += link.meeting_ns(hop == 2 * distance ? first + bytes : bytes);
             }
             distance = end;
         }

@@ -57,8 +57,16 @@ void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const 
 }
 
 double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
-    return link.copy_ns(longest) +
-           (count > 1 ? link.message_ns(longest) + (count - 2) * link.passing_on_ns(longest) : 0);
+    if (count == 1) {
+        return link.copy_ns(longest);
+    }
+    // Each block goes all the way, and each way carries all blocks, one after the other.
+    const auto first_ns = [&](const Link& step) { return step.message_ns(longest); };
+    const auto further_ns = [&](const Link& step) { return step.passing_on_ns(longest); };
+    const double way_ns =
+        link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
+    const double load_ns = link.message_ns(longest) + (count - 2) * link.relay_ns(longest);
+    return link.copy_ns(longest) + std::max(way_ns, load_ns);
 }
 
 const Algorithm kAllgatherRing = {

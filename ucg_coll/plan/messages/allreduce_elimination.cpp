@@ -126,7 +126,9 @@ double allreduce_elimination_ns(const Link& link, Rank count, std::uint64_t byte
         folds(count)
             ? (Elimination(count, 0).eliminated() - 1) / Elimination(count, 0).tell_stride() + 1
             : 0;
-    return link.message_ns(bytes) + (messages - 1) * link.passing_on_ns(bytes) +
+    const auto further_ns = [&](const Link& round) { return round.passing_on_ns(bytes); };
+    return link.within(2).message_ns(bytes) +
+           link.rounds_ns(1, messages, 2, Link::Partners::aligned, further_ns) +
            told * link.busy_ns(bytes) + messages * link.reduce_ns(2, bytes);
 }
 

@@ -28,8 +28,9 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 /// Of `bytes` of a vector of `vector_bytes`.
 double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
-    const double fold_ns =
-        size == count ? 0 : 2 * link.message_ns(bytes) + link.reduce_ns(2, bytes, vector_bytes);
+    const double fold_ns = size == count ? 0
+                                         : 2 * link.within(2).message_ns(bytes) +
+                                               link.reduce_ns(2, bytes, vector_bytes);
     return fold_ns + halving_ns(link, size, bytes) +
            doubling_ns(link, size, bytes, Sender::exchanges) +
            halving_reduce_ns(link, size, bytes, vector_bytes);

@@ -70,12 +70,17 @@ void allreduce_recursive_doubling(Builder& builder, const Team& team, Slice sour
 
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes) {
     const unsigned rounds = tree_depth(count, 2); // With the fold, which is one, into the power.
-    const double reduces_ns = rounds * link.combining_ns(bytes, bytes);
     if (rounds == 0) {
-        return reduces_ns;
+        return 0;
     }
-    return reduces_ns + link.message_ns(bytes) + (rounds - 1) * link.passing_on_ns(bytes) +
-           (folds(count) ? link.passing_on_ns(bytes) : 0);
+    const Link nearest = link.within(2);
+    const double reduces_ns =
+        link.rounds_ns(0, rounds, 2, Link::Partners::aligned,
+                       [&](const Link& round) { return round.combining_ns(bytes, bytes); });
+    return reduces_ns + nearest.message_ns(bytes) +
+           link.rounds_ns(1, rounds, 2, Link::Partners::aligned,
+                          [&](const Link& round) { return round.passing_on_ns(bytes); }) +
+           (folds(count) ? nearest.passing_on_ns(bytes) : 0);
 }
 
 const Algorithm kAllreduceRecursiveDoubling = {

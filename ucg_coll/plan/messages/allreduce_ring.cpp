@@ -56,7 +56,9 @@ void allreduce_ring(Builder& builder, const Team& team, Slice source, Slice targ
 double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes) {
     const std::uint64_t block = divide_up(bytes, static_cast<std::uint64_t>(count));
     return reduce_scatter_ring_ns(link, count, block) +
-           (count - 1) * link.passing_on_ns(block); // The allgather finds its own block in place.
+           link.along_ns(count - 1, count, [&](const Link& step) {
+               return std::max(step.passing_on_ns(block), link.relay_ns(block));
+           }); // The allgather finds its own block in place.
 }
 
 const Algorithm kAllreduceRing = {

@@ -133,7 +133,7 @@ double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes
     double ns = link.copy_ns(ranks * block_bytes);
     for (unsigned bit = 0; bit < ceil_log2(ranks); ++bit) {
         const std::uint64_t bytes = count_with_bit(ranks, bit) * block_bytes;
-        ns += link.message_ns(bytes) + link.copy_ns(bytes);
+        ns += link.within((std::uint64_t{2} << bit) + 1).message_ns(bytes) + link.copy_ns(bytes);
     }
     return ns;
 }

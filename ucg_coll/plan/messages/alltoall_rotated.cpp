@@ -114,14 +114,17 @@ void alltoall_in_place(Builder& builder, const Team& team, const BlockMap& block
 double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_bytes, Rank window) {
     const double copy_ns = link.copy_ns(block_bytes);
     if (window == kPairwise) {
-        const double step_ns = std::max(link.message_ns(block_bytes), link.relay_ns(block_bytes));
-        return copy_ns + (count - 1) * step_ns;
+        const auto step_ns = [&](const Link& step) {
+            return std::max(step.message_ns(block_bytes), step.relay_ns(block_bytes));
+        };
+        return copy_ns + link.to_all_ns(count - 1, count, step_ns);
     }
     // Latency is paid once for each window.
     const auto windows = static_cast<double>(
         divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(window)));
     return copy_ns + windows * link.message_ns(block_bytes) +
-           (count - 1 - windows) * link.relay_ns(block_bytes);
+           link.to_all_ns(count - 1 - windows, count,
+                          [&](const Link& step) { return step.relay_ns(block_bytes); });
 }
 
 const Algorithm kAlltoallPairwise = row<graph::Collective::alltoall, kPairwise>();

@@ -36,7 +36,9 @@ void barrier_dissemination(Builder& builder, const Team& team, unsigned radix, O
 }
 
 double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix) {
-    return tree_depth(count, radix) * (link.message_ns(0) + (radix - 2) * link.busy_ns(0));
+    return link.rounds_ns(
+        0, tree_depth(count, radix), radix, Link::Partners::rotated,
+        [&](const Link& round) { return round.message_ns(0) + (radix - 2) * round.busy_ns(0); });
 }
 
 unsigned barrier_dissemination_radix(const Link& link, Rank count) {

@@ -19,8 +19,11 @@ class Price {
 
     double operator()(const DisseminationRounds& rounds) const {
         double ns = 0;
+        std::uint64_t reach = 1;
         for (unsigned round = 0; round < rounds.rounds; ++round) {
-            ns += link_.message_ns(0) + (rounds.base_of(round) - 2) * link_.busy_ns(0);
+            reach *= static_cast<std::uint64_t>(rounds.base_of(round));
+            const Link link = link_.within(reach + 1);
+            ns += link.message_ns(0) + (rounds.base_of(round) - 2) * link.busy_ns(0);
         }
         return ns;
     }

@@ -56,7 +56,8 @@ double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::ui
         return 0;
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
-    return (count - 1) * link.message_ns(segment) + further * link.relay_ns(segment) +
+    const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment); };
+    return link.along_ns(count - 1, count, hop_ns) + further * link.relay_ns(segment) +
            link.sends_before_ns(further + 1, segment);
 }
 

@@ -48,10 +48,14 @@ double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsig
     if (depth == 0) {
         return 0;
     }
+    const auto further_ns = [&](const Link& level) {
+        return level.passing_on_ns(bytes, Sender::waits);
+    };
+    const auto siblings_ns = [&](const Link& level) { return (radix - 2) * level.busy_ns(bytes); };
     return link.message_ns(bytes, Sender::waits) +
-           (depth - 1) * link.passing_on_ns(bytes, Sender::waits) +
-           depth * (radix - 2) * link.busy_ns(bytes) +
-           link.sends_before_ns(root_children(count, radix), bytes);
+           link.rounds_ns(0, depth - 1, radix, Link::Partners::aligned, further_ns) +
+           link.rounds_ns(0, depth, radix, Link::Partners::aligned, siblings_ns) +
+           link.sends_before_ns(link.far_children(count, radix), bytes);
 }
 
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

@@ -71,9 +71,10 @@ double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_byte
     double ns = link.copy_ns(block_bytes);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t bytes = std::min(distance, ranks - distance) * block_bytes;
-        ns += link.message_ns(bytes, Sender::waits) + (root == Root::sends
-                                                           ? link.sends_before_ns(1, bytes)
-                                                           : link.receives_before_ns(1, bytes));
+        const Link level = link.within(2 * distance);
+        ns += level.message_ns(bytes, Sender::waits) + (root == Root::sends
+                                                            ? level.sends_before_ns(1, bytes)
+                                                            : level.receives_before_ns(1, bytes));
     }
     return ns;
 }

@@ -86,7 +86,7 @@ double halving_ns(const Link& link, Rank size, std::uint64_t bytes) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.message_ns(bytes);
+        total_ns += link.within(2 * static_cast<std::uint64_t>(distance)).message_ns(bytes);
     }
     return total_ns;
 }
@@ -95,7 +95,8 @@ double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender send
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.passing_on_ns(bytes, sender);
+        total_ns +=
+            link.within(2 * static_cast<std::uint64_t>(distance)).passing_on_ns(bytes, sender);
     }
     return total_ns;
 }
@@ -105,7 +106,8 @@ double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.combining_ns(bytes, vector_bytes);
+        total_ns +=
+            link.within(2 * static_cast<std::uint64_t>(distance)).combining_ns(bytes, vector_bytes);
     }
     return total_ns;
 }

@@ -127,7 +127,8 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
     const bool two_arms = root > 0 && root + 1 < count;
     const double combining_ns = link.combining_ns(segment, bytes);
-    return hops(count, root) * (link.message_ns(segment) + combining_ns) +
+    const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment) + combining_ns; };
+    return link.along_ns(hops(count, root), count, hop_ns) +
            further * (link.relay_ns(segment) + combining_ns) +
            std::max(link.receives_before_ns(two_arms ? 2 : 1, bytes),
                     link.relays_before_ns(further + 1, segment));

@@ -136,10 +136,15 @@ double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t 
     if (depth == 0) {
         return 0;
     }
-    return link.message_ns(bytes) + (depth - 1) * link.passing_on_ns(bytes) +
-           depth * ((radix - 2) * link.busy_ns(bytes) + reduce_level_ns(link, radix, bytes)) +
+    const auto further_ns = [&](const Link& level) { return level.passing_on_ns(bytes); };
+    const auto siblings_ns = [&](const Link& level) {
+        return (radix - 2) * level.busy_ns(bytes) + reduce_level_ns(level, radix, bytes);
+    };
+    return link.within(radix).message_ns(bytes) +
+           link.rounds_ns(1, depth, radix, Link::Partners::aligned, further_ns) +
+           link.rounds_ns(0, depth, radix, Link::Partners::aligned, siblings_ns) +
            (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0) +
-           link.receives_before_ns(root_children(count, radix), bytes);
+           link.receives_before_ns(link.far_children(count, radix), bytes);
 }
 
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

@@ -50,7 +50,8 @@ void reduce_rabenseifner(Builder& builder, const Team& team, Rank root, Slice so
 
 double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
-    const double fold_ns = size == count ? 0 : link.message_ns(bytes) + link.reduce_ns(2, bytes);
+    const double fold_ns =
+        size == count ? 0 : link.within(2).message_ns(bytes) + link.reduce_ns(2, bytes);
     return fold_ns + halving_ns(link, size, bytes) + doubling_ns(link, size, bytes, Sender::busy) +
            halving_reduce_ns(link, size, bytes, bytes) + link.receives_before_ns(2, bytes);
 }

@@ -165,14 +165,15 @@ class Price {
   private:
     double round_ns(const Round& round, bool first) const {
         const std::uint64_t nearest = bytes_of(round.blocks_at(round.distance));
-        double ns = first ? link_.message_ns(nearest) : link_.passing_on_ns(nearest);
+        const Link link = link_.within(static_cast<std::uint64_t>(round.end) + 1);
+        double ns = first ? link.message_ns(nearest) : link.passing_on_ns(nearest);
         // One message of most members goes around the end of their vector and is packed.
         ns += first && round.distance > 1 ? link_.copy_ns(nearest) : 0;
         unsigned operands = 2;
         for (std::int64_t hop = 2 * round.distance; hop < round.end; hop += round.distance) {
             const std::uint64_t bytes = bytes_of(round.blocks_at(hop));
-            ns += link_.relay_ns(bytes); // One goes and one comes.
-            ns += link_.meeting_ns(hop == 2 * round.distance ? nearest + bytes : bytes);
+            ns += link.relay_ns(bytes); // One goes and one comes.
+            ns += link.meeting_ns(hop == 2 * round.distance ? nearest + bytes : bytes);
             ++operands;
         }
         return ns + link_.reduce_arrived_ns(operands, bytes_of(static_cast<Rank>(round.distance)),

@@ -162,7 +162,8 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     const double reductions_ns = batches * link.reduce_arrived_ns(operands, longest, total);
     // The messages of a batch are on their way at once.
     const double meeting_ns = count > 2 ? link.meeting_ns(total - longest) : 0;
-    return link.message_ns(longest) + (count - 2) * link.relay_ns(longest) + meeting_ns +
+    const auto step_ns = [&](const Link& step) { return step.relay_ns(longest); };
+    return link.message_ns(longest) + link.to_all_ns(count - 2, count, step_ns) + meeting_ns +
            reductions_ns;
 }
 

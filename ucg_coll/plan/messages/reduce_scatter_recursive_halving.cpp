@@ -165,13 +165,15 @@ double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::ui
     }
     double ns = 0;
     if (folds(count)) {
-        ns += link.message_ns(total) + link.combining_ns(total, total) + link.message_ns(longest);
+        const Link pair = link.within(2);
+        ns += pair.message_ns(total) + pair.combining_ns(total, total) + pair.message_ns(longest);
     }
     std::uint64_t bytes = total;
     const auto acting = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     for (Rank distance = acting / 2; distance > 0; distance /= 2) {
         bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
-        ns += link.message_ns(bytes) + link.combining_ns(bytes, total);
+        const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
+        ns += round.message_ns(bytes) + round.combining_ns(bytes, total);
     }
     return ns;
 }

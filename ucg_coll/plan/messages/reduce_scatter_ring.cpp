@@ -72,7 +72,13 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
         return link.copy_ns(longest);
     }
     const std::uint64_t vector_bytes = longest * static_cast<std::uint64_t>(count);
-    return (count - 1) * (link.message_ns(longest) + link.combining_ns(longest, vector_bytes));
+    const auto step_ns = [&](const Link& step) {
+        return step.message_ns(longest) + step.combining_ns(longest, vector_bytes);
+    };
+    // As it goes along all ranks, or as the ways that take longest carry all blocks.
+    const double load_ns = link.message_ns(longest) + (count - 2) * link.relay_ns(longest) +
+                           (count - 1) * link.combining_ns(longest, vector_bytes);
+    return std::max(link.along_ns(count - 1, count, step_ns), load_ns);
 }
 
 const Algorithm kReduceScatterRing = {

@@ -22,12 +22,10 @@ constexpr std::uint32_t kRotation = 2;
 /// The messages of a segment, one after the other: where the ranks of each host follow one another,
 /// only those from host to host cross the network.
 double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segment) {
-    const Rank hops = facts.placement.rank_count() - 1;
-    const auto hosts = static_cast<Rank>(facts.placement.host_count());
-    const Rank far = facts.placement.hosts_are_contiguous() && hosts > 1 ? hosts - 1 : hops;
-    const double near_ns = far < hops ? host_link(facts).passing_on_ns(segment) : 0;
-    return link.message_ns(segment) + (far - 1) * link.passing_on_ns(segment) +
-           (hops - far) * near_ns;
+    const Rank count = facts.placement.rank_count();
+    const auto first_ns = [&](const Link& hop) { return hop.message_ns(segment); };
+    const auto further_ns = [&](const Link& hop) { return hop.passing_on_ns(segment); };
+    return link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
 }
 
 /// The ranks of a processor, which take turns, do their work one after the other once all have

@@ -43,7 +43,8 @@ BlockMap HostOrder::of(const BlockMap& blocks) const {
 }
 
 Link unshared_link(const Facts& facts) {
-    return facts.placement.host_count() > 1 ? leader_link(facts) : host_link(facts);
+    return facts.placement.host_count() > 1 ? leader_link(facts).with_levels(facts)
+                                            : host_link(facts);
 }
 
 BlockMap output_blocks(const Builder& builder, const graph::Request& request) {

@@ -30,9 +30,42 @@ unsigned Link::radix_max() const {
     return has_processor_ ? kRadixMax : kCrowdedRadixMax;
 }
 
+Link Link::with_levels(const Facts& facts) const {
+    const bool several_hosts = facts.placement.host_count() > 1;
+    const std::size_t levels = facts.shared.levels.count + (several_hosts ? 1 : 0);
+    const bool in_order =
+        facts.shared.sockets_are_contiguous && facts.placement.hosts_are_contiguous();
+    Link link = *this;
+    link.near_ = levels > 1 && in_order ? &facts : nullptr;
+    return link;
+}
+
+Link Link::at(topo::Distance distance) const {
+    Link link(*near_, distance);
+    link.crowded_ = crowded_;
+    return in_exchanges_ ? link.in_exchanges() : link;
+}
+
+Link Link::within(std::uint64_t ranks) const {
+    for (std::size_t i = 0; near_ != nullptr && i < near_->shared.levels.count; ++i) {
+        const HostLevel& level = near_->shared.levels.level[i];
+        if (static_cast<std::uint64_t>(level.ranks) >= ranks) {
+            return at(level.distance);
+        }
+    }
+    return *this;
+}
+
+unsigned Link::far_children(Rank count, unsigned radix) const {
+    const unsigned all = root_children(count, radix);
+    const Rank on_host = near_ == nullptr ? 1 : near_->placement.ranks_per_host_max();
+    return on_host < count ? all - root_children(on_host, radix) : all;
+}
+
 Link Link::in_exchanges() const {
     Link link = *this;
     link.messages_ = messages_.in_exchanges();
+    link.in_exchanges_ = true;
     return link;
 }
 
@@ -89,10 +122,15 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     if (!copied_once || !has_processor_) {
         // Who receives a single copy makes it: a root that scatters has only announced it.
         const bool announces = copied_once && root == Root::sends;
-        const double before_ns = root == Root::sends ? sends_before_ns(count - 1, block_bytes)
-                                                     : receives_before_ns(count - 1, block_bytes);
+        const Rank far =
+            near_ == nullptr ? 1 : std::min(near_->placement.ranks_per_host_max(), count - 1);
+        const double before_ns = root == Root::sends ? sends_before_ns(count - far, block_bytes)
+                                                     : receives_before_ns(count - far, block_bytes);
+        const auto each_ns = [&](const Link& link) {
+            return link.busy_ns(announces ? 0 : block_bytes);
+        };
         return copy_ns(block_bytes) + message_ns(block_bytes) +
-               (count - 2) * busy_ns(announces ? 0 : block_bytes) + before_ns;
+               to_all_ns(count - 2, count, each_ns) + before_ns;
     }
     const cost::LogGp& model = messages_.model();
     const double each_ns = single_copy_ns(block_bytes, Source::settled);
@@ -182,11 +220,13 @@ Link flat_link(const Facts& facts, Traffic traffic) {
         return host_link(facts);
     }
     const bool alone = traffic == Traffic::sparse && placement.hosts_are_contiguous();
-    return Link(facts, topo::Distance::network, alone ? 1 : placement.ranks_per_host_max());
+    return Link(facts, topo::Distance::network, alone ? 1 : placement.ranks_per_host_max())
+        .with_levels(facts);
 }
 
 Link host_link(const Facts& facts) {
-    return Link(facts, facts.placement.widest_on_host());
+    const Link link(facts, facts.placement.widest_on_host());
+    return facts.placement.host_count() == 1 ? link.with_levels(facts) : link;
 }
 
 Link leader_link(const Facts& facts) {

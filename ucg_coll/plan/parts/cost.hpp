@@ -43,6 +43,31 @@ class Link {
     /// bytes.
     Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
 
+    /// Of all ranks, or of those of a host, whose nearest follow one another: what lies between
+    /// ranks that are near costs what that level does. The facts must outlive it.
+    Link with_levels(const Facts& facts) const;
+    /// The link among each so many ranks that follow one another from a multiple of that number on.
+    Link within(std::uint64_t ranks) const;
+    /// The time of `steps` of the ways from each of `count` ranks to the next, of which each takes
+    /// ns_of(const Link&).
+    template <typename NsOf>
+    double along_ns(double steps, Rank count, NsOf ns_of) const;
+    /// The same of the ways from one rank to each of the others.
+    template <typename NsOf>
+    double to_all_ns(double steps, Rank count, NsOf ns_of) const;
+    /// Which partners rounds of an exchange or levels of a tree have.
+    enum class Partners : std::uint8_t {
+        aligned, ///< In round i, of the same radix^(i + 1) ranks from a multiple of that number on.
+        rotated, ///< Of all radix^(i + 1) ranks that follow one another.
+    };
+    /// The time of rounds [first, end), of which each takes ns_of(const Link&).
+    template <typename NsOf>
+    double rounds_ns(unsigned first, unsigned end, unsigned radix, Partners partners,
+                     NsOf ns_of) const;
+    /// How many of the messages of a k-nomial tree's root go to ranks that are no nearer than
+    /// others.
+    unsigned far_children(Rank count, unsigned radix) const;
+
     /// Where partners send to one another and wait: for the other's turn, and then for one's own;
     /// and each copies what it sends and what it gets.
     Link in_exchanges() const;
@@ -70,8 +95,10 @@ class Link {
     /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the third
     /// of three in a row.
     double receives_before_ns(double messages, std::uint64_t bytes) const {
+        // The root is one rank, however many of its host send.
+        const double alone_ns = profile_.level(topo::Distance::network).gap_per_byte_ns;
         return messages_.across_hosts()
-                   ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * byte_ns()
+                   ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * alone_ns
                    : 0;
     }
     /// The same of ranks on the way to the root, which pass messages on.
@@ -139,6 +166,11 @@ class Link {
     double single_copy_ns(std::uint64_t bytes, price::Source source) const {
         return messages_.single_copy_ns(bytes, source, rates(price::touched_by_copy(bytes)));
     }
+    Link at(topo::Distance distance) const; ///< Between ranks that are nearer.
+    /// Calls visit(const Link&, double ranks) for each level of `count` ranks, from the innermost
+    /// on.
+    template <typename Visit>
+    void for_each_level(Rank count, Visit visit) const;
     double both_ends_ns(std::uint64_t bytes, price::Source source) const;
     double announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const;
 
@@ -146,7 +178,70 @@ class Link {
     price::Messages messages_;
     bool has_processor_;                        ///< Each rank one of its own.
     const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
+    const Facts* near_ = nullptr;               ///< Of with_levels(), if there are several.
+    bool in_exchanges_ = false;
 };
+
+template <typename Visit>
+void Link::for_each_level(Rank count, Visit visit) const {
+    const HostLevels& host = near_->shared.levels;
+    Rank before = 1;
+    for (std::size_t i = 0; i < host.count && before < count; ++i) {
+        if (host.level[i].ranks > before) {
+            before = std::min(host.level[i].ranks, count);
+            visit(at(host.level[i].distance), static_cast<double>(before));
+        }
+    }
+    if (before < count) {
+        visit(*this, static_cast<double>(count));
+    }
+}
+
+template <typename NsOf>
+double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
+    if (near_ == nullptr || count < 2) {
+        return steps * ns_of(*this);
+    }
+    double sum_ns = 0;
+    double groups = count;
+    for_each_level(count, [&](const Link& link, double ranks) {
+        const double wider = count / ranks;
+        sum_ns += (groups - wider) * ns_of(link);
+        groups = wider;
+    });
+    return steps * sum_ns / (count - 1);
+}
+
+template <typename NsOf>
+double Link::to_all_ns(double steps, Rank count, NsOf ns_of) const {
+    if (near_ == nullptr || count < 2) {
+        return steps * ns_of(*this);
+    }
+    double sum_ns = 0;
+    double nearer = 1;
+    for_each_level(count, [&](const Link& link, double ranks) {
+        sum_ns += (ranks - nearer) * ns_of(link);
+        nearer = ranks;
+    });
+    return steps * sum_ns / (count - 1);
+}
+
+template <typename NsOf>
+double Link::rounds_ns(unsigned first, unsigned end, unsigned radix, Partners partners,
+                       NsOf ns_of) const {
+    if (near_ == nullptr || first >= end) {
+        return first < end ? (end - first) * ns_of(*this) : 0;
+    }
+    std::uint64_t reach = 1;
+    double sum_ns = 0;
+    for (unsigned round = 0; round < end; ++round) {
+        reach *= radix;
+        if (round >= first) {
+            sum_ns += ns_of(within(reach + (partners == Partners::rotated ? 1 : 0)));
+        }
+    }
+    return sum_ns;
+}
 
 /// Between ranks of different sockets, if there are several.
 inline const cost::MemoryLevel& widest_level(const Facts& facts) {

@@ -18,7 +18,9 @@ inline double sharers(const Facts& facts) {
 /// The messages of recursive doubling, one round after the other. REQUIRES: rounds > 0.
 inline double recursive_doubling_messages_ns(const Facts& facts, const Link& link, unsigned rounds,
                                              std::uint64_t bytes) {
-    const double alone_ns = link.message_ns(bytes) + (rounds - 1) * link.passing_on_ns(bytes);
+    const auto further_ns = [&](const Link& round) { return round.passing_on_ns(bytes); };
+    const double alone_ns = link.within(3).message_ns(bytes) +
+                            link.rounds_ns(1, rounds, 2, Link::Partners::rotated, further_ns);
     const double work_ns = link.busy_ns(bytes) + (rounds - 1) * link.relay_ns(bytes);
     return alone_ns + (sharers(facts) - 1) * work_ns;
 }
