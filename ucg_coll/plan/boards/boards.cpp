@@ -7,10 +7,45 @@ std::uint64_t lines_of(const BoardUse& use) {
     return static_cast<std::uint64_t>(use.boards) * cost::board_line_bytes(use.read_bytes);
 }
 
+/// Boards [first, end), counted from the nearest, of a rank that reads `use.boards` of them. In a
+/// prefix reduction the last rank's k-th nearest is read by k ranks, by the others as well.
+double lines_ns(const cost::MemoryLevel& level, const BoardUse& use, Rank readers, Rank first,
+                Rank end) {
+    const std::uint64_t lines = cost::board_line_bytes(use.read_bytes);
+    if (!use.prefix || readers < 2) {
+        return cost::board_lines_ns(level, static_cast<std::uint64_t>(readers),
+                                    static_cast<std::uint64_t>(end - first) * lines);
+    }
+    double sum_ns = 0;
+    for (Rank board = first; board < end; ++board) {
+        sum_ns += cost::board_lines_ns(level, static_cast<std::uint64_t>(board), lines);
+    }
+    return sum_ns;
+}
+
+/// As facts.shared.node has the widest.
+cost::MemoryLevel level_at(const Facts& facts, topo::Distance distance) {
+    cost::MemoryLevel level = facts.profile.memory.level(distance);
+    if (facts.shared.in_place) {
+        level.per_byte_ns = std::min(level.per_byte_ns, facts.profile.memory.cma.per_byte_ns);
+    }
+    return level;
+}
+
 /// Without the time until the first line has come, which a message has as well.
 double reading_ns(const Facts& facts, const BoardUse& use, Rank readers) {
-    return cost::board_lines_ns(widest_level(facts), static_cast<std::uint64_t>(readers),
-                                lines_of(use));
+    const HostLevels& host = facts.shared.levels;
+    if (host.count == 0 || use.boards < facts.placement.ranks_per_host_max() - 1) {
+        return lines_ns(widest_level(facts), use, readers, 1, use.boards + 1);
+    }
+    double sum_ns = 0;
+    Rank nearer = 1;
+    for (std::size_t i = 0; i < host.count; ++i) {
+        const cost::MemoryLevel level = level_at(facts, host.level[i].distance);
+        sum_ns += lines_ns(level, use, readers, nearer, host.level[i].ranks);
+        nearer = host.level[i].ranks;
+    }
+    return sum_ns;
 }
 
 } // namespace

@@ -47,6 +47,7 @@ struct BoardUse {
     Rank readers = 0;               ///< How many ranks read at a time.
     std::uint64_t shared_bytes = 0; ///< On a board.
     std::uint64_t read_bytes = 0;   ///< Of each board.
+    bool prefix = false;            ///< Each rank reads those of the ranks before it.
 };
 
 /// From the first share to the end of the last rank's reading. Who reads knows where to look, and

@@ -14,10 +14,10 @@ using graph::Slice;
 
 /// `combined`: how many operands the last rank combines.
 double reading_all_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes,
-                      std::uint64_t read_bytes, Rank combined) {
+                      std::uint64_t read_bytes, Rank combined, bool prefix = false) {
     const Rank peers = request.rank_count - 1;
     const double combine_ns = combining_boards_ns(facts, combined, read_bytes);
-    return all_boards_ns(facts, {peers, peers, shared_bytes, read_bytes}, combine_ns);
+    return all_boards_ns(facts, {peers, peers, shared_bytes, read_bytes, prefix}, combine_ns);
 }
 
 double allreduce_ns(const Facts& facts, const graph::Request& request) {
@@ -65,7 +65,7 @@ graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& r
 
 /// The last rank combines all contributions, the others fewer.
 double scan_ns(const Facts& facts, const graph::Request& request) {
-    return reading_all_ns(facts, request, request.bytes, request.bytes, request.rank_count);
+    return reading_all_ns(facts, request, request.bytes, request.bytes, request.rank_count, true);
 }
 
 graph::Schedule build_scan(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -80,7 +80,8 @@ graph::Schedule build_scan(const Facts& facts, const graph::Request& request, Ra
 }
 
 double exscan_ns(const Facts& facts, const graph::Request& request) {
-    return reading_all_ns(facts, request, request.bytes, request.bytes, request.rank_count - 1);
+    return reading_all_ns(facts, request, request.bytes, request.bytes, request.rank_count - 1,
+                          true);
 }
 
 graph::Schedule build_exscan(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -21,7 +21,7 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
-    const cost::MemoryLevel& level = widest_level(facts);
+    const cost::MemoryLevel level = known_level(facts);
     const Strips strips = strips_of(facts, request);
     const double read_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
         return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);

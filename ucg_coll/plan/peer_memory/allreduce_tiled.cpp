@@ -35,7 +35,7 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 
 template <const Variant& variant>
 double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes) {
-    const cost::NodeModel& node = facts.shared.node;
+    const cost::NodeModel node = known_node(facts);
     const double combine_ns = variant.cyclic ? cost::tiled_reduce_cyclic_ns(node, bytes)
                                              : cost::tiled_reduce_naive_ns(node, bytes);
     if (!variant.sends) {

@@ -30,7 +30,7 @@ double crowded_stages_ns(const Facts& facts, const graph::Request& request, doub
 }
 
 double one_stage_ns(const Facts& facts, const graph::Request& request) {
-    const double read_ns = cost::one_stage_broadcast_ns(facts.shared.node, request.bytes);
+    const double read_ns = cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
     return crowded_stages_ns(facts, request,
                              read_by_strips_ns(facts, strips_of(facts, request), read_ns), 1);
 }

@@ -37,6 +37,7 @@ double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
     return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
 }
 
+/// Each rank begins with another peer, so that each peer has one reader at a time.
 double allgather_ns(const Facts& facts, const graph::Request& request) {
     const Strips strips = strips_of(facts, request);
     const double span_ns =
@@ -45,7 +46,7 @@ double allgather_ns(const Facts& facts, const graph::Request& request) {
         for_strips_ns(strips, [&](std::uint64_t bytes) {
             const std::uint64_t all = others(request) * bytes;
             return meet_ns(facts) +
-                   std::max(cost::contended_read_ns(widest_level(facts), others(request), all),
+                   std::max(cost::contended_read_ns(widest_level(facts), 1, all),
                             static_cast<double>(all) * landing_per_byte_ns(facts, request));
         });
     const std::uint64_t touched = all_bytes(request) + request.bytes;
@@ -93,8 +94,8 @@ double gather_ns(const Facts& facts, const graph::Request& request) {
     return publish_ns(facts, request.bytes) + 2 * host_link(facts).message_ns(0) +
            cost::copy_ns(facts.profile.memory, request.bytes) +
            for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return static_cast<double>(others(request)) *
-                      cost::read_ns(widest_level(facts), bytes);
+               return read_others_ns(facts, 1, bytes) +
+                      2 * static_cast<double>(others(request)) * host_link(facts).take_ns();
            });
 }
 

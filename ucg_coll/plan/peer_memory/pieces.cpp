@@ -57,6 +57,23 @@ double meetings_work_ns(const Facts& facts, std::uint64_t count) {
     return static_cast<double>(count) * meet_ns(facts) / facts.ranks_per_cpu;
 }
 
+cost::NodeModel known_node(const Facts& facts) {
+    cost::NodeModel node = facts.shared.node;
+    const double signal_ns =
+        cost::message_ns(facts.profile.level(facts.placement.widest_on_host()), 0);
+    node.within.latency_ns -= signal_ns;
+    node.between.latency_ns -= signal_ns;
+    return node;
+}
+
+double read_others_ns(const Facts& facts, std::uint64_t readers, std::uint64_t bytes) {
+    const cost::NodeModel node = known_node(facts);
+    const double within_ns = cost::contended_read_ns(node.within, readers, bytes);
+    const double between_ns = cost::contended_read_ns(node.between, readers, bytes);
+    return (node.cores_per_socket - 1) * within_ns +
+           (node.cores() - node.cores_per_socket) * between_ns;
+}
+
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
     if (facts.shared.in_place) {
         return 0;

@@ -49,6 +49,17 @@ double meet_ns(const Facts& facts);
 /// work. Of the meetings of a strip, one at least finds it so.
 double meetings_work_ns(const Facts& facts, std::uint64_t count);
 
+/// The node as a rank finds it that knows what is there: reading takes no signal.
+cost::NodeModel known_node(const Facts& facts);
+/// Its widest level.
+inline cost::MemoryLevel known_level(const Facts& facts) {
+    const cost::NodeModel node = known_node(facts);
+    return node.sockets > 1 ? node.between : node.within;
+}
+/// A rank reads `bytes` of each of the others of its host, one after the other, and so many ranks
+/// read each at a time. It knows that they are there.
+double read_others_ns(const Facts& facts, std::uint64_t readers, std::uint64_t bytes);
+
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
 /// The same of whole vectors of strips that are combined into others of that length: all these and

@@ -49,8 +49,8 @@ graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Ra
 }
 
 double tiled_ns(const Facts& facts, const graph::Request& request) {
-    const cost::NodeModel& node = facts.shared.node;
-    const cost::MemoryLevel& level = widest_level(facts);
+    const cost::NodeModel node = known_node(facts);
+    const cost::MemoryLevel level = known_level(facts);
     const Strips strips = strips_of(facts, request, kTiledPlaces);
     const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) +
                            for_strips_ns(strips, [&](std::uint64_t bytes) {

@@ -165,7 +165,7 @@ bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
 
 double read_by_strips_ns(const Facts& facts, const Strips& strips) {
     const std::uint64_t bytes = strips.total_bytes;
-    const cost::NodeModel& node = facts.shared.node;
+    const cost::NodeModel node = known_node(facts);
     return read_in_two_stages(facts, bytes)
                ? publish_ns(facts, bytes) +
                      read_by_strips_ns(facts, strips, cost::two_stage_broadcast_ns(node, bytes))
