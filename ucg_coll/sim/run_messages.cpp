@@ -122,13 +122,20 @@ void Run::rest(Rank rank, RankState& state, std::optional<Picoseconds> until) {
     }
 }
 
+/// What the sender copies lies in its cache, so that a reduction has to get it anew: help gains
+/// nothing then.
+static bool reduces_next(const graph::Step& step) {
+    return step.kind == graph::StepKind::reduce || step.kind == graph::StepKind::reduce_parts;
+}
+
 /// Of two that send to one another and both wait each copies its own, else both copy a half each.
 void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     const Message& message = mailbox_[slot.message];
     const Copying& copying = message.copying;
     const Picoseconds begin = std::max(state.clock, message.arrival) + message.take;
     RankState& sender = this->state(copying.sender);
-    if (!copying.by_both || !sender.is_resting || sender.clock > begin) {
+    if (!copying.by_both || reduces_next(program(rank).steps[state.step]) || !sender.is_resting ||
+        sender.clock > begin) {
         finish_copy(rank, state, slot, begin + copying.alone);
         return;
     }

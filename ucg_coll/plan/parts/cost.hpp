@@ -135,6 +135,13 @@ class Link {
     /// How wide trees may be. Where ranks take turns on processors a level costs a turn of each,
     /// and one more message a fraction of that.
     unsigned radix_max() const;
+    /// Where ranks that share a way out send at a time: until the last one's message leaves. Then
+    /// they follow one another, and rounds to come do not wait for that again.
+    double queue_ns() const {
+        return messages_.across_hosts()
+                   ? messages_.model().gap_ns - profile_.level(topo::Distance::network).gap_ns
+                   : 0;
+    }
     /// What one more byte of a long message costs.
     double byte_ns() const { return messages_.model().gap_per_byte_ns; }
     /// One reduction of `operands` slices of `bytes` each, parts of vectors of `vector_bytes`. What

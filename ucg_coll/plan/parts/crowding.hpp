@@ -84,7 +84,7 @@ double crowded_tree_ns(const Facts& facts, const Link& link, std::uint64_t touch
 template <typename PriceNs>
 double crowded_exchange_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
                            PriceNs&& price_ns) {
-    const double span_ns = price_ns(link.in_exchanges());
+    const double span_ns = price_ns(link.in_exchanges()) + link.queue_ns();
     if (facts.ranks_per_cpu <= 1) {
         return span_ns;
     }

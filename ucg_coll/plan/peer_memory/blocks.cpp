@@ -37,6 +37,11 @@ double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
     return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
 }
 
+/// A rank reads of each of the others, told that they are there; the others begin with other peers.
+double read_from_all_ns(const Facts& facts, std::uint64_t bytes) {
+    return host_link(facts).message_ns(0) + read_others_ns(facts, 1, bytes);
+}
+
 /// Each rank begins with another peer, so that each peer has one reader at a time.
 double allgather_ns(const Facts& facts, const graph::Request& request) {
     const Strips strips = strips_of(facts, request);
@@ -46,7 +51,7 @@ double allgather_ns(const Facts& facts, const graph::Request& request) {
         for_strips_ns(strips, [&](std::uint64_t bytes) {
             const std::uint64_t all = others(request) * bytes;
             return meet_ns(facts) +
-                   std::max(cost::contended_read_ns(widest_level(facts), 1, all),
+                   std::max(read_from_all_ns(facts, bytes),
                             static_cast<double>(all) * landing_per_byte_ns(facts, request));
         });
     const std::uint64_t touched = all_bytes(request) + request.bytes;
@@ -180,9 +185,9 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
     const double published_ns = publish_all_ns(facts, request, 2 * all_bytes(request));
-    const double span_ns =
-        published_ns + 2 * meet_ns(facts) + cost::copy_ns(facts.profile.memory, request.bytes) +
-        cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+    const double span_ns = published_ns + 2 * meet_ns(facts) +
+                           cost::copy_ns(facts.profile.memory, request.bytes) +
+                           read_from_all_ns(facts, request.bytes);
     return crowded_ns(facts, host_link(facts), 3 * all_bytes(request), span_ns,
                       [&](const Work& work) {
                           return published_ns + work.link().copy_ns(request.bytes) +
@@ -213,8 +218,7 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
     const double published_ns = publish_all_ns(facts, request, 0);
     const double span_ns =
-        published_ns + 2 * meet_ns(facts) +
-        cost::contended_read_ns(widest_level(facts), 1, others(request) * request.bytes);
+        published_ns + 2 * meet_ns(facts) + read_from_all_ns(facts, request.bytes);
     return crowded_ns(
         facts, host_link(facts), 2 * all_bytes(request), span_ns,
         [&](const Work& work) { return published_ns + work.read_ns(all_bytes(request)); });
