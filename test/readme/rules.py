@@ -84,7 +84,7 @@ RULES = [
     Rule(r"(UCG_MACHINE=\"[^\"]*\" )?build/tools/ucg_(plan|sim|topo|info).*"),
     Rule(r"ucg_info (-d|--config)", ((r"^", "build/tools/"),), prints="shm"),
     Rule(r"ucg_info -v", ((r"^", "build/tools/"),)),
-    Rule(r"ucg_(plan|topo) .*", unless="names an option in passing"),
+    Rule(r"ucg_(plan|sim|topo) .*", unless="names an option in passing"),
     Rule(r"vcluster \w+", unless="names a command in passing"),
     Rule(r"tools/vcluster .*", hosts=True),
 
