@@ -191,25 +191,34 @@ ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
 
 /// The last rank's operator fails, in an allreduce by which it certainly has to combine something,
 /// then all is well again.
-std::string fail_once(Job& job, std::size_t count, Form form) {
+std::string fail_then_succeed(Job& job, std::size_t count, Form form) {
     Fallible op(count);
-    const bool mine = job.me.rank + 1 == job.size();
+    // Where not all ranks combine, the first one does: it is the root of what others combine for.
+    const bool mine = job.me.rank == 0;
     op.fails = mine ? UCG_ERR_TIMED_OUT : UCG_OK;
+    std::string complaint;
     const ucg_status_t status = run(job, op.params(UCG_COLL_ALLREDUCE, job.me.rank), form);
     // A rank that combined nothing has nothing that failed.
     if (status != (op.failed ? UCG_ERR_TIMED_OUT : UCG_OK) || op.called_after_failure) {
-        return "a failure of the operator is not what the collective ends with";
-    }
-    if (mine && !op.failed) {
-        return "the operator was not called";
+        complaint = "a failure of the operator is not what the collective ends with";
+    } else if (mine && !op.failed) {
+        complaint = "the operator was not called";
     }
     op.fails = UCG_OK;
     op.failed = false;
-    if (run(job, op.params(UCG_COLL_ALLREDUCE, job.me.rank), form) != UCG_OK ||
-        !op.right(job.size())) {
-        return "what follows a failure is wrong";
+    if ((run(job, op.params(UCG_COLL_ALLREDUCE, job.me.rank), form) != UCG_OK ||
+         !op.right(job.size())) &&
+        complaint.empty()) {
+        complaint = "what follows a failure is wrong";
     }
-    return barrier(job.group);
+    return complaint;
+}
+
+/// Whoever complains goes on with the others, who would else wait for it.
+std::string fail_once(Job& job, std::size_t count, Form form) {
+    const std::string complaint = fail_then_succeed(job, count, form);
+    const std::string last = barrier(job.group);
+    return complaint.empty() ? last : complaint;
 }
 
 } // namespace
