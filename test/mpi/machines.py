@@ -88,18 +88,21 @@ def parts(collectives):
 
 
 def turns(algorithms, swap):
-    """What to ask for in each run: of each collective its first algorithm, then two by size."""
+    """What to ask for in each run: of each collective its first algorithm, then two by size; of a
+    barrier, which has but one, each by itself."""
     yield {collective: names[0] for collective, names in algorithms.items()}
     rest = {collective: names[1:] for collective, names in algorithms.items() if names[1:]}
     while rest:
         asked = {}
         for collective, names in rest.items():
-            low, high = names[0], names[min(1, len(names) - 1)]
+            low, high = names[0], names[0 if collective == "barrier" else min(1, len(names) - 1)]
             if swap:
                 low, high = high, low
             asked[collective] = low if low == high else f"0-{LIMIT}:{low};{LIMIT}-inf:{high}"
         yield asked
-        rest = {collective: names[2:] for collective, names in rest.items() if names[2:]}
+        left = {collective: names[1 if collective == "barrier" else 2:]
+                for collective, names in rest.items()}
+        rest = {collective: names for collective, names in left.items() if names}
 
 
 def cases_of(checks, launcher, program, ranks, prefix, what, environment, mca):
