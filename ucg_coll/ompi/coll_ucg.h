@@ -266,7 +266,7 @@ typedef struct {
     coll_ucg_known_reduction_t reduction;
     coll_ucg_latest_t latest[COLL_UCG_FN_BLOCKING_COUNT];
     struct coll_ucg_restartable* restartable; /**< Those of nonblocking functions. */
-    coll_ucg_workspace_t workspace; /**< Of blocking calls. */
+    coll_ucg_workspace_t workspace;           /**< Of blocking calls. */
     coll_ucg_edges_t edges;
     struct coll_ucg_sides* sides; /**< Of an inter-communicator, or NULL: coll_ucg_inter.h. */
 } mca_coll_ucg_module_t;
