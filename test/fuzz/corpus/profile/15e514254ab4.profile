@@ -1,0 +1,3 @@
+version = 1
+[memory.reduce]
+fixed_ns = -1

@@ -1,0 +1,2 @@
+[memory.reduce]
+fixed_ns = 3.5

@@ -1,0 +1,3 @@
+version = 1
+[memory.levels.cache]
+measured = 1

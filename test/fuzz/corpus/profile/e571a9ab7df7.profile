@@ -1,0 +1,2 @@
+version = 1
+version = 1

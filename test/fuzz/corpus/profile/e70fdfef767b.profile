@@ -1,0 +1,3 @@
+version = 1
+[memory.levels.moon]
+latency_ns = 1
