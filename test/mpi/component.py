@@ -40,6 +40,9 @@ def check_switches(checks, launcher, program):
     checks.expect(counted.get("allreduce") == (1, 0), "allreduce was not served")
     job = launcher.run(3, [program, "use"], {"coll_ucg_verbose": "1", "coll": "^ucg"})
     checks.expect(job.status == 0 and not mpirun.counters(job.output), "coll ^ucg was ignored")
+    job = launcher.run(3, [program, "use"], {"coll_ucg_verbose": "1", "coll_ucg_priority": "-1"})
+    checks.expect(job.status == 0 and "use ok" in job.output and not mpirun.counters(job.output),
+                  f"a negative priority was ignored: {job.output}")
 
 
 def check_setup_after(checks, launcher, program):

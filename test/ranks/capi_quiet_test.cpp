@@ -1,0 +1,156 @@
+// The short path makes no system call: ranks run collectives whose plans have run before, under a
+// kernel that stops who calls it. They ask for the ends of nonblocking ones, so that nobody sleeps.
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <sched.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/fork_ranks.hpp"
+#include "test/support/seccomp.hpp"
+#include "ucg/ucg.h"
+
+namespace {
+
+using ucg::test::fork_ranks;
+using ucg::test::ForkedRank;
+using ucg::test::RankResult;
+
+constexpr std::chrono::seconds kLimit(60);
+constexpr std::uint64_t kLengths[] = {1, 40, 1000, 8000}; // In numbers, of each block.
+constexpr std::uint64_t kLongest = 8000;
+constexpr ucg_coll_type_t kTypes[] = {UCG_COLL_BARRIER,   UCG_COLL_BCAST,     UCG_COLL_REDUCE,
+                                      UCG_COLL_ALLREDUCE, UCG_COLL_ALLGATHER, UCG_COLL_ALLTOALL};
+
+int exchange(void* argument, const void* send, void* receive, std::size_t bytes) {
+    const auto& rank = *static_cast<const ForkedRank*>(argument);
+    const std::vector<std::string> all = rank.exchange({static_cast<const char*>(send), bytes});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        std::memcpy(static_cast<char*>(receive) + i * bytes, all[i].data(), bytes);
+    }
+    return 0;
+}
+
+/// Tells which call it was. All of this is allowed to a handler.
+void tell(int /*signal*/, siginfo_t* info, void* /*context*/) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "system call %d\n", info->si_syscall);
+    static_cast<void>(!write(STDERR_FILENO, text.data(), std::strlen(text.data())));
+    _exit(4);
+}
+
+class Member {
+  public:
+    explicit Member(const ForkedRank& rank) : ranks_(static_cast<std::uint64_t>(rank.size())) {
+        ucg_config_h config = nullptr;
+        ucg_config_read(&config);
+        ucg_config_modify(config, "TLS", "shm");
+        ucg_config_modify(config, "CMA", "n"); // The kernel's copies are system calls.
+        ucg_config_modify(config, "PROFILE", "builtin");
+        ucg_context_create(nullptr, config, &context_);
+        ucg_config_release(config);
+        ucg_group_params_t params = {};
+        params.rank = static_cast<std::uint32_t>(rank.rank());
+        params.size = static_cast<std::uint32_t>(rank.size());
+        params.oob_allgather = exchange;
+        params.oob_arg = const_cast<ForkedRank*>(&rank);
+        if (ucg_group_create(context_, &params, &group_) != UCG_OK) {
+            group_ = nullptr;
+        }
+    }
+
+    /// All collectives of all lengths, prepared.
+    bool prepare() {
+        for (const ucg_coll_type_t type : kTypes) {
+            for (const std::uint64_t length : kLengths) {
+                ucg_coll_params_t params = {};
+                params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+                params.type = type;
+                params.count = length;
+                params.element_bytes = sizeof(std::int64_t);
+                params.datatype = UCG_DT_INT64;
+                params.op = UCG_OP_SUM;
+                params.send_buffer = send_.data();
+                params.recv_buffer = receive_.data();
+                ucg_coll_h call = nullptr;
+                if (group_ == nullptr || ucg_coll_init(group_, &params, &call) != UCG_OK) {
+                    return false;
+                }
+                calls_.push_back(call);
+            }
+        }
+        return true;
+    }
+
+    /// Runs each of them; false when one fails.
+    bool run() {
+        for (ucg_coll_h call : calls_) {
+            ucg_status_t status = ucg_coll_start(call);
+            while (status == UCG_INPROGRESS) {
+                sched_yield(); // This test's own.
+                ucg_context_progress(context_);
+                status = ucg_coll_test(call);
+            }
+            if (status != UCG_OK) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+  private:
+    std::uint64_t ranks_;
+    ucg_context_h context_ = nullptr;
+    ucg_group_h group_ = nullptr;
+    std::vector<std::int64_t> send_ = std::vector<std::int64_t>(kLongest * ranks_, 1);
+    std::vector<std::int64_t> receive_ = std::vector<std::int64_t>(kLongest * ranks_);
+    std::vector<ucg_coll_h> calls_;
+};
+
+/// Ends without its exit handlers, which call the system.
+[[noreturn]] void end(const char* complaint) {
+    static_cast<void>(!write(STDERR_FILENO, complaint, std::strlen(complaint)));
+    _exit(*complaint == '\0' ? 0 : 1);
+}
+
+} // namespace
+
+TEST_CASE("capi quiet: collectives whose plans have run make no system call", "[capi][shm]") {
+    const int ranks = GENERATE(2, 3);
+    CAPTURE(ranks);
+    const auto results = fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
+        Member member(rank);
+        bool good = member.prepare();
+        // Messages of a ring go to other places of it as long as it has not come round.
+        for (int round = 0; round < 1000 && good; ++round) {
+            good = member.run();
+        }
+        if (!good) {
+            return "a collective fails before";
+        }
+        rank.barrier();
+        struct sigaction action = {};
+        action.sa_sigaction = tell;
+        action.sa_flags = SA_SIGINFO;
+        sigaction(SIGSYS, &action, nullptr);
+        if (!ucg::test::refuse_most_calls()) {
+            return "no seccomp filter could be set";
+        }
+        for (int round = 0; round < 50; ++round) {
+            if (!member.run()) {
+                end("a collective fails");
+            }
+        }
+        end("");
+    });
+    for (const RankResult& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
+    }
+}

@@ -1,0 +1,132 @@
+// The plans of a group: a program whose sizes never repeat does not make them grow without bound,
+// and what is in use stays.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/capi/plan_cache.hpp"
+#include "ucg_coll/plan/plan.hpp"
+
+namespace ucg::capi {
+namespace {
+
+/// As plan_cache.hpp has it.
+constexpr std::size_t kPlansMax = 512;
+
+/// Makes plans of a group of one rank, which need so many bytes of scratch.
+PlanCache::Make maker(std::uint64_t scratch_bytes) {
+    return [=](const graph::Request& request,
+               std::uint64_t /*hash*/) -> Result<std::unique_ptr<CachedPlan>> {
+        const topo::Placement placement = topo::Placement::one_host(1);
+        const cost::Profile profile = cost::default_profile();
+        const auto schedule = plan::plan(plan::Facts{placement, profile}, request, 0);
+        if (!schedule.ok()) {
+            return schedule.status();
+        }
+        Result<engine::Program> program = engine::lower(*schedule, {});
+        if (!program.ok()) {
+            return program.status();
+        }
+        program->scratch_bytes = scratch_bytes;
+        return std::make_unique<CachedPlan>(request, schedule->algorithm, std::move(*program));
+    };
+}
+
+struct Caller {
+    explicit Caller(std::uint64_t scratch_bytes = 0) : plans(maker(scratch_bytes)) {}
+
+    PlanCache plans;
+    std::byte send[8] = {};
+    std::byte receive[8] = {};
+
+    ucg_coll_params_t allgather_of(std::uint64_t bytes) {
+        ucg_coll_params_t params = {};
+        params.type = UCG_COLL_ALLGATHER;
+        params.element_bytes = 1;
+        params.count = bytes;
+        params.send_buffer = send;
+        params.recv_buffer = receive;
+        return params;
+    }
+
+    CachedPlan* plan_of(std::uint64_t bytes) {
+        const auto known = plans.understand(allgather_of(bytes), 0, 1);
+        REQUIRE(known.ok());
+        return (*known)->plan;
+    }
+};
+
+} // namespace
+
+TEST_CASE("capi: a group keeps so many plans and no more", "[capi]") {
+    Caller caller;
+    std::size_t most = 0;
+    for (std::uint64_t bytes = 1; bytes <= 4 * kPlansMax; ++bytes) {
+        caller.plan_of(bytes);
+        most = std::max(most, caller.plans.size());
+    }
+    CHECK(most == kPlansMax);
+    CHECK(caller.plans.planned() == 4 * kPlansMax);
+    // Some at a time, so that a loop over few more sizes than that finds most of its plans.
+    CHECK(caller.plans.size() > kPlansMax / 2);
+}
+
+TEST_CASE("capi: a plan that a call is running stays, however many others come", "[capi]") {
+    Caller caller;
+    CachedPlan* const first = caller.plan_of(1);
+    PlanRun* const run = first->take();
+    CHECK(first->in_use());
+    for (std::uint64_t bytes = 2; bytes <= 8 * kPlansMax; ++bytes) {
+        caller.plan_of(bytes);
+    }
+    const std::uint64_t planned = caller.plans.planned();
+    CHECK(caller.plan_of(1) == first);
+    CHECK(caller.plans.planned() == planned);
+    first->give_back(run);
+    CHECK_FALSE(first->in_use());
+}
+
+TEST_CASE("capi: plans that are all in use are more than a group keeps", "[capi]") {
+    Caller caller;
+    std::vector<PlanRun*> runs;
+    for (std::uint64_t bytes = 1; bytes <= kPlansMax + 8; ++bytes) {
+        runs.push_back(caller.plan_of(bytes)->take());
+    }
+    CHECK(caller.plans.size() == kPlansMax + 8);
+    for (PlanRun* run : runs) {
+        run->plan.give_back(run);
+    }
+    caller.plan_of(kPlansMax + 9);
+    CHECK(caller.plans.size() <= kPlansMax);
+}
+
+TEST_CASE("capi: plans of much memory are dropped before there are many", "[capi]") {
+    Caller caller(std::uint64_t{1} << 20);
+    std::size_t most = 0;
+    for (std::uint64_t bytes = 1; bytes <= kPlansMax; ++bytes) {
+        caller.plan_of(bytes);
+        most = std::max(most, caller.plans.size());
+    }
+    CHECK(most >= 250);
+    CHECK(most <= 256);
+}
+
+TEST_CASE("capi: a call is recalled until another takes its place", "[capi]") {
+    Caller caller;
+    const ucg_coll_params_t call = caller.allgather_of(8);
+    CHECK(caller.plans.recall(call) == nullptr);
+    CachedPlan* const plan = caller.plan_of(8);
+    REQUIRE(caller.plans.recall(call) != nullptr);
+    CHECK(caller.plans.recall(call)->plan == plan);
+    CHECK(caller.plans.recall(caller.allgather_of(9)) == nullptr);
+    // Plans that are dropped must not be recalled.
+    for (std::uint64_t bytes = 16; bytes <= 16 + 4 * kPlansMax; ++bytes) {
+        caller.plan_of(bytes);
+    }
+    const KnownCall* again = caller.plans.recall(call);
+    CHECK((again == nullptr || again->plan == caller.plan_of(8)));
+}
+
+} // namespace ucg::capi
