@@ -2,13 +2,13 @@
 """Compares every collective under UCG with the same call under Open MPI's own components.
 
 usage: differential.py [--form nonblocking|persistent] [--heap LIBRARY] [--help-always]
-                       COMPONENT-FOLDER PROGRAM
-                       RANKS...
+                       [--reference FOLDER] COMPONENT-FOLDER PROGRAM RANKS...
 
 The program writes a digest of all memory that a call may have written, call by call and rank by
 rank. With a form it calls them so under UCG, and blocking under Open MPI. Digests must be equal,
 except for sums that round: those must be equal on all ranks and in two runs, and close to the other
-implementation's. With a heap, which is preloaded under UCG, ranks reach one another's buffers.
+implementation's. With a heap, which is preloaded under UCG, ranks reach one another's buffers. A
+folder of reference keeps Open MPI's digests for the other tests that run the program on one host.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import tempfile
 import mpirun
 
 ROUNDING = 1e-12
+ROUNDED_PARTS = "reductions"  # Of the program: all that round are there.
 CALLS = {
     "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier",
     "bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block",
@@ -68,18 +69,25 @@ def compare_rounded(checks, ranks, first, second):
         checks.expect(len(digests) == 1, f"{name} differs between ranks")
 
 
-def run(checks, launcher, program, ranks, prefix, ucg, form=None, heap=None, helped=False):
-    """One run of all cases. Returns the cases of each rank, or None."""
-    mca = {"coll_ucg_verbose": "1"} if ucg else {"coll": "^ucg"}
-    if ucg and helped:
+def run(checks, launcher, program, ranks, prefix, form=None, heap=None, helped=False, parts=None):
+    """One run under UCG of all cases, or of some parts. Returns the cases of each rank, or None."""
+    mca = {"coll_ucg_verbose": "1"}
+    if helped:
         mca["coll_ucg_help"] = "always"
-    environment = {"DIFFERENTIAL_MIXED": "1"} if ucg else {}
-    if ucg and form is not None:
+    environment = {"DIFFERENTIAL_MIXED": "1"}
+    if form is not None:
         environment["DIFFERENTIAL_FORM"] = form
-    if ucg and heap is not None:
+    if heap is not None:
         environment["LD_PRELOAD"] = heap
+    if parts is not None:
+        environment["DIFFERENTIAL_PARTS"] = parts
     job = launcher.run(ranks, [program, prefix], mca, timeout=900, environment=environment)
-    return outcome(checks, job, ranks, prefix, ucg, form)
+    return outcome(checks, job, ranks, prefix, True, form, parts)
+
+
+def run_stock(checks, reference, ranks):
+    """The cases of each rank under Open MPI's own collectives, or None."""
+    return outcome(checks, reference.run(ranks, 900), ranks, reference.prefix(ranks), False)
 
 
 def check_form(checks, what, job, form):
@@ -93,7 +101,7 @@ def check_form(checks, what, job, form):
     checks.expect(not passed, f"{what}: passed on: {passed}")
 
 
-def outcome(checks, job, ranks, prefix, ucg, form=None):
+def outcome(checks, job, ranks, prefix, ucg, form=None, parts=None):
     """The cases of each rank, or None where the run failed."""
     what = f"{ranks} ranks, {'UCG' if ucg else 'Open MPI'}"
     if not checks.expect(job.status == 0, f"{what}: status {job.status}\n{job.output[-4000:]}"):
@@ -103,22 +111,24 @@ def outcome(checks, job, ranks, prefix, ucg, form=None):
         return None
     if ucg and ranks > 1 and form is not None:
         check_form(checks, what, job, form)
-    elif ucg and ranks > 1:
+    elif ucg and ranks > 1 and parts is None:
         served = {name for name, (taken, _) in mpirun.counters(job.output).items() if taken > 0}
         checks.expect(served >= CALLS, f"{what}: not served by UCG: {sorted(CALLS - served)}")
     return [read(prefix, rank) for rank in range(ranks)]
 
 
-def compare(checks, launcher, program, ranks, folder, form, heap, helped):
-    theirs = run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
-    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", True, form, heap,
-               helped)
+def compare(checks, launcher, program, ranks, folder, given):
+    reference = mpirun.Reference(launcher, program, given.reference or folder)
+    theirs = run_stock(checks, reference, ranks)
+    ours = run(checks, launcher, program, ranks, f"{folder}/ours{ranks}", given.form, given.heap,
+               given.help_always)
     if theirs is None or ours is None:
         return
     for rank in range(ranks):
         compare_rank(checks, rank, ours[rank], theirs[rank])
-    if 1 < ranks <= 5 and form is None:
-        again = run(checks, launcher, program, ranks, f"{folder}/again{ranks}", True, heap=heap)
+    if 1 < ranks <= 5 and given.form is None:
+        again = run(checks, launcher, program, ranks, f"{folder}/again{ranks}", heap=given.heap,
+                    parts=ROUNDED_PARTS)
         if again is not None:
             compare_rounded(checks, ranks, ours, again)
     print(f"{ranks} ranks: {len(ours[0])} cases on rank 0", flush=True)
@@ -129,6 +139,7 @@ def main():
     parser.add_argument("--form", choices=["nonblocking", "persistent"])
     parser.add_argument("--heap", type=os.path.abspath)
     parser.add_argument("--help-always", action="store_true")
+    parser.add_argument("--reference", metavar="FOLDER", type=os.path.abspath)
     parser.add_argument("component")
     parser.add_argument("program")
     parser.add_argument("ranks", nargs="+", type=int)
@@ -137,8 +148,7 @@ def main():
     launcher = mpirun.Launcher(given.component)
     with tempfile.TemporaryDirectory() as folder:
         for count in given.ranks:
-            compare(checks, launcher, given.program, count, folder, given.form, given.heap,
-                    given.help_always)
+            compare(checks, launcher, given.program, count, folder, given)
     checks.end()
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares the neighbourhood collectives under UCG with those of Open MPI's own components.
 
-usage: neighbors.py [--form nonblocking|persistent] COMPONENT-FOLDER PROGRAM RANKS...
+usage: neighbors.py [--form nonblocking|persistent] --reference FOLDER COMPONENT-FOLDER PROGRAM
+                    RANKS...
 
 The program calls them over Cartesian topologies of one to three dimensions, graphs and distributed
 graphs, and writes a digest of all memory that a call may have written. With a form it calls them so
@@ -25,13 +26,18 @@ def lines(prefix, rank):
         return stream.read().splitlines()
 
 
-def run(checks, launcher, program, ranks, prefix, mca, form=None):
-    """The output of a run, or None."""
-    environment = {"DIFFERENTIAL_FORM": form} if form is not None else {}
-    job = launcher.run(ranks, [program, prefix], mca, timeout=600, environment=environment)
+def output_of(checks, job, ranks):
+    """None of a job that failed."""
     good = checks.expect(job.status == 0, f"{ranks} ranks: status {job.status}\n"
                                           + job.output[-4000:])
     return job.output if good else None
+
+
+def run(checks, launcher, program, ranks, prefix, form):
+    """The output of a run under UCG, or None."""
+    environment = {"DIFFERENTIAL_FORM": form} if form is not None else {}
+    return output_of(checks, launcher.run(ranks, [program, prefix], {"coll_ucg_verbose": "1"},
+                                          timeout=600, environment=environment), ranks)
 
 
 def check_counters(checks, ranks, output, form):
@@ -44,11 +50,11 @@ def check_counters(checks, ranks, output, form):
                   f"{ranks} ranks: passed on: {counted}")
 
 
-def compare(checks, launcher, program, ranks, folder, form):
-    theirs, ours = f"{folder}/theirs{ranks}", f"{folder}/ours{ranks}"
-    if run(checks, launcher, program, ranks, theirs, {"coll": "^ucg"}) is None:
+def compare(checks, launcher, reference, ranks, folder, form):
+    theirs, ours = reference.prefix(ranks), f"{folder}/ours{ranks}"
+    if output_of(checks, reference.run(ranks, 600), ranks) is None:
         return
-    output = run(checks, launcher, program, ranks, ours, {"coll_ucg_verbose": "1"}, form)
+    output = run(checks, launcher, reference.program, ranks, ours, form)
     if output is None:
         return
     if ranks > 1:
@@ -65,15 +71,17 @@ def compare(checks, launcher, program, ranks, folder, form):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--form", choices=["nonblocking", "persistent"])
+    parser.add_argument("--reference", metavar="FOLDER", required=True)
     parser.add_argument("component")
     parser.add_argument("program")
     parser.add_argument("ranks", nargs="+", type=int)
     given = parser.parse_args()
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(given.component)
+    reference = mpirun.Reference(launcher, given.program, given.reference)
     with tempfile.TemporaryDirectory() as folder:
         for count in given.ranks:
-            compare(checks, launcher, given.program, count, folder, given.form)
+            compare(checks, launcher, reference, count, folder, given.form)
     checks.end()
 
 

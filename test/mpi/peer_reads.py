@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the algorithms in which ranks read one another's memory with Open MPI's own collectives.
 
-usage: peer_reads.py COMPONENT-FOLDER PROGRAM HEAP-LIBRARY RANKS...
+usage: peer_reads.py COMPONENT-FOLDER PROGRAM HEAP-LIBRARY REFERENCE-FOLDER RANKS...
 
 Every case of differential.py runs with these algorithms, each on the odd or on the even numbers of
 ranks. Runs differ in how much memory the ranks share, in whether libucg_heap.so is preloaded (then
@@ -82,9 +82,9 @@ def compare_run(checks, launcher, program, ranks, prefix, run):
     return cases
 
 
-def compare(checks, launcher, program, heap, ranks, folder):
+def compare(checks, launcher, program, heap, ranks, folder, reference):
     """Every other algorithm, which ones depends on the ranks being odd; the rest takes turns."""
-    theirs = differential.run(checks, launcher, program, ranks, f"{folder}/theirs{ranks}", False)
+    theirs = differential.run_stock(checks, reference, ranks)
     # The packages are made of CPUs 0 and 1.
     sockets = LAYOUTS if {0, 1} <= os.sched_getaffinity(0) else ["one"]
     for turn, rows in enumerate(ROWS[ranks % 2::2]):
@@ -100,13 +100,14 @@ def compare(checks, launcher, program, heap, ranks, folder):
 
 
 def main():
-    component, program, heap, *counts = sys.argv[1:]
+    component, program, heap, kept, *counts = sys.argv[1:]
     heap = heap and os.path.abspath(heap)  # Empty: there is none to preload.
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(component)
+    reference = mpirun.Reference(launcher, program, kept)
     with tempfile.TemporaryDirectory() as folder:
         for ranks in counts:
-            compare(checks, launcher, program, heap, int(ranks), folder)
+            compare(checks, launcher, program, heap, int(ranks), folder, reference)
     checks.end()
 
 
