@@ -86,8 +86,9 @@ void sync_free(struct sync* s);
 /* Spins, or yields the processor between looks when `yield` is set; on several hosts waits as the
  * library's messages do. */
 void sync_barrier(struct sync* s, int yield);
-/* One way, in nanoseconds, between ranks 0 and 1: tells how far apart their processors are now. Not
- * a number on several hosts. */
+/* One way, in nanoseconds, between ranks 0 and 1: tells how far apart two processors are now. Where
+ * the two ranks may run on several they go to the first and the second of these for as long, and
+ * the other ranks sleep. Not a number on several hosts and of other ranks. */
 double sync_ping_pong_ns(struct sync* s);
 
 /* ---- timing.c: repetitions of one cell and their statistics */

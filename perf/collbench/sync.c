@@ -2,10 +2,20 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "collbench.h"
 
-enum { LINE = 64, PING_PONGS = 2000, POLLS_BEFORE_PROGRESS = 10000, POLLS_BEFORE_YIELD = 1000 };
+enum {
+    LINE = 64,
+    PING_PONGS = 2000,
+    POLLS_BEFORE_PROGRESS = 10000,
+    POLLS_BEFORE_YIELD = 1000,
+    NAP_NS = 1000000
+};
+
+/* What a rank does between two looks. */
+enum patience { SPINS, YIELDS, SLEEPS };
 
 struct shared {
     _Alignas(LINE) atomic_int arrived;
@@ -80,7 +90,8 @@ static void barrier_by_messages(const struct sync* s) {
 
 /* A rank may still be inside an operation that its peers have left, waiting for what only their
  * calls of MPI bring about (pml ucx with pending sends). So one that waits for long calls MPI. */
-static void wait_for_generation(struct sync* s, int left, int yield) {
+static void wait_for_generation(struct sync* s, int left, enum patience patience) {
+    const struct timespec nap = {0, NAP_NS};
     int polls = 0;
     int flag;
 
@@ -88,13 +99,15 @@ static void wait_for_generation(struct sync* s, int left, int yield) {
         if (++polls % POLLS_BEFORE_PROGRESS == 0) {
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &flag, MPI_STATUS_IGNORE);
         }
-        if (yield) {
+        if (patience == YIELDS) {
             sched_yield();
+        } else if (patience == SLEEPS) {
+            nanosleep(&nap, NULL);
         }
     }
 }
 
-void sync_barrier(struct sync* s, int yield) {
+static void wait_for_all(struct sync* s, enum patience patience) {
     int generation;
 
     if (s->shared == NULL) {
@@ -107,7 +120,11 @@ void sync_barrier(struct sync* s, int yield) {
         atomic_store_explicit(&s->shared->generation, generation + 1, memory_order_release);
         return;
     }
-    wait_for_generation(s, generation, yield);
+    wait_for_generation(s, generation, patience);
+}
+
+void sync_barrier(struct sync* s, int yield) {
+    wait_for_all(s, yield ? YIELDS : SPINS);
 }
 
 /* Two ranks that share a processor would wait for each other's time slice to end: they yield. */
@@ -121,23 +138,64 @@ static void wait_for_ball(const struct sync* s, int ball) {
     }
 }
 
-double sync_ping_pong_ns(struct sync* s) {
-    double start;
-    int base, i;
+/* Ranks that may run on several processors go to one each, so that the ball goes from one to the
+ * other. What they may run on is left in `before`; false: they stay. */
+static int go_to_own_processor(int rank, cpu_set_t* before) {
+    cpu_set_t one;
+    int cpu, seen = 0;
 
-    if (s->shared == NULL) {
-        return NAN;
+    if (sched_getaffinity(0, sizeof(*before), before) != 0 || CPU_COUNT(before) < 2) {
+        return 0;
     }
-    base = atomic_load(&s->shared->ball);
-    sync_barrier(s, 1);
-    start = MPI_Wtime();
-    for (i = 0; s->rank < 2 && s->size > 1 && i < PING_PONGS; ++i) {
+    CPU_ZERO(&one);
+    for (cpu = 0; cpu < CPU_SETSIZE && seen <= rank; ++cpu) {
+        if (CPU_ISSET(cpu, before) && seen++ == rank) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    return sched_setaffinity(0, sizeof(one), &one) == 0;
+}
+
+static void play(const struct sync* s, int base, int count) {
+    int i;
+
+    for (i = 0; i < count; ++i) {
         if (s->rank == i % 2) {
             atomic_store_explicit(&s->shared->ball, base + i + 1, memory_order_release);
         } else {
             wait_for_ball(s, base + i + 1);
         }
     }
-    sync_barrier(s, 1);
-    return (MPI_Wtime() - start) * 1e9 / PING_PONGS;
+}
+
+/* Of ranks 0 and 1; the first rounds end when both have come to their processors. */
+static double play_ns(const struct sync* s, int base) {
+    cpu_set_t before;
+    int moved = go_to_own_processor(s->rank, &before);
+    double start, seconds;
+
+    play(s, base, 2);
+    start = MPI_Wtime();
+    play(s, base + 2, PING_PONGS);
+    seconds = MPI_Wtime() - start;
+    if (moved) {
+        sched_setaffinity(0, sizeof(before), &before);
+    }
+    return seconds * 1e9 / PING_PONGS;
+}
+
+double sync_ping_pong_ns(struct sync* s) {
+    double ns = NAN;
+    int base;
+
+    if (s->shared == NULL || s->size < 2) {
+        return NAN;
+    }
+    base = atomic_load(&s->shared->ball);
+    wait_for_all(s, YIELDS);
+    if (s->rank < 2) {
+        ns = play_ns(s, base);
+    }
+    wait_for_all(s, SLEEPS); /* Those who only watch leave the processors to the two. */
+    return ns;
 }
