@@ -22,6 +22,8 @@ typedef struct {
     int remote;
     layout_t layout;
     int plain;        /**< Leaves out what Open MPI's own components do wrong. */
+    int counted;      /**< Leaves out what libucg does not serve. */
+    int nonblocking;  /**< The form of collectives with a root and of reductions. */
     const char* what; /**< Is being tested. */
 } sides_t;
 
@@ -44,5 +46,20 @@ void test_one_way(sides_t* sides, int count);
 void test_forms(sides_t* sides, int count);
 void test_rooted(sides_t* sides, int count);
 void test_reductions(sides_t* sides, int count);
+
+/** All nonblocking calls with a root, and reductions, outstanding at once. */
+void test_started(sides_t* sides, int count);
+
+/** Calls a function in the form that is being tested. */
+#define CALL(sides, blocking, nonblocking_, ...)                                                   \
+    do {                                                                                           \
+        if ((sides)->nonblocking) {                                                                \
+            MPI_Request request_;                                                                  \
+            MPI_##nonblocking_(__VA_ARGS__, (sides)->comm, &request_);                             \
+            MPI_Wait(&request_, MPI_STATUS_IGNORE);                                                \
+        } else {                                                                                   \
+            MPI_##blocking(__VA_ARGS__, (sides)->comm);                                            \
+        }                                                                                          \
+    } while (0)
 
 #endif

@@ -103,8 +103,9 @@ static void reduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count)
             if (side == sides->side) {
                 root = rank == sides->rank ? MPI_ROOT : MPI_PROC_NULL;
             }
-            MPI_Reduce(maps.send, maps.receive, MPI_PROC_NULL == root ? 0 : count, type, op, root,
-                       sides->comm);
+            /* As of bcast. */
+            const int none = MPI_PROC_NULL == root && (!sides->nonblocking || sides->counted);
+            CALL(sides, Reduce, Ireduce, maps.send, maps.receive, none ? 0 : count, type, op, root);
             if (MPI_ROOT == root) {
                 check_maps(sides, &maps, 0, count);
             }
@@ -116,7 +117,7 @@ static void reduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count)
 static void allreduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
     sides->what = "allreduce";
     maps_t maps = begin_maps(sides, type, op, count);
-    MPI_Allreduce(maps.send, maps.receive, count, type, op, sides->comm);
+    CALL(sides, Allreduce, Iallreduce, maps.send, maps.receive, count, type, op);
     check_maps(sides, &maps, 0, count);
     end_maps(&maps);
 }
@@ -133,7 +134,7 @@ static void reduce_scatter_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, in
         before += i < sides->rank ? counts[i] : 0;
     }
     maps_t maps = begin_maps(sides, type, op, count);
-    MPI_Reduce_scatter(maps.send, maps.receive, counts, type, op, sides->comm);
+    CALL(sides, Reduce_scatter, Ireduce_scatter, maps.send, maps.receive, counts, type, op);
     check_maps(sides, &maps, before, counts[sides->rank]);
     end_maps(&maps);
     free(counts);
@@ -143,7 +144,8 @@ static void reduce_scatter_block_maps(sides_t* sides, MPI_Datatype type, MPI_Op 
     sides->what = "reduce_scatter_block";
     const int block = count * sides->remote;
     maps_t maps = begin_maps(sides, type, op, block * sides->size);
-    MPI_Reduce_scatter_block(maps.send, maps.receive, block, type, op, sides->comm);
+    CALL(sides, Reduce_scatter_block, Ireduce_scatter_block, maps.send, maps.receive, block, type,
+         op);
     check_maps(sides, &maps, block * sides->rank, block);
     end_maps(&maps);
 }
@@ -160,7 +162,7 @@ static void sums(sides_t* sides, int count) {
     }
     const int n = sides->remote;
     for (int repeated = 0; repeated < 3; repeated++) {
-        MPI_Allreduce(send, receive, count, MPI_DOUBLE, MPI_SUM, sides->comm);
+        CALL(sides, Allreduce, Iallreduce, send, receive, count, MPI_DOUBLE, MPI_SUM);
     }
     for (int i = 0; i < count; i++) {
         require(receive[i] == n * (1 - sides->side + i) + n * (n - 1), sides->what);

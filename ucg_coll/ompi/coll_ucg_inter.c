@@ -247,10 +247,29 @@ static ucg_status_t set_up(mca_coll_ucg_module_t* module, int root, coll_ucg_par
     return status;
 }
 
+static coll_ucg_part_t* part_of_root(const coll_ucg_sides_t* sides, int root) {
+    return &sides->roots[MPI_ROOT == root ? sides->remote_size : root];
+}
+
 ucg_status_t coll_ucg_enter_rooted(mca_coll_ucg_module_t* module, int root,
                                    coll_ucg_part_t** part_p) {
-    coll_ucg_sides_t* sides = module->sides;
-    coll_ucg_part_t* part = &sides->roots[MPI_ROOT == root ? sides->remote_size : root];
+    coll_ucg_part_t* part = part_of_root(module->sides, root);
     *part_p = part;
     return OPAL_LIKELY(COLL_UCG_READY == part->state) ? UCG_OK : set_up(module, root, part);
+}
+
+ucg_status_t coll_ucg_enter_rooted_nonblocking(mca_coll_ucg_module_t* module, int root,
+                                               coll_ucg_request_t** request_p) {
+    coll_ucg_part_t* part = part_of_root(module->sides, root);
+    if (OPAL_LIKELY(COLL_UCG_READY == part->state)) {
+        return coll_ucg_begin_nonblocking(module, part->group, request_p);
+    }
+    if (COLL_UCG_FRESH == part->state && 0 < part->calls_before) {
+        part->calls_before--;
+    }
+    return UCG_ERR_UNSUPPORTED;
+}
+
+void coll_ucg_number_call(ompi_communicator_t* comm) {
+    (void)ompi_coll_base_nbc_reserve_tags(comm, 1);
 }

@@ -11,6 +11,7 @@
 #define MCA_COLL_UCG_INTER_H
 
 #include "coll_ucg_edges.h"
+#include "coll_ucg_request.h"
 #include "coll_ucg_setup.h"
 
 /** A group beside the module's. */
@@ -52,6 +53,16 @@ ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_cont
 ucg_status_t coll_ucg_enter_rooted(mca_coll_ucg_module_t* module, int root,
                                    coll_ucg_part_t** part_p);
 
+/**
+ * What coll_ucg_enter_nonblocking() is, for a nonblocking call with a root; it never makes the
+ * group. Then the other components serve the call, which number a communicator's nonblocking calls
+ * on each of its processes. Whether libucg serves one, a process beside the root does not know. So
+ * who does not pass a call on counts it by coll_ucg_number_call().
+ */
+ucg_status_t coll_ucg_enter_rooted_nonblocking(mca_coll_ucg_module_t* module, int root,
+                                               coll_ucg_request_t** request_p);
+void coll_ucg_number_call(ompi_communicator_t* comm);
+
 /** Edges from this process to `out` ranks of the other side from `to` on, and to it from `in` of
  *  them from `from` on, in a group that begins the other side at `first`. */
 coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first, int to, int out,
@@ -59,6 +70,29 @@ coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first,
 
 /** The same in all processes of the group. `hosts`: where that is kept; 0 before the first call. */
 bool coll_ucg_is_on_several_hosts(ucg_group_h group, uint32_t* hosts);
+
+/** What this process has to do with a reduction whose receivers combine all operands. */
+typedef struct {
+    const void* input;
+    int elements; /**< Of each operand. */
+    ompi_datatype_t* type;
+    ompi_op_t* op;
+    int first;  /**< Of the other side, in the group of the call. */
+    int others; /**< How many of them take part. */
+    bool sends;
+    bool receives;
+    int begin; /**< What this process wants of the result. */
+    int length;
+    void* target;
+} coll_ucg_operands_t;
+
+/** Are there few processes on each side, and of all of a side `most` bytes? */
+bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes);
+ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                        const coll_ucg_operands_t* operands);
+
+/** Memory for so many elements, in the layout of their type. NULL: there is none. */
+void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type, int elements);
 
 /** An allgather whose blocks go across once each. `input` is one. */
 ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
@@ -86,6 +120,15 @@ ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
     X(ialltoall)                                                                                   \
     X(ialltoallv)                                                                                  \
     X(ialltoallw)                                                                                  \
+    X(iallreduce)                                                                                  \
+    X(ibcast)                                                                                      \
+    X(igather)                                                                                     \
+    X(igatherv)                                                                                    \
+    X(ireduce)                                                                                     \
+    X(ireduce_scatter)                                                                             \
+    X(ireduce_scatter_block)                                                                       \
+    X(iscatter)                                                                                    \
+    X(iscatterv)                                                                                   \
     X(allgather_init)                                                                              \
     X(allgatherv_init)                                                                             \
     X(alltoall_init)                                                                               \

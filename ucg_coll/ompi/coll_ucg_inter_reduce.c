@@ -4,11 +4,9 @@
  * long ones in pieces, each of which one process combines, and which go at once.
  */
 #include "coll_ucg_inter.h"
-#include "opal/datatype/opal_datatype.h"
 
 enum {
-    kFew = 8,           /**< So many processes are few, */
-    kShort = 1 << 12,   /**< and so many bytes of all of them are short. */
+    kShort = 1 << 12,   /**< So many bytes of all processes of a side are short. */
     kInPieces = 1 << 15 /**< From so many bytes on a side combines pieces. */
 };
 
@@ -85,14 +83,6 @@ static range_t sent(const reduction_t* reduction, int senders, int from, int rec
 
 /* ------------------------------------------------------------------ memory */
 
-/** Memory for so many elements, in the layout of their type. */
-static void* elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type, int elements) {
-    ptrdiff_t gap = 0;
-    const ptrdiff_t span = opal_datatype_span(&type->super, (size_t)elements, &gap);
-    unsigned char* memory = coll_ucg_scratch_get(scratch, (size_t)span);
-    return NULL != memory ? memory - gap : NULL;
-}
-
 /** Counts and displacements of the blocks of both directions. */
 typedef struct {
     int* counts;
@@ -144,7 +134,7 @@ static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t
         return UCG_OK;
     }
     const range_t held = held_by(reduction, sides->local_size, rank);
-    void* result = elements_in(&sides->memory.send, reduction->type, length_of(held));
+    void* result = coll_ucg_elements_in(&sides->memory.send, reduction->type, length_of(held));
     *result_p = result;
     if (NULL == result) {
         return UCG_ERR_NO_MEMORY;
@@ -168,13 +158,9 @@ typedef struct {
 } place_t;
 
 /** Decides by what all know who take part. */
-static bool is_short(const reduction_t* reduction, const place_t* place) {
-    const int here = reduction->sides->local_size;
-    const int there = reduction->sides->remote_size;
-    const int most = here > there ? here : there;
-    return most <= kFew &&
-           (size_t)most * coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements) <=
-               kShort;
+static bool is_short(const reduction_t* reduction) {
+    return coll_ucg_are_few(reduction->sides, kShort,
+                            coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements));
 }
 
 /** Gives what this process has to those that receive it, and takes what is for this one. */
@@ -240,53 +226,23 @@ static place_t place_with_root(const reduction_t* reduction, coll_ucg_part_t* pa
     return place;
 }
 
-/* ------------------------------------------------------------------ short */
-
-/** Combines vectors that lie one after the other, in their order: `part` of each, to `target`. */
-static ucg_status_t combine(const reduction_t* reduction, void* vectors, int count, range_t part,
-                            void* target) {
-    const ptrdiff_t extent = coll_ucg_extent(reduction->type);
-    unsigned char* at = (unsigned char*)vectors + extent * part.begin;
-    for (int i = 1; i < count; i++) {
-        unsigned char* next = at + extent * reduction->elements;
-        ompi_op_reduce(reduction->op, at, next, length_of(part), reduction->type);
-        at = next;
-    }
-    return 0 == ompi_datatype_copy_content_same_ddt(reduction->type, length_of(part), target,
-                                                    (char*)at)
-               ? UCG_OK
-               : UCG_ERR_INTERNAL;
-}
-
-/** What all processes of the other side have, combined here: `part` of it, none where this process
- *  only sends. */
+/** All operands of the other side go to those that want the result: `part` of it, here. */
 static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* place, range_t part,
                                    void* target) {
-    coll_ucg_sides_t* sides = reduction->sides;
-    const int others = place->others;
-    /* One vector is the result. */
-    void* vectors =
-        1 == others && length_of(part) == reduction->elements
-            ? target
-            : elements_in(&sides->memory.right, reduction->type, others * reduction->elements);
-    if (NULL == vectors && vectors != target) {
-        return UCG_ERR_NO_MEMORY;
-    }
-    const coll_ucg_edges_t edges = coll_ucg_edges_across(
-        sides, place->first, 0, place->sends ? others : 0, 0, place->receives ? others : 0);
-    const coll_ucg_edge_blocks_t input = {.user = reduction->input,
-                                          .count = reduction->elements,
-                                          .type = reduction->type,
-                                          .is_one = true};
-    const coll_ucg_edge_blocks_t output = {
-        .user = vectors, .count = reduction->elements, .type = reduction->type};
-    coll_ucg_call_t call;
-    coll_ucg_begin(&call, reduction->module, place->group, &reduction->module->workspace);
-    const ucg_status_t status =
-        coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
-    return UCG_OK == status && place->receives && 0 != length_of(part) && vectors != target
-               ? combine(reduction, vectors, others, part, target)
-               : status;
+    const coll_ucg_operands_t operands = {
+        .input = reduction->input,
+        .elements = reduction->elements,
+        .type = reduction->type,
+        .op = reduction->op,
+        .first = place->first,
+        .others = place->others,
+        .sends = place->sends,
+        .receives = place->receives,
+        .begin = part.begin,
+        .length = length_of(part),
+        .target = target,
+    };
+    return coll_ucg_exchange_operands(reduction->module, place->group, &operands);
 }
 
 /* ------------------------------------------------------------------ reduce */
@@ -299,7 +255,7 @@ static ucg_status_t reduce(const reduction_t* reduction, void* target, int root)
         return status;
     }
     const place_t place = place_with_root(reduction, part, MPI_ROOT == root);
-    if (is_short(reduction, &place)) {
+    if (is_short(reduction)) {
         return exchange_short(reduction, &place, all_of(reduction), target);
     }
     if (MPI_ROOT != root) {
@@ -372,9 +328,8 @@ static ucg_status_t allreduce(reduction_t* reduction, void* target) {
         return status;
     }
     const place_t place = place_in_both(reduction);
-    return is_short(reduction, &place)
-               ? exchange_short(reduction, &place, all_of(reduction), target)
-               : allreduce_long(reduction, &place, target);
+    return is_short(reduction) ? exchange_short(reduction, &place, all_of(reduction), target)
+                               : allreduce_long(reduction, &place, target);
 }
 
 int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
@@ -452,7 +407,8 @@ static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const plac
     const void* result = NULL;
     void* shares = target;
     if (NULL != counts) {
-        shares = elements_in(&reduction->sides->memory.receive, reduction->type, length_of(mine));
+        shares = coll_ucg_elements_in(&reduction->sides->memory.receive, reduction->type,
+                                      length_of(mine));
         if (NULL == shares) {
             return UCG_ERR_NO_MEMORY;
         }
@@ -471,7 +427,7 @@ static ucg_status_t reduce_scatter(const reduction_t* reduction, const int* coun
         return status;
     }
     const place_t place = place_in_both(reduction);
-    if (is_short(reduction, &place)) {
+    if (is_short(reduction)) {
         const range_t part = NULL != counts ? wanted_by(counts, place.rank)
                                             : share(reduction->elements, place.size, place.rank);
         return exchange_short(reduction, &place, part, target);

@@ -4,6 +4,7 @@
  */
 #include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
+#include "coll_ucg_restart.h"
 
 enum { kRootRank = 0, kFirstOther = 1 };
 
@@ -47,17 +48,20 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, const
     return status;
 }
 
-/** Runs the call, which is often like the one before. */
+/** The arguments of a call, which is often like the one before. */
+#define DESCRIBE(call, module, rooted)                                                             \
+    const coll_ucg_vector_t vectors[] = {                                                          \
+        COLL_UCG_VECTOR((rooted)->blocks.counts, (module)->sides->remote_size),                    \
+        COLL_UCG_VECTOR((rooted)->blocks.displs, (module)->sides->remote_size)};                   \
+    const coll_ucg_latest_t call = {.type = (rooted)->blocks.type,                                 \
+                                    .count = (rooted)->blocks.count,                               \
+                                    .root = (rooted)->root,                                        \
+                                    .vector_count = NULL != (rooted)->blocks.counts ? 2 : 0,       \
+                                    .vectors = vectors}
+
 static ucg_status_t run(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
-    const coll_ucg_vector_t vectors[] = {
-        COLL_UCG_VECTOR(blocks->counts, module->sides->remote_size),
-        COLL_UCG_VECTOR(blocks->displs, module->sides->remote_size)};
-    const coll_ucg_latest_t call = {.type = blocks->type,
-                                    .count = blocks->count,
-                                    .root = rooted->root,
-                                    .vector_count = NULL != blocks->counts ? 2 : 0,
-                                    .vectors = vectors};
+    DESCRIBE(call, module, rooted);
     if (coll_ucg_repeats_described(module, rooted->function, &call)) {
         const ucg_status_t status = ucg_coll_repeat(module->latest[rooted->function].coll,
                                                     sends(rooted) ? blocks->user : NULL,
@@ -74,6 +78,50 @@ static ucg_status_t run_even(mca_coll_ucg_module_t* module, const rooted_t* root
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
     return 0 == coll_ucg_packed_bytes(blocks->type, (size_t)blocks->count) ? UCG_OK
                                                                            : run(module, rooted);
+}
+
+/* ------------------------------------------------------------------ nonblocking */
+
+static COLL_UCG_APART ucg_status_t start_anew(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+                                              const coll_ucg_latest_t* arguments,
+                                              ompi_request_t** request) {
+    const coll_ucg_edge_blocks_t none = {.user = NULL};
+    coll_ucg_request_t* mine = NULL;
+    const ucg_status_t status = coll_ucg_enter_rooted_nonblocking(module, rooted->root, &mine);
+    if (UCG_OK != status) {
+        return status;
+    }
+    const ucg_status_t opened =
+        coll_ucg_open_edges(&mine->call, &rooted->edges, sends(rooted) ? &rooted->blocks : &none,
+                            sends(rooted) ? &none : &rooted->blocks);
+    return coll_ucg_start_described(mine, rooted->function, arguments, opened, request);
+}
+
+/** Starts the call again, if it is like the one before and that may be. */
+static bool restart(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+                    const coll_ucg_latest_t* call, ompi_request_t** request, ucg_status_t* status) {
+    void* user = (void*)rooted->blocks.user;
+    return coll_ucg_repeats_all_of(coll_ucg_latest_start(module, rooted->function), call) &&
+           coll_ucg_try_to_restart(module, rooted->function, sends(rooted) ? user : NULL,
+                                   sends(rooted) ? NULL : user, request, status);
+}
+
+/** Of equal blocks or of others. Beside the root there is nothing to do. */
+static ucg_status_t start(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+                          ompi_request_t** request) {
+    ucg_status_t status = UCG_OK;
+    if (MPI_PROC_NULL == rooted->root) {
+        *request = &ompi_request_empty;
+    } else {
+        DESCRIBE(call, module, rooted);
+        if (!restart(module, rooted, &call, request, &status)) {
+            status = start_anew(module, rooted, &call, request);
+        }
+    }
+    if (UCG_ERR_UNSUPPORTED != status) {
+        coll_ucg_number_call(module->comm);
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------ bcast */
@@ -110,7 +158,47 @@ int mca_coll_ucg_inter_bcast(void* buffer, int count, struct ompi_datatype_t* dt
     COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
 }
 
+static COLL_UCG_APART ucg_status_t ibcast_anew(mca_coll_ucg_module_t* module, void* buffer,
+                                               int count, struct ompi_datatype_t* dtype, int root,
+                                               ompi_request_t** request) {
+    coll_ucg_request_t* mine = NULL;
+    const ucg_status_t status = coll_ucg_enter_rooted_nonblocking(module, root, &mine);
+    if (UCG_OK != status) {
+        return status;
+    }
+    const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
+    const ucg_status_t opened =
+        coll_ucg_open_bcast(&mine->call, buffer, count, dtype, kRootRank, MPI_ROOT == root);
+    return coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, request);
+}
+
+int mca_coll_ucg_inter_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
+                              struct ompi_communicator_t* comm, ompi_request_t** request,
+                              mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibcast);
+    ucg_status_t status = UCG_OK;
+    if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
+        coll_ucg_number_call(comm);
+        return coll_ucg_restart(ucg, COLL_UCG_FN_ibcast, NULL, buffer, request);
+    }
+    if (MPI_PROC_NULL == root) {
+        *request = &ompi_request_empty;
+    } else {
+        status = ibcast_anew(ucg, buffer, count, dtype, root, request);
+    }
+    if (UCG_ERR_UNSUPPORTED != status) {
+        coll_ucg_number_call(comm);
+    }
+    COLL_UCG_LEAVE(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
+}
+
 /* ------------------------------------------------------------------ gather */
+
+/** The call of a gather or scatter: what the root has is `whole`. */
+#define ROOTED(name, edges, whole, part)                                                           \
+    (&(rooted_t){COLL_UCG_FN_##name, root, edges(ucg->sides, MPI_ROOT == root),                    \
+                 MPI_ROOT == root ? (whole) : (part)})
 
 int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
@@ -126,6 +214,18 @@ int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype
                                       is_root ? whole : part});
     }
     COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+}
+
+int mca_coll_ucg_inter_igather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+                               struct ompi_communicator_t* comm, ompi_request_t** request,
+                               mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
+    const coll_ucg_edge_blocks_t whole = {.user = rbuf, .count = rcount, .type = rdtype};
+    const ucg_status_t status = start(ucg, ROOTED(igather, edges_to_root, whole, part), request);
+    COLL_UCG_LEAVE(ucg, igather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
+                   request);
 }
 
 int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
@@ -146,6 +246,20 @@ int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatyp
                    comm);
 }
 
+int mca_coll_ucg_inter_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                void* rbuf, const int* rcounts, const int* displs,
+                                struct ompi_datatype_t* rdtype, int root,
+                                struct ompi_communicator_t* comm, ompi_request_t** request,
+                                mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
+    const coll_ucg_edge_blocks_t whole = {
+        .user = rbuf, .counts = rcounts, .displs = displs, .type = rdtype};
+    const ucg_status_t status = start(ucg, ROOTED(igatherv, edges_to_root, whole, part), request);
+    COLL_UCG_LEAVE(ucg, igatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
+                   comm, request);
+}
+
 /* ------------------------------------------------------------------ scatter */
 
 int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
@@ -162,6 +276,18 @@ int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatyp
                                            is_root ? whole : part});
     }
     COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+}
+
+int mca_coll_ucg_inter_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
+                                void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+                                struct ompi_communicator_t* comm, ompi_request_t** request,
+                                mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_edge_blocks_t whole = {.user = sbuf, .count = scount, .type = sdtype};
+    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
+    const ucg_status_t status = start(ucg, ROOTED(iscatter, edges_from_root, whole, part), request);
+    COLL_UCG_LEAVE(ucg, iscatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
+                   request);
 }
 
 int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int* displs,
@@ -181,4 +307,19 @@ int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int*
     }
     COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
                    comm);
+}
+
+int mca_coll_ucg_inter_iscatterv(const void* sbuf, const int* scounts, const int* displs,
+                                 struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                 struct ompi_datatype_t* rdtype, int root,
+                                 struct ompi_communicator_t* comm, ompi_request_t** request,
+                                 mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_edge_blocks_t whole = {
+        .user = sbuf, .counts = scounts, .displs = displs, .type = sdtype};
+    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
+    const ucg_status_t status =
+        start(ucg, ROOTED(iscatterv, edges_from_root, whole, part), request);
+    COLL_UCG_LEAVE(ucg, iscatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype,
+                   root, comm, request);
 }

@@ -53,6 +53,7 @@ static coll_ucg_request_t* take_request(mca_coll_ucg_module_t* module) {
     if (OPAL_LIKELY(NULL != request)) {
         request->super.super.req_mpi_object.comm = module->comm;
         request->super.super.req_status = ompi_status_empty;
+        request->combination.op = NULL;
     }
     return request;
 }
@@ -84,6 +85,9 @@ static ucg_status_t settle(coll_ucg_request_t* request, ucg_status_t status) {
     ompi_request_t* super = &request->super.super;
     if (OPAL_LIKELY(UCG_OK == status) && !request->call.empty) {
         status = coll_ucg_store(&request->call);
+    }
+    if (OPAL_UNLIKELY(NULL != request->combination.op)) {
+        status = UCG_OK == status ? coll_ucg_combine(&request->combination) : status;
     }
     super->req_status.MPI_ERROR = OPAL_LIKELY(UCG_OK == status)
                                       ? MPI_SUCCESS
@@ -247,11 +251,16 @@ ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
+    return coll_ucg_begin_nonblocking(module, module->group, request_p);
+}
+
+ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                        coll_ucg_request_t** request_p) {
     coll_ucg_request_t* request = take_request(module);
     if (OPAL_UNLIKELY(NULL == request)) {
         return UCG_ERR_NO_MEMORY;
     }
-    coll_ucg_begin(&request->call, module, module->group, &request->workspace);
+    coll_ucg_begin(&request->call, module, group, &request->workspace);
     *request_p = request;
     return UCG_OK;
 }
@@ -267,7 +276,7 @@ static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status
     return status;
 }
 
-static void begin_nonblocking(coll_ucg_request_t* request) {
+static void activate(coll_ucg_request_t* request) {
     ompi_request_t* super = &request->super.super;
     OMPI_REQUEST_INIT(super, false);
     super->req_state = OMPI_REQUEST_ACTIVE;
@@ -294,7 +303,7 @@ ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opene
     if (OPAL_UNLIKELY(UCG_OK != opened || request->call.empty)) {
         return end_at_once(request, opened, request_p);
     }
-    begin_nonblocking(request);
+    activate(request);
     request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
     ucg_status_t status = coll_ucg_load(&request->call);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -316,7 +325,7 @@ coll_ucg_request_t* coll_ucg_make_restarting(mca_coll_ucg_module_t* module,
 ucg_status_t coll_ucg_leave_restarted(coll_ucg_restartable_t* known, ompi_request_t** request_p) {
     coll_ucg_request_t* request = known->request;
     atomic_store_explicit(&known->out, true, memory_order_relaxed);
-    begin_nonblocking(request);
+    activate(request);
     return hand_out(request, post_started(request, known->latest.coll), request_p);
 }
 

@@ -15,10 +15,27 @@
 /** coll_ucg_restart.h */
 typedef struct coll_ucg_restartable coll_ucg_restartable_t;
 
+/** Vectors of the other side of an inter-communicator, one after the other, of which this process
+ *  combines some elements. */
+typedef struct {
+    ompi_op_t* op; /**< NULL: nothing is combined. */
+    ompi_datatype_t* type;
+    void* vectors;
+    int count;    /**< Of vectors. */
+    int elements; /**< Of each. */
+    int begin;    /**< The first that this process combines, */
+    int length;   /**< and how many. */
+    void* target;
+} coll_ucg_combination_t;
+
+/** In their order. */
+ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination);
+
 typedef struct coll_ucg_request {
     ompi_coll_base_nbc_request_t super; /**< MPI's bindings cast every request of a collective. */
     coll_ucg_call_t call;
     coll_ucg_workspace_t workspace;
+    coll_ucg_combination_t combination;  /**< At the end of the call. */
     struct coll_ucg_request* next;       /**< Of those that nobody holds. */
     ucg_coll_h coll;                     /**< NULL: there is nothing to do, or not its own. */
     coll_ucg_restartable_t* restartable; /**< That has it; NULL: it comes from the free list. */
@@ -41,6 +58,10 @@ void coll_ucg_close_requests(void);
  * block.
  */
 ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
+                                        coll_ucg_request_t** request_p);
+
+/** The same of a call of that group, which there is. */
+ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         coll_ucg_request_t** request_p);
 
 /** How they go on: starts the call, which has been opened with that status. */

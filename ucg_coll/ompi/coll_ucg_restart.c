@@ -63,6 +63,20 @@ int coll_ucg_restart_unfinished(coll_ucg_restartable_t* known, ucg_status_t stat
     return UCG_OK == status ? OMPI_SUCCESS : coll_ucg_error(status);
 }
 
+bool coll_ucg_try_to_restart(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                             const void* send, void* receive, ompi_request_t** request_p,
+                             ucg_status_t* status_p) {
+    coll_ucg_restartable_t* const known = coll_ucg_restartable(module, function);
+    *status_p = ucg_coll_restart(known->latest.coll, send, receive);
+    if (OPAL_LIKELY(UCG_OK == *status_p)) {
+        *request_p = &ompi_request_empty;
+        coll_ucg_serve_host();
+    } else if (UCG_INPROGRESS == *status_p) {
+        *status_p = coll_ucg_leave_restarted(known, request_p);
+    }
+    return UCG_ERR_UNSUPPORTED != *status_p;
+}
+
 void coll_ucg_forget_starts(mca_coll_ucg_module_t* module) {
     coll_ucg_restartable_t* const all = module->restartable;
     if (coll_ucg_nothing_to_restart == all) {

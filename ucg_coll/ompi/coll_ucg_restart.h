@@ -52,6 +52,12 @@ static inline int coll_ucg_restart(mca_coll_ucg_module_t* module, enum coll_ucg_
     return OMPI_SUCCESS;
 }
 
+/** The same for a function whose algorithm may change from call to call; its counters are left to
+ *  the caller. False: libucg does not start it again, and nothing was started. */
+bool coll_ucg_try_to_restart(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                             const void* send, void* receive, ompi_request_t** request_p,
+                             ucg_status_t* status_p);
+
 /** What coll_ucg_start_call() does, for a call that may be repeated; `arguments`: NULL if not. */
 ucg_status_t coll_ucg_start_described(coll_ucg_request_t* request, enum coll_ucg_function function,
                                       const coll_ucg_latest_t* arguments, ucg_status_t opened,

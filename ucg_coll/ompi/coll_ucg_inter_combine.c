@@ -1,0 +1,244 @@
+/*
+ * Inter-communicators: reductions whose receivers get all operands of the other side, and combine
+ * them. They are one call of libucg's, so they may be nonblocking. On few processes and short
+ * operands they are the fastest; others are those of coll_ucg_inter_reduce.c, or, if they are
+ * nonblocking, the previous module's.
+ */
+#include <limits.h>
+
+#include "coll_ucg_inter.h"
+#include "opal/datatype/opal_datatype.h"
+
+enum {
+    kFew = 8,          /**< So many processes of a side. */
+    kStarted = 1 << 20 /**< So many bytes of all of them, of a nonblocking call. */
+};
+
+bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes) {
+    const int size =
+        sides->local_size > sides->remote_size ? sides->local_size : sides->remote_size;
+    return size <= kFew && bytes <= most / (size_t)size;
+}
+
+void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type, int elements) {
+    ptrdiff_t gap = 0;
+    const ptrdiff_t span = opal_datatype_span(&type->super, (size_t)elements, &gap);
+    unsigned char* memory = coll_ucg_scratch_get(scratch, (size_t)span);
+    return NULL != memory ? memory - gap : NULL;
+}
+
+ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination) {
+    ompi_datatype_t* type = combination->type;
+    const ptrdiff_t extent = coll_ucg_extent(type);
+    unsigned char* at = (unsigned char*)combination->vectors + extent * combination->begin;
+    for (int i = 1; i < combination->count; i++) {
+        unsigned char* next = at + extent * combination->elements;
+        ompi_op_reduce(combination->op, at, next, combination->length, type);
+        at = next;
+    }
+    return 0 == ompi_datatype_copy_content_same_ddt(type, combination->length, combination->target,
+                                                    (char*)at)
+               ? UCG_OK
+               : UCG_ERR_INTERNAL;
+}
+
+/* ------------------------------------------------------------------ exchange */
+
+static coll_ucg_edges_t edges_of(const coll_ucg_sides_t* sides,
+                                 const coll_ucg_operands_t* operands) {
+    return coll_ucg_edges_across(sides, operands->first, 0, operands->sends ? operands->others : 0,
+                                 0, operands->receives ? operands->others : 0);
+}
+
+/** Where the operands of the other side are to lie: where the result does, if one is the result.
+ *  `combination`: what is left to do then. */
+static ucg_status_t prepare(const coll_ucg_operands_t* operands, coll_ucg_scratch_t* scratch,
+                            coll_ucg_combination_t* combination, void** vectors_p) {
+    const bool is_result = 1 == operands->others && operands->length == operands->elements;
+    *vectors_p = operands->target;
+    combination->op = NULL;
+    if (!operands->receives || is_result) {
+        return UCG_OK;
+    }
+    *vectors_p =
+        coll_ucg_elements_in(scratch, operands->type, operands->others * operands->elements);
+    if (NULL != *vectors_p && 0 != operands->length) {
+        *combination = (coll_ucg_combination_t){
+            .op = operands->op,
+            .type = operands->type,
+            .vectors = *vectors_p,
+            .count = operands->others,
+            .elements = operands->elements,
+            .begin = operands->begin,
+            .length = operands->length,
+            .target = operands->target,
+        };
+    }
+    return NULL != *vectors_p ? UCG_OK : UCG_ERR_NO_MEMORY;
+}
+
+static ucg_status_t open_exchange(coll_ucg_call_t* call, const coll_ucg_edges_t* edges,
+                                  const coll_ucg_operands_t* operands, void* vectors) {
+    const coll_ucg_edge_blocks_t input = {
+        .user = operands->input,
+        .count = operands->elements,
+        .type = operands->type,
+        .is_one = true,
+    };
+    const coll_ucg_edge_blocks_t output = {
+        .user = vectors, .count = operands->elements, .type = operands->type};
+    return coll_ucg_open_edges(call, edges, &input, &output);
+}
+
+ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                        const coll_ucg_operands_t* operands) {
+    const coll_ucg_edges_t edges = edges_of(module->sides, operands);
+    coll_ucg_combination_t combination;
+    coll_ucg_call_t call;
+    void* vectors;
+    ucg_status_t status = prepare(operands, &module->sides->memory.right, &combination, &vectors);
+    if (UCG_OK == status) {
+        coll_ucg_begin(&call, module, group, &module->workspace);
+        status = coll_ucg_run_opened(&call, open_exchange(&call, &edges, operands, vectors));
+    }
+    return UCG_OK == status && NULL != combination.op ? coll_ucg_combine(&combination) : status;
+}
+
+static ucg_status_t start(coll_ucg_request_t* mine, const coll_ucg_operands_t* operands,
+                          ompi_request_t** request) {
+    const coll_ucg_edges_t edges = edges_of(mine->call.module->sides, operands);
+    void* vectors;
+    ucg_status_t status = prepare(operands, &mine->workspace.right, &mine->combination, &vectors);
+    if (UCG_OK == status) {
+        status = open_exchange(&mine->call, &edges, operands, vectors);
+    }
+    return coll_ucg_start_call(mine, status, request);
+}
+
+static bool are_few(const mca_coll_ucg_module_t* module, const coll_ucg_operands_t* operands) {
+    return coll_ucg_are_few(module->sides, kStarted,
+                            coll_ucg_packed_bytes(operands->type, (size_t)operands->elements));
+}
+
+/* ------------------------------------------------------------------ nonblocking */
+
+/** Of all processes of both sides, which have as many elements. */
+static ucg_status_t start_in_both(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
+                                  ompi_request_t** request) {
+    const coll_ucg_sides_t* sides = module->sides;
+    coll_ucg_request_t* mine = NULL;
+    if (0 == coll_ucg_packed_bytes(operands->type, (size_t)operands->elements)) {
+        *request = &ompi_request_empty;
+        return UCG_OK;
+    }
+    if (!are_few(module, operands)) {
+        coll_ucg_count_call(module);
+        return UCG_ERR_UNSUPPORTED;
+    }
+    operands->first = sides->remote_first;
+    operands->others = sides->remote_size;
+    operands->sends = true;
+    operands->receives = true;
+    const ucg_status_t status = coll_ucg_enter_nonblocking(module, &mine);
+    return UCG_OK == status ? start(mine, operands, request) : status;
+}
+
+/** Of a root and the other side. */
+static ucg_status_t start_with_root(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
+                                    int root, ompi_request_t** request) {
+    const bool is_root = MPI_ROOT == root;
+    coll_ucg_request_t* mine = NULL;
+    if (MPI_PROC_NULL == root ||
+        0 == coll_ucg_packed_bytes(operands->type, (size_t)operands->elements)) {
+        *request = &ompi_request_empty;
+        return UCG_OK;
+    }
+    if (!are_few(module, operands)) {
+        return UCG_ERR_UNSUPPORTED;
+    }
+    operands->first = is_root ? 1 : 0;
+    operands->others = is_root ? module->sides->remote_size : 1;
+    operands->sends = !is_root;
+    operands->receives = is_root;
+    operands->length = is_root ? operands->elements : 0;
+    const ucg_status_t status = coll_ucg_enter_rooted_nonblocking(module, root, &mine);
+    return UCG_OK == status ? start(mine, operands, request) : status;
+}
+
+int mca_coll_ucg_inter_ireduce(const void* sbuf, void* rbuf, int count,
+                               struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
+                               struct ompi_communicator_t* comm, ompi_request_t** request,
+                               mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_operands_t operands = {
+        .input = sbuf, .elements = count, .type = dtype, .op = op, .target = rbuf};
+    const ucg_status_t status = start_with_root(ucg, &operands, root, request);
+    if (UCG_ERR_UNSUPPORTED != status) {
+        coll_ucg_number_call(comm);
+    }
+    COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
+}
+
+int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, int count,
+                                  struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                  struct ompi_communicator_t* comm, ompi_request_t** request,
+                                  mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_operands_t operands = {
+        .input = sbuf, .elements = count, .type = dtype, .op = op, .length = count, .target = rbuf};
+    const ucg_status_t status = start_in_both(ucg, &operands, request);
+    COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
+}
+
+/** Elements of all processes together, of which both sides have as many; those that exceed an int
+ *  are the previous module's. */
+static ucg_status_t start_scatter(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
+                                  int64_t elements, ompi_request_t** request) {
+    if (elements > INT_MAX) {
+        coll_ucg_count_call(module);
+        return UCG_ERR_UNSUPPORTED;
+    }
+    operands->elements = (int)elements;
+    return start_in_both(module, operands, request);
+}
+
+int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                       struct ompi_communicator_t* comm, ompi_request_t** request,
+                                       mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const int rank = ompi_comm_rank(comm);
+    int64_t elements = 0;
+    int64_t before = 0;
+    for (int i = 0; i < ompi_comm_size(comm); i++) {
+        before = i == rank ? elements : before;
+        elements += rcounts[i];
+    }
+    coll_ucg_operands_t operands = {.input = sbuf,
+                                    .type = dtype,
+                                    .op = op,
+                                    .begin = (int)before,
+                                    .length = rcounts[rank],
+                                    .target = rbuf};
+    const ucg_status_t status = start_scatter(ucg, &operands, elements, request);
+    COLL_UCG_LEAVE(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm, request);
+}
+
+int mca_coll_ucg_inter_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+                                             struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                             struct ompi_communicator_t* comm,
+                                             ompi_request_t** request,
+                                             mca_coll_base_module_t* module) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const int64_t begin = (int64_t)rcount * ompi_comm_rank(comm);
+    coll_ucg_operands_t operands = {.input = sbuf,
+                                    .type = dtype,
+                                    .op = op,
+                                    .begin = (int)begin,
+                                    .length = rcount,
+                                    .target = rbuf};
+    const ucg_status_t status =
+        start_scatter(ucg, &operands, (int64_t)rcount * ompi_comm_size(comm), request);
+    COLL_UCG_LEAVE(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm,
+                   request);
+}
