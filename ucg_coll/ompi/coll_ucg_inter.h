@@ -88,7 +88,9 @@ typedef struct {
 
 /** Are there few processes on each side, and of all of a side `most` bytes? */
 bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes);
+/** Runs it for a blocking function, which has that root; 0: none. */
 ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                        enum coll_ucg_function function, int root,
                                         const coll_ucg_operands_t* operands);
 
 /** Memory for so many elements, in the layout of their type. NULL: there is none. */

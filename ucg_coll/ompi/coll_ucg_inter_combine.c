@@ -5,8 +5,10 @@
  * nonblocking, the previous module's.
  */
 #include <limits.h>
+#include <string.h>
 
 #include "coll_ucg_inter.h"
+#include "coll_ucg_repeat.h"
 #include "opal/datatype/opal_datatype.h"
 
 enum {
@@ -35,6 +37,11 @@ ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination) {
         unsigned char* next = at + extent * combination->elements;
         ompi_op_reduce(combination->op, at, next, combination->length, type);
         at = next;
+    }
+    if (coll_ucg_is_dense(type, (size_t)combination->length)) {
+        memcpy((char*)combination->target + type->super.true_lb, at + type->super.true_lb,
+               coll_ucg_packed_bytes(type, (size_t)combination->length));
+        return UCG_OK;
     }
     return 0 == ompi_datatype_copy_content_same_ddt(type, combination->length, combination->target,
                                                     (char*)at)
@@ -90,16 +97,39 @@ static ucg_status_t open_exchange(coll_ucg_call_t* call, const coll_ucg_edges_t*
     return coll_ucg_open_edges(call, edges, &input, &output);
 }
 
-ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
-                                        const coll_ucg_operands_t* operands) {
+static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                            enum coll_ucg_function function,
+                                            const coll_ucg_operands_t* operands, void* vectors,
+                                            const coll_ucg_latest_t* arguments) {
     const coll_ucg_edges_t edges = edges_of(module->sides, operands);
-    coll_ucg_combination_t combination;
     coll_ucg_call_t call;
+    coll_ucg_begin(&call, module, group, &module->workspace);
+    const ucg_status_t status =
+        coll_ucg_run_opened(&call, open_exchange(&call, &edges, operands, vectors));
+    coll_ucg_remember_call(&call, function, arguments, status);
+    return status;
+}
+
+ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                        enum coll_ucg_function function, int root,
+                                        const coll_ucg_operands_t* operands) {
+    /* The operator is none of libucg's. */
+    const coll_ucg_latest_t call = {
+        .type = operands->type, .count = operands->elements, .root = root};
+    coll_ucg_combination_t combination;
     void* vectors;
     ucg_status_t status = prepare(operands, &module->sides->memory.right, &combination, &vectors);
-    if (UCG_OK == status) {
-        coll_ucg_begin(&call, module, group, &module->workspace);
-        status = coll_ucg_run_opened(&call, open_exchange(&call, &edges, operands, vectors));
+    if (UCG_OK != status) {
+        return status;
+    }
+    status = UCG_ERR_UNSUPPORTED;
+    if (coll_ucg_repeats_described(module, function, &call)) {
+        status =
+            ucg_coll_repeat(module->latest[function].coll, operands->sends ? operands->input : NULL,
+                            operands->receives ? vectors : NULL);
+    }
+    if (UCG_ERR_UNSUPPORTED == status) {
+        status = run_anew(module, group, function, operands, vectors, &call);
     }
     return UCG_OK == status && NULL != combination.op ? coll_ucg_combine(&combination) : status;
 }

@@ -34,6 +34,7 @@ static range_t share(int elements, int size, int i) {
 
 /** A reduction on its way. */
 typedef struct {
+    enum coll_ucg_function function;
     mca_coll_ucg_module_t* module;
     coll_ucg_sides_t* sides;
     const void* input;
@@ -44,9 +45,11 @@ typedef struct {
     bool in_shares; /**< Process i of the other side gets its share, else all of it. */
 } reduction_t;
 
-static reduction_t reduction_of(mca_coll_ucg_module_t* module, const void* input, int elements,
-                                ompi_datatype_t* type, ompi_op_t* op, bool in_shares) {
+static reduction_t reduction_of(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
+                                const void* input, int elements, ompi_datatype_t* type,
+                                ompi_op_t* op, bool in_shares) {
     return (reduction_t){
+        .function = function,
         .module = module,
         .sides = module->sides,
         .input = input,
@@ -152,6 +155,7 @@ typedef struct {
     int rank;              /**< This process among those of its side that take part. */
     int size;              /**< How many these are. */
     int others;            /**< And those of the other side. */
+    int root;              /**< Of the call; 0: none. */
     bool on_several_hosts; /**< The group. */
     bool sends;
     bool receives;
@@ -208,11 +212,12 @@ static place_t place_in_both(const reduction_t* reduction) {
                      .receives = true};
 }
 
-static place_t place_with_root(const reduction_t* reduction, coll_ucg_part_t* part, bool is_root) {
+static place_t place_with_root(const reduction_t* reduction, coll_ucg_part_t* part, int root) {
     const coll_ucg_sides_t* sides = reduction->sides;
     place_t place = {.group = part->group,
+                     .root = root,
                      .on_several_hosts = coll_ucg_is_on_several_hosts(part->group, &part->hosts)};
-    if (is_root) {
+    if (MPI_ROOT == root) {
         place.first = 1;
         place.size = 1;
         place.others = sides->remote_size;
@@ -242,7 +247,8 @@ static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* 
         .length = length_of(part),
         .target = target,
     };
-    return coll_ucg_exchange_operands(reduction->module, place->group, &operands);
+    return coll_ucg_exchange_operands(reduction->module, place->group, reduction->function,
+                                      place->root, &operands);
 }
 
 /* ------------------------------------------------------------------ reduce */
@@ -254,8 +260,9 @@ static ucg_status_t reduce(const reduction_t* reduction, void* target, int root)
     if (UCG_OK != status) {
         return status;
     }
-    const place_t place = place_with_root(reduction, part, MPI_ROOT == root);
-    if (is_short(reduction)) {
+    const place_t place = place_with_root(reduction, part, root);
+    /* A root takes longer for a message from another host than its sender's side for combining. */
+    if (!place.on_several_hosts && is_short(reduction)) {
         return exchange_short(reduction, &place, all_of(reduction), target);
     }
     if (MPI_ROOT != root) {
@@ -272,7 +279,8 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, int count,
     /* Beside the root there is nothing to do, and MPI_Reduce() does not come here for no elements.
      */
     if (MPI_PROC_NULL != root && 0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        const reduction_t reduction = reduction_of(ucg, sbuf, count, dtype, op, false);
+        const reduction_t reduction =
+            reduction_of(COLL_UCG_FN_reduce, ucg, sbuf, count, dtype, op, false);
         status = reduce(&reduction, rbuf, root);
         coll_ucg_trim(&ucg->sides->memory);
     }
@@ -338,7 +346,8 @@ int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = UCG_OK;
     if (0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        reduction_t reduction = reduction_of(ucg, sbuf, count, dtype, op, false);
+        reduction_t reduction =
+            reduction_of(COLL_UCG_FN_allreduce, ucg, sbuf, count, dtype, op, false);
         status = allreduce(&reduction, rbuf);
         coll_ucg_trim(&ucg->sides->memory);
     }
@@ -437,16 +446,17 @@ static ucg_status_t reduce_scatter(const reduction_t* reduction, const int* coun
 
 /** Elements of all processes together, of which both sides have as many; those that exceed an int
  *  are the previous module's. */
-static ucg_status_t scatter_reduced(mca_coll_ucg_module_t* module, const void* input, void* target,
-                                    const int* counts, int64_t elements, ompi_datatype_t* type,
-                                    ompi_op_t* op) {
+static ucg_status_t scatter_reduced(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
+                                    const void* input, void* target, const int* counts,
+                                    int64_t elements, ompi_datatype_t* type, ompi_op_t* op) {
     if (elements > INT_MAX) {
         return UCG_ERR_UNSUPPORTED;
     }
     if (0 == coll_ucg_packed_bytes(type, (size_t)elements)) {
         return UCG_OK;
     }
-    const reduction_t reduction = reduction_of(module, input, (int)elements, type, op, true);
+    const reduction_t reduction =
+        reduction_of(function, module, input, (int)elements, type, op, true);
     const ucg_status_t status = reduce_scatter(&reduction, counts, target);
     coll_ucg_trim(&module->sides->memory);
     return status;
@@ -463,8 +473,8 @@ int mca_coll_ucg_inter_reduce_scatter(const void* sbuf, void* rbuf, const int* r
         elements += rcounts[i];
     }
     const bool shares = elements <= INT_MAX && are_shares(rcounts, (int)elements, size);
-    const ucg_status_t status =
-        scatter_reduced(ucg, sbuf, rbuf, shares ? NULL : rcounts, elements, dtype, op);
+    const ucg_status_t status = scatter_reduced(COLL_UCG_FN_reduce_scatter, ucg, sbuf, rbuf,
+                                                shares ? NULL : rcounts, elements, dtype, op);
     COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
 }
 
@@ -474,6 +484,7 @@ int mca_coll_ucg_inter_reduce_scatter_block(const void* sbuf, void* rbuf, int rc
                                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const int64_t elements = (int64_t)rcount * ompi_comm_size(comm);
-    const ucg_status_t status = scatter_reduced(ucg, sbuf, rbuf, NULL, elements, dtype, op);
+    const ucg_status_t status = scatter_reduced(COLL_UCG_FN_reduce_scatter_block, ucg, sbuf, rbuf,
+                                                NULL, elements, dtype, op);
     COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
 }
