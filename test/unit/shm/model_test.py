@@ -89,7 +89,22 @@ UNITS = [
     (["-DSWAP_BLIND"], False, False),
     (["-DRANKS=3", "-DUNITS=1", "-DPARTS=1", "-DNOT_OF_GIVEN_UP"], False, False),
 ]
-CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS}
+RING = [
+    ([], True, False),
+    (["-DMESSAGES=5"], True, False),
+    (["-DDEPTH=3"], True, False),
+    (["-DBATCH=2"], True, False),
+    (["-DMARKS=1"], True, False),
+    (["-DTURN_FIRST"], False, False),
+    (["-DROOM_TOO_MUCH"], False, False),
+    (["-DRELEASE_FIRST"], False, False),
+    (["-DTAKEN_FIRST"], False, False),
+    (["-DBIT_FIRST"], False, False),
+    (["-DCLEAR_FIRST"], False, False),
+    (["-DMARK_EARLY"], False, False),
+    (["-DBATCH=3"], False, False),
+]
+CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS, "ring": RING}
 
 
 def run(command, folder):
