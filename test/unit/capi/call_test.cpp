@@ -258,3 +258,38 @@ TEST_CASE("blocks that no address space holds are refused") {
         CHECK(call.request().ok());
     }
 }
+
+TEST_CASE("calls that differ in one field have different shapes") {
+    const ucg_coll_params_t call = reduction(UCG_COLL_ALLREDUCE, 8, 4);
+    std::array<ucg_coll_params_t, 8> others;
+    others.fill(call);
+    others[0].count = 9;
+    others[1].element_bytes = 8;
+    others[2].type = UCG_COLL_SCAN;
+    others[3].root = 1;
+    others[4].flags = UCG_COLL_FLAG_IN_PLACE;
+    others[5].op = UCG_OP_MAX;
+    others[6].datatype = UCG_DT_INT32;
+    others[7].field_mask |= UCG_COLL_PARAM_FIELD_VECTORS;
+    const ucg::capi::CallShape shape = ucg::capi::shape_of(call);
+    const ucg::capi::GivenValues given(call);
+    CHECK(shape == ucg::capi::shape_of(call));
+    CHECK(given.same(call));
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        CAPTURE(i);
+        CHECK_FALSE(shape == ucg::capi::shape_of(others[i]));
+        CHECK(shape.hash() != ucg::capi::shape_of(others[i]).hash());
+        CHECK_FALSE(given.same(others[i]));
+    }
+}
+
+TEST_CASE("where nothing is reduced, operator and datatype are not of the shape") {
+    ucg_coll_params_t call = {};
+    call.type = UCG_COLL_ALLGATHER;
+    call.count = 3;
+    call.element_bytes = 4;
+    ucg_coll_params_t other = call;
+    other.op = UCG_OP_MAX;
+    other.datatype = UCG_DT_FLOAT64;
+    CHECK(ucg::capi::shape_of(call) == ucg::capi::shape_of(other));
+}

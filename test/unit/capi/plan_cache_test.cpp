@@ -129,4 +129,31 @@ TEST_CASE("capi: a call is recalled until another takes its place", "[capi]") {
     CHECK((again == nullptr || again->plan == caller.plan_of(8)));
 }
 
+TEST_CASE("capi: a call with another operator is not taken for a repetition", "[capi]") {
+    Caller caller;
+    ucg_coll_params_t call = caller.allgather_of(2);
+    call.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+    call.type = UCG_COLL_ALLREDUCE;
+    call.element_bytes = 4;
+    call.datatype = UCG_DT_INT32;
+    call.op = UCG_OP_SUM;
+    const auto sum = caller.plans.understand(call, 0, 1);
+    REQUIRE(sum.ok());
+    const engine::CombineFn add = (*sum)->binding.combine;
+    ucg_coll_params_t other = call;
+    other.op = UCG_OP_MAX;
+    const auto max = caller.plans.understand(other, 0, 1);
+    REQUIRE(max.ok());
+    CHECK((*max)->binding.combine != add);
+    CHECK((*max)->plan == (*caller.plans.understand(call, 0, 1))->plan); // One plan serves both.
+    for (int turn = 0; turn < 3; ++turn) {
+        if (const KnownCall* known = caller.plans.recall(call)) {
+            CHECK(known->binding.combine == add);
+        }
+        if (const KnownCall* known = caller.plans.recall(other)) {
+            CHECK(known->binding.combine != add);
+        }
+    }
+}
+
 } // namespace ucg::capi
