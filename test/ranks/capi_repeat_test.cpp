@@ -2,7 +2,9 @@
 // and off it.
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -161,7 +163,49 @@ std::string repeat_all(ThreadRank& me, const char* transports) {
     return complaint;
 }
 
+/// What is written to standard error while it lives goes to a file of its own.
+class StandardError {
+  public:
+    StandardError() : before_(dup(STDERR_FILENO)), file_(std::tmpfile()) {
+        dup2(fileno(file_), STDERR_FILENO);
+    }
+    ~StandardError() {
+        end();
+        std::fclose(file_);
+    }
+    StandardError(const StandardError&) = delete;
+    StandardError& operator=(const StandardError&) = delete;
+
+    /// All of it, once.
+    std::string end() {
+        if (before_ >= 0) {
+            dup2(before_, STDERR_FILENO);
+            close(before_);
+            before_ = -1;
+        }
+        std::string text;
+        std::rewind(file_);
+        for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) {
+            text += static_cast<char>(c);
+        }
+        return text;
+    }
+
+  private:
+    int before_;
+    std::FILE* file_;
+};
+
 } // namespace
+
+TEST_CASE("capi: a start with other buffers that is too early says nothing",
+          "[capi][repeat][shm]") {
+    StandardError error;
+    const std::string complaint =
+        run_thread_ranks(2, [](ThreadRank& me) { return repeat_all(me, "shm"); });
+    CHECK(error.end() == "");
+    CHECK(complaint == "");
+}
 
 TEST_CASE("capi: a collective is repeated with other buffers, over shared memory",
           "[capi][repeat][shm]") {

@@ -328,6 +328,12 @@ UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
 
 namespace {
 
+/// Of a start with other buffers that is too early: an answer by which callers choose another
+/// collective, and nothing to tell the user.
+ucg_status_t told_busy(const Status& status) {
+    return status.code() == Code::busy ? ucg::capi::to_c(status) : report(status);
+}
+
 constexpr std::string_view kRestart = "a start with other buffers";
 
 /// With elements that are packed first: other buffers, and all else as ever.
@@ -335,7 +341,7 @@ ucg_status_t restart_packed(ucg_request& coll, const void* send_buffer, void* re
     {
         const Group::Lock lock = coll.collective.group->lock();
         if (const Status status = idle(coll, kRestart); !status.ok()) {
-            return report(status);
+            return told_busy(status);
         }
         coll.packing->rebind(send_buffer, recv_buffer);
         const ucg_coll_params_t& call = coll.packing->call();
@@ -369,7 +375,7 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
 
 /// Why it may not.
 [[gnu::noinline]] ucg_status_t refusal(const ucg_request& coll) {
-    return coll.busy() ? report(idle(coll, kRestart)) : UCG_ERR_UNSUPPORTED;
+    return coll.busy() ? told_busy(idle(coll, kRestart)) : UCG_ERR_UNSUPPORTED;
 }
 
 } // namespace
