@@ -71,6 +71,21 @@ coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first,
 /** The same in all processes of the group. `hosts`: where that is kept; 0 before the first call. */
 bool coll_ucg_is_on_several_hosts(ucg_group_h group, uint32_t* hosts);
 
+/** What a gather or scatter is at its root or at one of the others. */
+typedef struct {
+    enum coll_ucg_function function;
+    int root;
+    coll_ucg_edges_t edges;
+    coll_ucg_edge_blocks_t blocks; /**< Of the side that has edges. */
+} coll_ucg_rooted_t;
+
+/** Do its blocks go through the first process of the side that has no root? The same in all
+ *  processes of the group. */
+bool coll_ucg_goes_by_first(const coll_ucg_sides_t* sides, coll_ucg_part_t* part,
+                            const coll_ucg_rooted_t* rooted);
+ucg_status_t coll_ucg_run_by_first(mca_coll_ucg_module_t* module, ucg_group_h group,
+                                   const coll_ucg_rooted_t* rooted);
+
 /** What this process has to do with a reduction whose receivers combine all operands. */
 typedef struct {
     const void* input;

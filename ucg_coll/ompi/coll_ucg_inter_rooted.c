@@ -19,19 +19,12 @@ static coll_ucg_edges_t edges_from_root(const coll_ucg_sides_t* sides, bool is_r
                    : coll_ucg_edges_across(sides, kRootRank, 0, 0, 0, 1);
 }
 
-/** What a gather or scatter is at its root or at one of the others. */
-typedef struct {
-    enum coll_ucg_function function;
-    int root;
-    coll_ucg_edges_t edges;
-    coll_ucg_edge_blocks_t blocks; /**< Of the side that has edges. */
-} rooted_t;
-
-static bool sends(const rooted_t* rooted) {
+static bool sends(const coll_ucg_rooted_t* rooted) {
     return 0 != rooted->edges.ends.destination_count;
 }
 
-static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
+                                            const coll_ucg_rooted_t* rooted,
                                             const coll_ucg_latest_t* arguments) {
     const coll_ucg_edge_blocks_t none = {.user = NULL};
     coll_ucg_part_t* part;
@@ -39,6 +32,9 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, const
     ucg_status_t status = coll_ucg_enter_rooted(module, rooted->root, &part);
     if (UCG_OK != status) {
         return status;
+    }
+    if (coll_ucg_goes_by_first(module->sides, part, rooted)) {
+        return coll_ucg_run_by_first(module, part->group, rooted);
     }
     coll_ucg_begin(&call, module, part->group, &module->workspace);
     status = coll_ucg_run_opened(
@@ -59,7 +55,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, const
                                     .vector_count = NULL != (rooted)->blocks.counts ? 2 : 0,       \
                                     .vectors = vectors}
 
-static ucg_status_t run(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
+static ucg_status_t run(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
     DESCRIBE(call, module, rooted);
     if (coll_ucg_repeats_described(module, rooted->function, &call)) {
@@ -74,7 +70,7 @@ static ucg_status_t run(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
 }
 
 /** Of equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a count is zero. */
-static ucg_status_t run_even(mca_coll_ucg_module_t* module, const rooted_t* rooted) {
+static ucg_status_t run_even(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
     return 0 == coll_ucg_packed_bytes(blocks->type, (size_t)blocks->count) ? UCG_OK
                                                                            : run(module, rooted);
@@ -82,7 +78,8 @@ static ucg_status_t run_even(mca_coll_ucg_module_t* module, const rooted_t* root
 
 /* ------------------------------------------------------------------ nonblocking */
 
-static COLL_UCG_APART ucg_status_t start_anew(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+static COLL_UCG_APART ucg_status_t start_anew(mca_coll_ucg_module_t* module,
+                                              const coll_ucg_rooted_t* rooted,
                                               const coll_ucg_latest_t* arguments,
                                               ompi_request_t** request) {
     const coll_ucg_edge_blocks_t none = {.user = NULL};
@@ -98,7 +95,7 @@ static COLL_UCG_APART ucg_status_t start_anew(mca_coll_ucg_module_t* module, con
 }
 
 /** Starts the call again, if it is like the one before and that may be. */
-static bool restart(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+static bool restart(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted,
                     const coll_ucg_latest_t* call, ompi_request_t** request, ucg_status_t* status) {
     void* user = (void*)rooted->blocks.user;
     return coll_ucg_repeats_all_of(coll_ucg_latest_start(module, rooted->function), call) &&
@@ -107,7 +104,7 @@ static bool restart(mca_coll_ucg_module_t* module, const rooted_t* rooted,
 }
 
 /** Of equal blocks or of others. Beside the root there is nothing to do. */
-static ucg_status_t start(mca_coll_ucg_module_t* module, const rooted_t* rooted,
+static ucg_status_t start(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted,
                           ompi_request_t** request) {
     ucg_status_t status = UCG_OK;
     if (MPI_PROC_NULL == rooted->root) {
@@ -197,8 +194,8 @@ int mca_coll_ucg_inter_ibcast(void* buffer, int count, struct ompi_datatype_t* d
 
 /** The call of a gather or scatter: what the root has is `whole`. */
 #define ROOTED(name, edges, whole, part)                                                           \
-    (&(rooted_t){COLL_UCG_FN_##name, root, edges(ucg->sides, MPI_ROOT == root),                    \
-                 MPI_ROOT == root ? (whole) : (part)})
+    (&(coll_ucg_rooted_t){COLL_UCG_FN_##name, root, edges(ucg->sides, MPI_ROOT == root),           \
+                          MPI_ROOT == root ? (whole) : (part)})
 
 int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
@@ -209,9 +206,9 @@ int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype
     const coll_ucg_edge_blocks_t whole = {.user = rbuf, .count = rcount, .type = rdtype};
     ucg_status_t status = UCG_OK;
     if (MPI_PROC_NULL != root) {
-        status =
-            run_even(ucg, &(rooted_t){COLL_UCG_FN_gather, root, edges_to_root(ucg->sides, is_root),
-                                      is_root ? whole : part});
+        status = run_even(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_gather, root,
+                                                    edges_to_root(ucg->sides, is_root),
+                                                    is_root ? whole : part});
     }
     COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
@@ -239,8 +236,9 @@ int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatyp
         .user = rbuf, .counts = rcounts, .displs = displs, .type = rdtype};
     ucg_status_t status = UCG_OK;
     if (MPI_PROC_NULL != root) {
-        status = run(ucg, &(rooted_t){COLL_UCG_FN_gatherv, root, edges_to_root(ucg->sides, is_root),
-                                      is_root ? whole : part});
+        status = run(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_gatherv, root,
+                                               edges_to_root(ucg->sides, is_root),
+                                               is_root ? whole : part});
     }
     COLL_UCG_LEAVE(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
                    comm);
@@ -271,9 +269,9 @@ int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatyp
     const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
     ucg_status_t status = UCG_OK;
     if (MPI_PROC_NULL != root) {
-        status = run_even(ucg, &(rooted_t){COLL_UCG_FN_scatter, root,
-                                           edges_from_root(ucg->sides, is_root),
-                                           is_root ? whole : part});
+        status = run_even(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_scatter, root,
+                                                    edges_from_root(ucg->sides, is_root),
+                                                    is_root ? whole : part});
     }
     COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
@@ -301,9 +299,9 @@ int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int*
     const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
     ucg_status_t status = UCG_OK;
     if (MPI_PROC_NULL != root) {
-        status =
-            run(ucg, &(rooted_t){COLL_UCG_FN_scatterv, root, edges_from_root(ucg->sides, is_root),
-                                 is_root ? whole : part});
+        status = run(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_scatterv, root,
+                                               edges_from_root(ucg->sides, is_root),
+                                               is_root ? whole : part});
     }
     COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
                    comm);
