@@ -368,6 +368,11 @@ def load():
 
 # ---- statistics
 
+# Between what the ping-pong takes one way inside a cache (35-60 ns) and across caches or sockets
+# (100-200 ns), over the machines where this was measured.
+FAR_NS = 90
+
+
 def state_of(sample, far_ns):
     """"near" or "far", as the ping-pong says; None if the processors moved meanwhile.
 

@@ -23,6 +23,7 @@
 
 #include "shm/copy.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/copy.hpp"
 
 namespace ucg::shm {
 
@@ -172,7 +173,7 @@ class BoardWriter {
         if (bytes <= kBoardInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            std::memcpy(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
+            copy_bytes(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
         }
         announce(slot, turn, stamp, bytes);
     }

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "shm/copy.hpp"
+#include "ucg_coll/base/copy.hpp"
 
 namespace ucg::shm {
 
@@ -83,7 +84,7 @@ inline void copy_at_pace(CopyPace& pace, std::byte* target, const std::byte* sou
     const bool timed = pace.timed();
     const Clock::time_point start = timed ? Clock::now() : Clock::time_point();
     if (pace.next() == CopyPace::Way::ordinary) {
-        std::memcpy(target, source, bytes);
+        copy_bytes(target, source, bytes);
     } else {
         copy_streaming(target, source, bytes);
     }

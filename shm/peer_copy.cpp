@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "ucg_coll/base/copy.hpp"
+
 namespace ucg::shm {
 namespace {
 
@@ -87,7 +89,7 @@ bool can_write(const AccessTicket& peer) {
 Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::size_t bytes) {
     UCG_ASSERT(peer.pulls_from(from));
     if (from.place != 0) {
-        std::memcpy(to, peer.segment + (from.place - 1), bytes);
+        copy_bytes(to, peer.segment + (from.place - 1), bytes);
         return {};
     }
     return copy_by_kernel(&::process_vm_readv, "reading", peer.process, from.address, to, bytes);
@@ -97,7 +99,7 @@ Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from,
             std::size_t bytes) {
     UCG_ASSERT(peer.pushes_to(to));
     if (to.place != 0) {
-        std::memcpy(peer.segment + (to.place - 1), from, bytes);
+        copy_bytes(peer.segment + (to.place - 1), from, bytes);
         return {};
     }
     return copy_by_kernel(&::process_vm_writev, "writing", peer.process, to.address,

@@ -27,6 +27,7 @@
 #include "shm/peer_copy.hpp"
 #include "shm/ring_layout.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/copy.hpp"
 
 namespace ucg::shm {
 
@@ -225,7 +226,7 @@ class RingSender {
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
         } else if (length <= kWholeBytes) {
-            std::memcpy(buffers_ + shape_.buffer_offset(sent_, length), data + moved, length);
+            copy_bytes(buffers_ + shape_.buffer_offset(sent_, length), data + moved, length);
         } else {
             copy_at_pace(pace_, buffers_ + shape_.buffer_offset(sent_, length), data + moved,
                          length);
@@ -430,7 +431,7 @@ class RingReceiver {
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {
-            std::memcpy(data + moved, buffers_ + shape_.buffer_offset(received_, length), length);
+            copy_bytes(data + moved, buffers_ + shape_.buffer_offset(received_, length), length);
         }
         release(slots_of(shape_, length));
         return length;

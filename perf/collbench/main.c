@@ -16,7 +16,7 @@
 #include "collbench.h"
 #include "perf/option_value.h"
 
-enum { MAX_SIZES = 64 };
+enum { MAX_SIZES = 64, PAGE = 4096 };
 
 struct options {
     const char* collectives; /* NULL: the blocking ones */
@@ -25,6 +25,7 @@ struct options {
     enum mode mode;
     int repetitions;
     double cell_seconds; /* Time for the repetitions of one cell together. */
+    int offset;          /* Of buffers, from the beginning of a page. */
     int csv;
 };
 
@@ -50,6 +51,8 @@ static const char usage[] =
     "  -t, --time SECONDS       per cell, all repetitions together (default 0.1); with cyc as "
     "much\n"
     "                           again for the barrier alone\n"
+    "  -o, --offset BYTES       buffers begin so many bytes into a page (default 0; large ones of\n"
+    "                           malloc: 16)\n"
     "      --csv                comma-separated, for perf/compare\n"
     "      --list               print the collectives and end\n"
     "      --smoke              one small size, two repetitions, almost no time\n"
@@ -128,16 +131,15 @@ static void print_calls(void) {
 /* Returns -1 to go on, else the exit status. */
 static int parse_options(int argc, char** argv, struct options* o, int rank) {
     static const struct option longs[] = {
-        {"collectives", 1, NULL, 'c'}, {"sizes", 1, NULL, 's'},
-        {"mode", 1, NULL, 'm'},        {"repetitions", 1, NULL, 'r'},
-        {"time", 1, NULL, 't'},        {"csv", 0, NULL, 'v'},
-        {"list", 0, NULL, 'l'},        {"smoke", 0, NULL, 'k'},
+        {"collectives", 1, NULL, 'c'}, {"sizes", 1, NULL, 's'}, {"mode", 1, NULL, 'm'},
+        {"repetitions", 1, NULL, 'r'}, {"time", 1, NULL, 't'},  {"offset", 1, NULL, 'o'},
+        {"csv", 0, NULL, 'v'},         {"list", 0, NULL, 'l'},  {"smoke", 0, NULL, 'k'},
         {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
     int c;
     int bad = 0;
 
     opterr = rank == 0;
-    while ((c = getopt_long(argc, argv, "c:s:m:r:t:h", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "c:s:m:r:t:o:h", longs, NULL)) != -1) {
         switch (c) {
         case 'c':
             o->collectives = optarg;
@@ -150,6 +152,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
                 (int)option_count("--repetitions", optarg, 1, MAX_REPETITIONS, rank == 0);
             break;
         case 't': o->cell_seconds = option_seconds("--time", optarg, rank == 0); break;
+        case 'o': o->offset = (int)option_size("--offset", optarg, 0, PAGE - 1, rank == 0); break;
         case 'v': o->csv = 1; break;
         case 'k':
             parse_sizes(o, "1k", 1);
@@ -169,7 +172,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
         default: bad = 1;
         }
     }
-    if (bad || optind < argc || o->repetitions < 0 || o->cell_seconds < 0) {
+    if (bad || optind < argc || o->repetitions < 0 || o->cell_seconds < 0 || o->offset < 0) {
         if (rank == 0) {
             fputs(usage, stderr);
         }
@@ -270,7 +273,7 @@ static int run_all(const struct options* o, struct cell* cell) {
 static char* allocate(size_t bytes) {
     void* memory = NULL;
 
-    if (posix_memalign(&memory, 4096, bytes) != 0) {
+    if (posix_memalign(&memory, PAGE, bytes) != 0) {
         fprintf(stderr, "collbench: %zu bytes cannot be allocated\n", bytes);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -285,7 +288,7 @@ static int processors(void) {
 }
 
 int main(int argc, char** argv) {
-    struct options o = {NULL, {0}, 0, MODE_B2B, 9, 0.1, 0};
+    struct options o = {NULL, {0}, 0, MODE_B2B, 9, 0.1, 0, 0};
     struct buffers b;
     struct cell cell = {0};
     size_t largest = 0;
@@ -301,8 +304,8 @@ int main(int argc, char** argv) {
         for (i = 0; i < o.size_count; ++i) {
             largest = (size_t)o.sizes[i] > largest ? (size_t)o.sizes[i] : largest;
         }
-        b.send = allocate(largest * b.size);
-        b.recv = allocate(largest * b.size);
+        b.send = allocate(largest * b.size + o.offset) + o.offset;
+        b.recv = allocate(largest * b.size + o.offset) + o.offset;
         b.counts = (int*)allocate(b.size * sizeof(int));
         b.displs = (int*)allocate(b.size * sizeof(int));
         cell.buffers = &b;
@@ -312,8 +315,8 @@ int main(int argc, char** argv) {
         cell.yield = cpus > 1 && b.size > cpus;
         status = run_all(&o, &cell);
         sync_free(cell.sync);
-        free(b.send);
-        free(b.recv);
+        free(b.send - o.offset);
+        free(b.recv - o.offset);
         free(b.counts);
         free(b.displs);
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/ucg_tune/crew.hpp"
+#include "ucg_coll/base/copy.hpp"
 #include "ucg_coll/engine/operators.hpp"
 
 namespace ucg::tools {
@@ -58,7 +59,7 @@ double copy_blocks(std::byte* target, const std::byte* source, const Blocks& blo
 }
 
 inline void copy_cached(std::byte* target, const std::byte* source, std::uint64_t bytes) {
-    std::memcpy(target, source, bytes);
+    copy_bytes(target, source, bytes);
 }
 
 /// Vectors of doubles that only the driver touches.

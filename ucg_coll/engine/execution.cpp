@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "ucg_coll/base/copy.hpp"
+
 namespace ucg::engine {
 
 using graph::Address;
@@ -195,15 +197,15 @@ void Execution::post_in_repeat(const Step& step) {
 void Execution::copy(const Step& step) const {
     const Address* const target = addresses(step);
     const std::uint64_t bytes = step.in_repeat ? length(*target) : target->length;
-    std::memcpy(resolve(*target), resolve(target[1]), bytes);
+    copy_bytes(resolve(*target), resolve(target[1]), bytes);
 }
 
 void Execution::publish(const Step& step) const {
     const Address& source = *addresses(step);
     std::byte* window = windows_[static_cast<std::size_t>(source.buffer)];
     if (window != nullptr) {
-        std::memcpy(window + offset(source) % program_.window_bytes, resolve(source),
-                    step.in_repeat ? length(source) : source.length);
+        copy_bytes(window + offset(source) % program_.window_bytes, resolve(source),
+                   step.in_repeat ? length(source) : source.length);
     }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ucg_coll/base/copy.hpp"
+
 namespace ucg::engine {
 
 using graph::Op;
@@ -77,7 +79,7 @@ void HelpedRun::begin(const Call& call) {
     std::fill(over_.begin(), over_.end(), false);
     left_ = over_.size();
     for (const Op& op : program_.copies) {
-        std::memcpy(own(op.target), own(op.source), op.target.length);
+        copy_bytes(own(op.target), own(op.source), op.target.length);
     }
     program_.help->begin({call_.sequence, call_.plan, call_.input, call_.input_bytes, call_.output,
                           call_.output_bytes, program_.parts});
@@ -160,7 +162,7 @@ bool HelpedRun::copy(const Slice& source, const Slice& target) {
                           {from, target.length});
     }
     if (from != to) {
-        std::memcpy(to, from, target.length);
+        copy_bytes(to, from, target.length);
     }
     return true;
 }

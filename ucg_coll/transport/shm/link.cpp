@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <utility>
 
+#include "ucg_coll/base/copy.hpp"
+
 namespace ucg::transport {
 namespace {
 
@@ -491,7 +493,7 @@ bool Inbox::take_early(Message& message) {
         return true;
     }
     if (arrival.moved > 0) {
-        std::memcpy(message.data, arrival.data, arrival.moved);
+        copy_bytes(message.data, arrival.data, arrival.moved);
     }
     message.moved = arrival.moved;
     if (arrival.state == MessageState::done) {

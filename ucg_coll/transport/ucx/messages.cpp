@@ -1,6 +1,7 @@
 // Sending, receiving and matching.
 #include <cstring>
 
+#include "ucg_coll/base/copy.hpp"
 #include "ucg_coll/transport/ucx/core.hpp"
 #include "ucg_coll/transport/ucx/envelope.hpp"
 
@@ -309,7 +310,8 @@ Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64
         return length_mismatch(from, message, bytes);
     }
     if (bytes > 0) {
-        std::memcpy(message.data, data, bytes);
+        copy_bytes(static_cast<std::byte*>(message.data), static_cast<const std::byte*>(data),
+                   bytes);
     }
     return {};
 }
