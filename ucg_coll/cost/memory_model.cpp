@@ -67,6 +67,7 @@ const MemoryModel& default_memory_model() {
                 .per_byte_ns = 0.05,
                 .written_per_byte_ns = 0.11},
         .copies = {},
+        .joint = {},
         .wake = {.yield_switch_ns = 715, .futex_core_ns = 3200, .futex_across_ns = 5700},
     };
     return kDefault;

@@ -5,7 +5,8 @@
 namespace ucg::cost {
 
 std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, double per_byte_ns) {
-    constexpr double kClearly = 1.5;
+    constexpr double kClearlyFaster = 1.5;
+    constexpr double kClearlySlower = 2.5; // A kernel that is hindered, by a sandbox for example.
     // How much faster than a ring the kernel copies so many bytes. It copies no faster than any
     // copy, even if a disturbed look says so.
     const auto advantage = [&](std::uint64_t bytes) {
@@ -16,10 +17,10 @@ std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, dou
     const std::uint64_t built_in = profile.memory.cma.bytes_min;
     std::uint64_t best = built_in;
     for (const std::uint64_t length : kSingleCopyLengths) {
-        if (length < built_in && advantage(length) > kClearly) {
+        if (length < built_in && advantage(length) > kClearlyFaster) {
             return length; // The shortest such.
         }
-        if (length > best && advantage(best) < 1 / kClearly) {
+        if (length > best && advantage(best) < 1 / kClearlySlower) {
             best = length;
         }
     }

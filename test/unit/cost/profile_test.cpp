@@ -118,7 +118,10 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
             const auto number = [&] {
                 return std::exp(std::uniform_real_distribution<double>(-40, 40)(random));
             };
-            Profile profile{{}, number(), number(), number(), {}, {}, {}};
+            Profile profile;
+            profile.copy_per_byte_ns = number();
+            profile.reduce_per_byte_ns = number();
+            profile.reduce_fixed_ns = number();
             for (LogGp& level : profile.levels) {
                 level = {number(), number(), number(), number()};
             }

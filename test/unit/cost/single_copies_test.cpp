@@ -36,6 +36,13 @@ TEST_CASE("cost/single copies: fifty starts lead to one length", "[cost]") {
                   cma.bytes_min);
         }
     }
+    // As seen on a Zen 3, whose built-in costs are those of Zen 4.
+    const Profile zen3 = builtin_costs({"AuthenticAMD", 25, 1}).profile;
+    for (int start = 0; start < 50; ++start) {
+        const double slower = disturbed(random);
+        CHECK(single_copy_bytes_min(zen3, 2000 * slower, 0.1 * slower) ==
+              zen3.memory.cma.bytes_min);
+    }
 }
 
 TEST_CASE("cost/single copies: a disturbed look is not taken for a fast kernel", "[cost]") {

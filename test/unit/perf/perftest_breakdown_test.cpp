@@ -84,7 +84,7 @@ TEST_CASE("breakdown: equation 2 gives the overall injection overhead", "[perfte
 
 TEST_CASE("breakdown: completions are shared among messages", "[perftest][breakdown]") {
     InjectionParts parts = {
-        .post = {kPost}, .progress = {kProgress}, .messages_per_completion = 64};
+        .post = {kPost}, .progress = {kProgress}, .messages_per_completion = 64, .misc = {}};
     CHECK(injection_model("", parts).total_ns() == Approx(175.42 + 61.63 / 64));
     parts.messages_per_completion = 0;
     CHECK(injection_model("", parts).total_ns() == Approx(175.42));
