@@ -25,8 +25,9 @@ import differential  # noqa: E402 (found by the line above)
 import mpirun  # noqa: E402
 
 SIZES = ["8", "1k", "64k"]
-# Where the second algorithm of a run takes over. Cases have vectors on both sides.
-LIMIT = "256"
+# Where the second and the third algorithm of a run take over. Cases have vectors between them and
+# on both sides.
+LIMITS = ["64", "4k"]
 REDUCTIONS = {"allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
 
 
@@ -87,22 +88,27 @@ def parts(collectives):
             for name in collectives}
 
 
+def by_size(names):
+    """What to ask for, so that each of up to three algorithms has sizes of its own."""
+    limits = LIMITS if len(names) == 3 else LIMITS[-1:]
+    ranges = zip(["0", *limits], [*limits, "inf"])
+    return ";".join(f"{low}-{high}:{name}" for (low, high), name in zip(ranges, names))
+
+
 def turns(algorithms, swap):
-    """What to ask for in each run: of each collective its first algorithm, then two by size; of a
+    """What to ask for in each run: of each collective its first algorithm, then three by size; of a
     barrier, which has but one, each by itself."""
     yield {collective: names[0] for collective, names in algorithms.items()}
-    rest = {collective: names[1:] for collective, names in algorithms.items() if names[1:]}
-    while rest:
+    rest = {collective: names[1:] for collective, names in algorithms.items()}
+    while any(rest.values()):
         asked = {}
         for collective, names in rest.items():
-            low, high = names[0], names[0 if collective == "barrier" else min(1, len(names) - 1)]
-            if swap:
-                low, high = high, low
-            asked[collective] = low if low == high else f"0-{LIMIT}:{low};{LIMIT}-inf:{high}"
+            taken = names[:1 if collective == "barrier" else 3]
+            rest[collective] = names[len(taken):]
+            if taken:
+                asked[collective] = (by_size(taken[::-1] if swap else taken) if len(taken) > 1
+                                     else taken[0])
         yield asked
-        left = {collective: names[1 if collective == "barrier" else 2:]
-                for collective, names in rest.items()}
-        rest = {collective: names for collective, names in left.items() if names}
 
 
 def cases_of(checks, launcher, program, ranks, prefix, what, environment, mca):
