@@ -30,8 +30,9 @@ std::size_t at(Rank rank) {
 
 Bytes random_bytes(std::uint64_t bytes, const Request& request, std::mt19937_64& random) {
     Bytes data(bytes);
-    for (std::size_t i = 0; i < data.size(); ++i) {
-        data[i] = static_cast<std::byte>(random());
+    for (std::size_t i = 0; i < data.size(); i += sizeof(std::uint64_t)) {
+        const std::uint64_t drawn = random();
+        std::memcpy(&data[i], &drawn, std::min(sizeof(drawn), data.size() - i));
     }
     for (std::size_t i = 0; graph::reduces(request.collective) && i < data.size(); i += 8) {
         Affine element = load(&data[i]);
