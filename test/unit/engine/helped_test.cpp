@@ -162,7 +162,7 @@ TEST_CASE("engine: ranks do what one that computes owes", "[engine][helped]") {
             const plan::Facts facts{
                 placement, cost::default_profile(),
                 plan::shared_memory(placement, cost::default_profile(), 0, false, 0, true)};
-            for (const std::uint64_t bytes : {4096, 100008, 600000}) {
+            for (const std::uint64_t bytes : {4096, 100008, 300008}) {
                 for (const bool in_place : {false, true}) {
                     const Case sample{collective, count, count - 1, bytes, 8, in_place, false};
                     const graph::Request request = plan::test::request_of(sample, count - 1);
