@@ -278,8 +278,12 @@ int main(int argc, char** argv) {
     const int one_side = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
     const char* mode = argc > 2 ? argv[2] : "";
     const int threads = 0 == strcmp(mode, "threads");
-    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    const int level = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, level, &provided);
+    /* Of another level, this would be the level of all MPI from then on (Open MPI 4.1 and 5.0). */
+    MPI_T_init_thread(level, &provided);
+    MPI_Query_thread(&provided);
+    require(level <= provided, "the level of threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (threads) {
         test_threads(one_side);
