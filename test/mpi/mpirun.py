@@ -9,6 +9,10 @@ import sys
 
 SKIPPED = 77
 
+# For mpirun to find what tells where processes are, and for that to end.
+STACKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stacks")
+SECONDS_FOR_STACKS = 60
+
 
 class Job:
     """What a run left: its exit status and its output. Standard error is part of the output."""
@@ -35,17 +39,26 @@ class Launcher:
             UCG_PROFILE="builtin",
         )
         self.environment["OMPI_MCA_mca_base_component_path"] = f"{folder}:{default_path()}"
+        self.environment["PATH"] = f"{STACKS}:{os.environ['PATH']}"
+        self.environment["OMPI_MCA_orte_launch_agent"] = f"env PATH={STACKS}:$PATH orted"
         # From 5.0 on Open MPI hands the above to PMIx unless PMIx has one: empty means its own.
         self.environment["PMIX_MCA_mca_base_component_path"] = ""
 
     def run(self, ranks, program, mca=None, timeout=300, environment=None):
-        """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters."""
-        command = ["mpirun", "--oversubscribe", "-n", str(ranks)]
+        """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters. Prints
+        where the processes of a job are that does not end in time."""
+        command = ["mpirun", "--oversubscribe", "-n", str(ranks), "--timeout", str(timeout),
+                   "--get-stack-traces"]
         for name, value in (mca or {}).items():
             command += ["--mca", name, value]
         for name in environment or {}:
             command += ["-x", name]
-        return self.execute(command + program, timeout, environment)
+        job = self.execute(command + program, timeout + SECONDS_FOR_STACKS, environment)
+        stacks = job.output.find("Waiting for stack traces")
+        if stacks >= 0:
+            print(f"no end within {timeout} s: {' '.join(command + program)}\n"
+                  + job.output[stacks:], flush=True)
+        return job
 
     def execute(self, command, timeout=60, environment=None):
         """Runs a command in a process group of its own, which a timeout ends as a whole."""
