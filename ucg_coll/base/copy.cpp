@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <immintrin.h>
+
+#include "ucg_coll/base/copy_lines.hpp"
 
 namespace ucg {
 namespace {
@@ -16,22 +17,9 @@ void by_memcpy(std::byte* target, const std::byte* source, std::size_t bytes) {
     std::memcpy(target, source, bytes);
 }
 
-/// By what every x86-64 has: a wider vector gains nothing where lines come from another core.
 void by_vectors(std::byte* target, const std::byte* source, std::size_t bytes) {
-    constexpr std::size_t kLine = 64;
-    std::size_t done = 0;
-    for (; done + kLine <= bytes; done += kLine) {
-        const auto* from = reinterpret_cast<const __m128i*>(source + done);
-        auto* to = reinterpret_cast<__m128i*>(target + done);
-        const __m128i a = _mm_loadu_si128(from);
-        const __m128i b = _mm_loadu_si128(from + 1);
-        const __m128i c = _mm_loadu_si128(from + 2);
-        const __m128i d = _mm_loadu_si128(from + 3);
-        _mm_storeu_si128(to, a);
-        _mm_storeu_si128(to + 1, b);
-        _mm_storeu_si128(to + 2, c);
-        _mm_storeu_si128(to + 3, d);
-    }
+    const std::size_t done = copy_lines(
+        target, source, bytes, [](__m128i* to, __m128i vector) { _mm_storeu_si128(to, vector); });
     std::memcpy(target + done, source + done, bytes - done);
 }
 
