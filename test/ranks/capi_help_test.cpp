@@ -13,11 +13,13 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/forked_group.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
 using ucg::test::fork_ranks;
+using ucg::test::ForkedGroup;
 using ucg::test::ForkedRank;
 using ucg::test::RankResult;
 
@@ -28,49 +30,6 @@ constexpr std::chrono::seconds kLimit(60);
 
 constexpr ucg_coll_type_t kTypes[] = {UCG_COLL_BCAST, UCG_COLL_REDUCE, UCG_COLL_ALLREDUCE,
                                       UCG_COLL_ALLGATHER, UCG_COLL_ALLTOALL};
-
-int exchange(void* argument, const void* send, void* receive, std::size_t bytes) {
-    const auto& rank = *static_cast<const ForkedRank*>(argument);
-    const std::vector<std::string> all = rank.exchange({static_cast<const char*>(send), bytes});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].size() != bytes) {
-            return -1;
-        }
-        std::memcpy(static_cast<char*>(receive) + i * bytes, all[i].data(), bytes);
-    }
-    return 0;
-}
-
-/// A process's context and group.
-struct Library {
-    ucg_context_h context = nullptr;
-    ucg_group_h group = nullptr;
-
-    explicit Library(const ForkedRank& rank) {
-        ucg_config_h config = nullptr;
-        ucg_config_read(&config);
-        ucg_config_modify(config, "TLS", "shm");
-        ucg_config_modify(config, "HELP", "always");
-        ucg_context_create(nullptr, config, &context);
-        ucg_config_release(config);
-        ucg_group_params_t params = {};
-        params.rank = static_cast<std::uint32_t>(rank.rank());
-        params.size = static_cast<std::uint32_t>(rank.size());
-        params.oob_allgather = exchange;
-        params.oob_arg = const_cast<ForkedRank*>(&rank);
-        if (ucg_group_create(context, &params, &group) != UCG_OK) {
-            group = nullptr;
-        }
-    }
-    ~Library() {
-        if (group != nullptr) {
-            ucg_group_destroy(group);
-        }
-        ucg_context_destroy(context);
-    }
-    Library(const Library&) = delete;
-    Library& operator=(const Library&) = delete;
-};
 
 /// One collective of one rank: number i of rank r is r + 3 i, of blocks for others likewise.
 struct Call {
@@ -149,7 +108,7 @@ bool may_be_in_place(ucg_coll_type_t type) {
 }
 
 /// In turn each rank calls nothing between the start and the end of the others.
-std::string be_absent_in_turn(const ForkedRank& rank, Library& library, ucg_coll_type_t type,
+std::string be_absent_in_turn(const ForkedRank& rank, ForkedGroup& library, ucg_coll_type_t type,
                               bool in_place) {
     Call call{type, static_cast<std::uint64_t>(rank.rank()),
               static_cast<std::uint64_t>(rank.size()), in_place};
@@ -183,7 +142,7 @@ std::string be_absent_in_turn(const ForkedRank& rank, Library& library, ucg_coll
 }
 
 /// More than may be outstanding at once, which end as it comes.
-std::string have_many(const ForkedRank& rank, Library& library) {
+std::string have_many(const ForkedRank& rank, ForkedGroup& library) {
     std::vector<Call> calls;
     for (int i = 0; i < 100; ++i) {
         calls.push_back({kTypes[i % std::size(kTypes)], static_cast<std::uint64_t>(rank.rank()),
@@ -219,7 +178,7 @@ void check(const std::vector<RankResult>& results) {
 TEST_CASE("capi: a rank that computes finds its part done", "[capi][help]") {
     const int ranks = GENERATE(2, 3, 5);
     check(fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
-        Library library(rank);
+        ForkedGroup library(rank, {{"HELP", "always"}});
         if (library.group == nullptr) {
             return "no group";
         }
@@ -238,7 +197,7 @@ TEST_CASE("capi: a rank that computes finds its part done", "[capi][help]") {
 TEST_CASE("capi: many outstanding collectives of ranks that help one another", "[capi][help]") {
     const int ranks = GENERATE(2, 4);
     check(fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
-        Library library(rank);
+        ForkedGroup library(rank, {{"HELP", "always"}});
         return library.group == nullptr ? "no group" : have_many(rank, library);
     }));
 }
@@ -247,7 +206,7 @@ TEST_CASE("capi: a rank that is killed does not keep others waiting for what it 
           "[capi][help]") {
     const std::vector<RankResult> results =
         fork_ranks(2, kLimit, [](const ForkedRank& rank) -> std::string {
-            Library library(rank);
+            ForkedGroup library(rank, {{"HELP", "always"}});
             Call call{UCG_COLL_ALLREDUCE, static_cast<std::uint64_t>(rank.rank()), 2, false};
             call.fill();
             const ucg_coll_params_t params = call.params();

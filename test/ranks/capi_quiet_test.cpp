@@ -13,12 +13,14 @@
 
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/forked_group.hpp"
 #include "test/support/seccomp.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
 using ucg::test::fork_ranks;
+using ucg::test::ForkedGroup;
 using ucg::test::ForkedRank;
 using ucg::test::RankResult;
 
@@ -27,15 +29,6 @@ constexpr std::uint64_t kLengths[] = {1, 40, 1000, 8000}; // In numbers, of each
 constexpr std::uint64_t kLongest = 8000;
 constexpr ucg_coll_type_t kTypes[] = {UCG_COLL_BARRIER,   UCG_COLL_BCAST,     UCG_COLL_REDUCE,
                                       UCG_COLL_ALLREDUCE, UCG_COLL_ALLGATHER, UCG_COLL_ALLTOALL};
-
-int exchange(void* argument, const void* send, void* receive, std::size_t bytes) {
-    const auto& rank = *static_cast<const ForkedRank*>(argument);
-    const std::vector<std::string> all = rank.exchange({static_cast<const char*>(send), bytes});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        std::memcpy(static_cast<char*>(receive) + i * bytes, all[i].data(), bytes);
-    }
-    return 0;
-}
 
 /// Tells which call it was. All of this is allowed to a handler.
 void tell(int /*signal*/, siginfo_t* info, void* /*context*/) {
@@ -47,23 +40,17 @@ void tell(int /*signal*/, siginfo_t* info, void* /*context*/) {
 
 class Member {
   public:
-    explicit Member(const ForkedRank& rank) : ranks_(static_cast<std::uint64_t>(rank.size())) {
-        ucg_config_h config = nullptr;
-        ucg_config_read(&config);
-        ucg_config_modify(config, "TLS", "shm");
-        ucg_config_modify(config, "CMA", "n"); // The kernel's copies are system calls.
-        ucg_config_modify(config, "PROFILE", "builtin");
-        ucg_context_create(nullptr, config, &context_);
-        ucg_config_release(config);
-        ucg_group_params_t params = {};
-        params.rank = static_cast<std::uint32_t>(rank.rank());
-        params.size = static_cast<std::uint32_t>(rank.size());
-        params.oob_allgather = exchange;
-        params.oob_arg = const_cast<ForkedRank*>(&rank);
-        if (ucg_group_create(context_, &params, &group_) != UCG_OK) {
-            group_ = nullptr;
+    explicit Member(const ForkedRank& rank)
+        : ranks_(static_cast<std::uint64_t>(rank.size())),
+          // The kernel's copies are system calls.
+          group_(rank, {{"CMA", "n"}, {"PROFILE", "builtin"}}) {}
+    ~Member() {
+        for (ucg_coll_h call : calls_) {
+            ucg_coll_free(call);
         }
     }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
 
     /// All collectives of all lengths, prepared.
     bool prepare() {
@@ -79,7 +66,8 @@ class Member {
                 params.send_buffer = send_.data();
                 params.recv_buffer = receive_.data();
                 ucg_coll_h call = nullptr;
-                if (group_ == nullptr || ucg_coll_init(group_, &params, &call) != UCG_OK) {
+                if (group_.group == nullptr ||
+                    ucg_coll_init(group_.group, &params, &call) != UCG_OK) {
                     return false;
                 }
                 calls_.push_back(call);
@@ -94,7 +82,7 @@ class Member {
             ucg_status_t status = ucg_coll_start(call);
             while (status == UCG_INPROGRESS) {
                 sched_yield(); // This test's own.
-                ucg_context_progress(context_);
+                ucg_context_progress(group_.context);
                 status = ucg_coll_test(call);
             }
             if (status != UCG_OK) {
@@ -106,8 +94,7 @@ class Member {
 
   private:
     std::uint64_t ranks_;
-    ucg_context_h context_ = nullptr;
-    ucg_group_h group_ = nullptr;
+    ForkedGroup group_;
     std::vector<std::int64_t> send_ = std::vector<std::int64_t>(kLongest * ranks_, 1);
     std::vector<std::int64_t> receive_ = std::vector<std::int64_t>(kLongest * ranks_);
     std::vector<ucg_coll_h> calls_;

@@ -18,6 +18,7 @@
 #include "shm/shm.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/forked_group.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/transport/shm/shm.hpp"
 
@@ -132,16 +133,6 @@ std::string none_by_the_clock(const SleepingRank& me) {
     return naps.timed_out == 0 ? "" : "a wake-up was lost";
 }
 
-int allgather(void* arg, const void* send, void* receive, std::size_t bytes) {
-    std::size_t at = 0;
-    for (const std::string& text : static_cast<const test::ForkedRank*>(arg)->exchange(
-             {static_cast<const char*>(send), bytes})) {
-        std::memcpy(static_cast<char*>(receive) + at, text.data(), bytes);
-        at += bytes;
-    }
-    return 0;
-}
-
 /// A host that has so many things to do, one at each call.
 struct Host {
     unsigned left = 0;
@@ -155,38 +146,28 @@ struct Host {
 };
 
 /// A context and a group of all ranks, for the C API.
-struct Job {
-    ucg_context_h context = nullptr;
-    ucg_group_h group = nullptr;
+struct Job : test::ForkedGroup {
+    explicit Job(const test::ForkedRank& rank, Host* host = nullptr)
+        : Job(rank, context_params(host)) {}
 
-    explicit Job(const test::ForkedRank& rank, Host* host = nullptr) {
-        ucg_config_h config = nullptr;
-        UCG_ASSERT(ucg_config_read(&config) == UCG_OK);
-        UCG_ASSERT(ucg_config_modify(config, "TLS", "shm") == UCG_OK);
-        ucg_context_params_t of_context = {};
-        of_context.field_mask = host != nullptr ? UCG_CONTEXT_PARAM_FIELD_PROGRESS : 0;
-        of_context.progress = Host::progress;
-        of_context.progress_arg = host;
-        UCG_ASSERT(ucg_context_create(&of_context, config, &context) == UCG_OK);
-        ucg_config_release(config);
-        ucg_group_params_t params = {};
-        params.rank = static_cast<std::uint32_t>(rank.rank());
-        params.size = static_cast<std::uint32_t>(rank.size());
-        params.oob_allgather = allgather;
-        params.oob_arg = const_cast<test::ForkedRank*>(&rank);
-        UCG_ASSERT(ucg_group_create(context, &params, &group) == UCG_OK);
+    static ucg_context_params_t context_params(Host* host) {
+        ucg_context_params_t params = {};
+        params.field_mask = host != nullptr ? UCG_CONTEXT_PARAM_FIELD_PROGRESS : 0;
+        params.progress = Host::progress;
+        params.progress_arg = host;
+        return params;
     }
-    ~Job() {
-        ucg_group_destroy(group);
-        ucg_context_destroy(context);
-    }
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
 
     ucg_status_t barrier() const {
         ucg_coll_params_t params = {};
         params.type = UCG_COLL_BARRIER;
         return ucg_coll_run(group, &params);
+    }
+
+  private:
+    Job(const test::ForkedRank& rank, const ucg_context_params_t& params)
+        : ForkedGroup(rank, {}, &params) {
+        UCG_ASSERT(group != nullptr);
     }
 };
 
