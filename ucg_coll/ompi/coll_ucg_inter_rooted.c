@@ -55,8 +55,12 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
                                     .vector_count = NULL != (rooted)->blocks.counts ? 2 : 0,       \
                                     .vectors = vectors}
 
+/** Beside the root there is nothing to do, and nothing of the blocks means anything. */
 static ucg_status_t run(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
+    if (MPI_PROC_NULL == rooted->root) {
+        return UCG_OK;
+    }
     DESCRIBE(call, module, rooted);
     if (coll_ucg_repeats_described(module, rooted->function, &call)) {
         const ucg_status_t status = ucg_coll_repeat(module->latest[rooted->function].coll,
@@ -72,8 +76,9 @@ static ucg_status_t run(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* 
 /** Of equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a count is zero. */
 static ucg_status_t run_even(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
-    return 0 == coll_ucg_packed_bytes(blocks->type, (size_t)blocks->count) ? UCG_OK
-                                                                           : run(module, rooted);
+    const bool empty = MPI_PROC_NULL != rooted->root &&
+                       0 == coll_ucg_packed_bytes(blocks->type, (size_t)blocks->count);
+    return empty ? UCG_OK : run(module, rooted);
 }
 
 /* ------------------------------------------------------------------ nonblocking */
@@ -201,15 +206,9 @@ int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype
                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const bool is_root = MPI_ROOT == root;
     const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
     const coll_ucg_edge_blocks_t whole = {.user = rbuf, .count = rcount, .type = rdtype};
-    ucg_status_t status = UCG_OK;
-    if (MPI_PROC_NULL != root) {
-        status = run_even(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_gather, root,
-                                                    edges_to_root(ucg->sides, is_root),
-                                                    is_root ? whole : part});
-    }
+    const ucg_status_t status = run_even(ucg, ROOTED(gather, edges_to_root, whole, part));
     COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
 
@@ -230,16 +229,10 @@ int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatyp
                                struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const bool is_root = MPI_ROOT == root;
     const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
     const coll_ucg_edge_blocks_t whole = {
         .user = rbuf, .counts = rcounts, .displs = displs, .type = rdtype};
-    ucg_status_t status = UCG_OK;
-    if (MPI_PROC_NULL != root) {
-        status = run(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_gatherv, root,
-                                               edges_to_root(ucg->sides, is_root),
-                                               is_root ? whole : part});
-    }
+    const ucg_status_t status = run(ucg, ROOTED(gatherv, edges_to_root, whole, part));
     COLL_UCG_LEAVE(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
                    comm);
 }
@@ -264,15 +257,9 @@ int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatyp
                                void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const bool is_root = MPI_ROOT == root;
     const coll_ucg_edge_blocks_t whole = {.user = sbuf, .count = scount, .type = sdtype};
     const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
-    ucg_status_t status = UCG_OK;
-    if (MPI_PROC_NULL != root) {
-        status = run_even(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_scatter, root,
-                                                    edges_from_root(ucg->sides, is_root),
-                                                    is_root ? whole : part});
-    }
+    const ucg_status_t status = run_even(ucg, ROOTED(scatter, edges_from_root, whole, part));
     COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
 
@@ -293,16 +280,10 @@ int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int*
                                 struct ompi_datatype_t* rdtype, int root,
                                 struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const bool is_root = MPI_ROOT == root;
     const coll_ucg_edge_blocks_t whole = {
         .user = sbuf, .counts = scounts, .displs = displs, .type = sdtype};
     const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
-    ucg_status_t status = UCG_OK;
-    if (MPI_PROC_NULL != root) {
-        status = run(ucg, &(coll_ucg_rooted_t){COLL_UCG_FN_scatterv, root,
-                                               edges_from_root(ucg->sides, is_root),
-                                               is_root ? whole : part});
-    }
+    const ucg_status_t status = run(ucg, ROOTED(scatterv, edges_from_root, whole, part));
     COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
                    comm);
 }
