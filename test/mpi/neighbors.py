@@ -7,7 +7,8 @@ usage: neighbors.py [--form nonblocking|persistent] --reference FOLDER COMPONENT
 The program calls them over Cartesian topologies of one to three dimensions, graphs and distributed
 graphs, and writes a digest of all memory that a call may have written. With a form it calls them so
 under UCG, and blocking under Open MPI, whose nonblocking ones take the wrong block in periodic
-dimensions of one and two. UCG must serve every call.
+dimensions of one and two. UCG must serve every call but those blocking ones of graphs that a
+process may leave out.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import mpirun
 
 CALLS = [f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv",
                                           "alltoallw")]
+# Open MPI returns from these without calling a component where counts are zero.
+LEFT_OUT = ["neighbor_allgather", "neighbor_alltoall"]
 NAMES = {None: "{}", "nonblocking": "i{}", "persistent": "{}_init"}
 
 
@@ -41,12 +44,13 @@ def run(checks, launcher, program, ranks, prefix, form):
 
 
 def check_counters(checks, ranks, output, form):
-    """Every function of the form was called, and none of any form passed on."""
+    """Every function of the form was called, and none of any form passed on that need not be."""
     names = {NAMES[form].format(name) for name in CALLS}
     counted = {name: value for name, value in mpirun.counters(output).items()
                if "neighbor_" in name}
     checks.expect(set(counted) == names, f"{ranks} ranks: called {sorted(counted)}")
-    checks.expect(all(taken > 0 == passed for taken, passed in counted.values()),
+    checks.expect(all(taken > 0 and (passed > 0) == (name in LEFT_OUT)
+                      for name, (taken, passed) in counted.items()),
                   f"{ranks} ranks: passed on: {counted}")
 
 

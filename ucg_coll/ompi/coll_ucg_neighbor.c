@@ -13,6 +13,16 @@ static ucg_status_t open_call(coll_ucg_call_t* call, const coll_ucg_edge_blocks_
                             : status;
 }
 
+/**
+ * How MPI_Neighbor_allgather() and MPI_Neighbor_alltoall() begin. They return without calling a
+ * component where the counts are zero: where a process has no neighbours, or it and all whom edges
+ * join to it have no data. In a grid that are all processes or none. Of a graph no process knows;
+ * so such a call goes to the previous module, and does not count towards making the group.
+ */
+static ucg_status_t enter_with_all(mca_coll_ucg_module_t* module) {
+    return OMPI_COMM_IS_CART(module->comm) ? coll_ucg_enter(module) : UCG_ERR_UNSUPPORTED;
+}
+
 /* ------------------------------------------------------------------ the functions */
 
 /** The blocks of the arguments: one for all, equal ones, of one type, and of types of their own. */
@@ -41,7 +51,7 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg);
+    ucg_status_t status = enter_with_all(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
@@ -172,7 +182,7 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
                                         struct ompi_communicator_t* comm,
                                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    ucg_status_t status = coll_ucg_enter(ucg);
+    ucg_status_t status = enter_with_all(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
