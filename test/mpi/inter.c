@@ -241,6 +241,32 @@ static void test_sides(int one_side, int reversed, const char* mode) {
     MPI_Comm_free(&sides.comm);
 }
 
+/* ------------------------------------------------------------------ MPI_Comm_idup */
+
+/** For it Open MPI uses its own communicator of a side whenever it goes on, and the component that
+ *  serves the first calls across uses that as well: at other places on each rank. */
+static void test_idup(int one_side) {
+    enum { ROUNDS = 20 };
+    sides_t sides = make_sides(one_side, 0);
+    const int one = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Comm copy;
+        MPI_Request request;
+        int sum = 0;
+        int later = 0;
+        MPI_Comm_idup(sides.comm, &copy, &request);
+        if (1 == (sides.rank + round) % 2) {
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, sides.comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE); /* Again, where it has ended. */
+        MPI_Allreduce(&one, &later, 1, MPI_INT, MPI_SUM, copy);
+        require(sum == sides.remote && later == sides.remote, "allreduce beside MPI_Comm_idup");
+        MPI_Comm_free(&copy);
+    }
+    MPI_Comm_free(&sides.comm);
+}
+
 /* ------------------------------------------------------------------ threads */
 
 enum { THREADS = 3 };
@@ -278,6 +304,7 @@ int main(int argc, char** argv) {
     const int one_side = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
     const char* mode = argc > 2 ? argv[2] : "";
     const int threads = 0 == strcmp(mode, "threads");
+    const int idup = 0 == strcmp(mode, "idup");
     const int level = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, level, &provided);
     /* Of another level, this would be the level of all MPI from then on (Open MPI 4.1 and 5.0). */
@@ -288,7 +315,10 @@ int main(int argc, char** argv) {
     if (threads) {
         test_threads(one_side);
     }
-    for (int reversed = 0; reversed < 2 && !threads; reversed++) {
+    if (idup) {
+        test_idup(one_side);
+    }
+    for (int reversed = 0; reversed < 2 && !threads && !idup; reversed++) {
         test_sides(one_side, reversed, mode);
     }
     MPI_T_finalize();

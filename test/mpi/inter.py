@@ -4,8 +4,8 @@
 usage: inter.py COMPONENT-FOLDER PROGRAM RANKS:ONE-SIDE...
 
 The program checks the results itself. It also runs with threads that make their groups at once,
-with proofs of all plans, with UCG from the 17th call of each communicator on, and with a rank that
-has no UCG: then nobody uses it.
+with proofs of all plans, with UCG from the 17th call of each communicator on, beside MPI_Comm_idup
+before that, and with a rank that has no UCG: then nobody uses it.
 """
 
 import argparse
@@ -29,6 +29,8 @@ def check_earned(checks, launcher, program):
     if output is not None:
         counted = mpirun.counters(output)["alltoallw"]
         checks.expect(counted[0] > 0 and counted[1] > 0, f"alltoallw, served and not: {counted}")
+    for ranks, one_side in ((4, "2"), (5, "2")):
+        run(checks, launcher, ranks, [program, one_side, "idup"], {"coll_ucg_setup_after": "16"})
 
 
 def check_without(checks, launcher, program):

@@ -133,11 +133,12 @@ typedef struct {
     opal_mutex_t lock; /**< Guards everything below. */
     ucg_context_h context;
     ucg_status_t
-        context_status;  /**< Why there is no context; UCG_INPROGRESS before the first try. */
-    opal_list_t modules; /**< Modules with a group, for the counters. */
-    opal_list_t waiting; /**< Modules whose ranks are all ready to make their group. */
-    bool turn_taken;     /**< One of them has this process's turn. */
-    int polled_groups;   /**< Groups that UCX serves: they need opal_progress(). */
+        context_status; /**< Why there is no context; UCG_INPROGRESS before the first try. */
+    opal_list_t enabled_modules;  /**< All, from their enabling on. */
+    opal_list_t modules;          /**< Modules with a group, for the counters. */
+    opal_list_t waiting;          /**< Modules whose ranks are all ready to make their group. */
+    bool turn_taken;              /**< One of them has this process's turn. */
+    int polled_groups;            /**< Groups that UCX serves: they need opal_progress(). */
     coll_ucg_counters_t counters; /**< Of modules that are gone. */
     atomic_bool told; /**< Was the user told that a communicator goes without libucg? Any thread,
                            without the lock. */
@@ -250,6 +251,7 @@ typedef struct {
 
 typedef struct {
     mca_coll_base_module_t super;
+    opal_list_item_t enabled; /**< In the component's `enabled_modules`. */
     opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
     opal_list_item_t waiting; /**< In the component's `waiting` while it asks for its turn. */
 

@@ -341,6 +341,7 @@ static int component_open(void) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     OBJ_CONSTRUCT(&component->lock, opal_mutex_t);
     OBJ_CONSTRUCT(&component->waiting, opal_list_t);
+    OBJ_CONSTRUCT(&component->enabled_modules, opal_list_t);
     OBJ_CONSTRUCT(&component->modules, opal_list_t);
     component->output = opal_output_open(NULL);
     component->context = NULL;
@@ -391,6 +392,7 @@ static int component_close(void) {
     }
     coll_ucg_close_peers();
     OBJ_DESTRUCT(&component->modules);
+    OBJ_DESTRUCT(&component->enabled_modules);
     OBJ_DESTRUCT(&component->waiting);
     OBJ_DESTRUCT(&component->lock);
     opal_output_close(component->output);

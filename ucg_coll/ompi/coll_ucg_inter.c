@@ -1,7 +1,7 @@
 /*
  * The groups of inter-communicators, and how their processes exchange what making one takes: by the
  * previous modules' collectives across, and those of the communicator that Open MPI keeps for each
- * side. Where these are libucg's own they wait until the group is there.
+ * side, which libucg never serves (coll_ucg_module.c).
  */
 #include "coll_ucg_inter.h"
 

@@ -43,6 +43,9 @@ static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm
     }
     COLL_UCG_FOR_EACH(SAVE)
 #undef SAVE
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    opal_list_append(&mca_coll_ucg_component.enabled_modules, &module->enabled);
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
     return OMPI_SUCCESS;
 }
 
@@ -101,6 +104,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     memset(&module->workspace, 0, sizeof module->workspace);
     memset(&module->edges, 0, sizeof module->edges);
     module->sides = NULL;
+    OBJ_CONSTRUCT(&module->enabled, opal_list_item_t);
     OBJ_CONSTRUCT(&module->link, opal_list_item_t);
     OBJ_CONSTRUCT(&module->waiting, opal_list_item_t);
 }
@@ -108,6 +112,11 @@ static void module_construct(mca_coll_ucg_module_t* module) {
 static void module_destruct(mca_coll_ucg_module_t* module) {
     retire(module);
     release_previous(&module->previous);
+    if (NULL != module->comm) {
+        opal_mutex_lock(&mca_coll_ucg_component.lock);
+        opal_list_remove_item(&mca_coll_ucg_component.enabled_modules, &module->enabled);
+        opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    }
     coll_ucg_workspace_free(&module->workspace);
     free(module->edges.memory);
     if (NULL != module->sides) {
@@ -115,6 +124,7 @@ static void module_destruct(mca_coll_ucg_module_t* module) {
     }
     OBJ_DESTRUCT(&module->waiting);
     OBJ_DESTRUCT(&module->link);
+    OBJ_DESTRUCT(&module->enabled);
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_construct,
@@ -151,9 +161,30 @@ static ucg_status_t offer(mca_coll_ucg_module_t* module, ompi_communicator_t* co
 #undef OFFER
 #undef OFFER_INTER
 
+/**
+ * Of the communicator that Open MPI keeps for this side of an inter-communicator, and that has
+ * called nothing yet: it never gets a group. Its nonblocking calls are those of MPI_Comm_idup(),
+ * which come whenever that goes on, at other places among its blocking calls on each rank.
+ */
+static void leave_side_to_others(const ompi_communicator_t* side) {
+    opal_list_item_t* item;
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
+        mca_coll_ucg_module_t* module =
+            (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, enabled));
+        if (module->comm == side) {
+            module->state = COLL_UCG_OFF;
+        }
+    }
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+}
+
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority) {
     bool threads = false;
     *priority = mca_coll_ucg_component.priority;
+    if (OMPI_COMM_IS_INTER(comm)) {
+        leave_side_to_others(comm->c_local_comm);
+    }
     if (!takes(comm, &threads)) {
         return NULL;
     }
