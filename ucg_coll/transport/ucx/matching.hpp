@@ -174,7 +174,6 @@ struct Link {
         }
     }
 
-    Group& group;
     /// The peer is ready to receive a message of ours of so many bytes. It may say so twice.
     void note_ready(const Key& key, std::uint64_t bytes) {
         const auto is_same = [&](const Ready& each) { return each.key == key; };
@@ -196,6 +195,7 @@ struct Link {
         return bytes;
     }
 
+    Group& group;
     const Rank rank;
     Peer& peer;
     Fifo<Message> posted;     ///< Receives without their data.
