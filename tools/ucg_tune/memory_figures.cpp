@@ -43,12 +43,14 @@ constexpr std::array kReasons = {
     Reason{"memory.wake", "futex_across_ns", "needs a second CPU"},
     Reason{"compute", "", "follows from the L2, which was not measured"},
     Reason{"levels.network", "", "`ucg_tune network` measures it"},
-    Reason{"levels.", "", "needs two CPUs at this distance"},
+    Reason{"levels.", "", "needs two CPUs that stay at this distance"},
     Reason{"memory.copies", "crowded_cma_bytes_min",
            "needs the kernel's copies, and longer messages than --quick takes"},
-    Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU"},
-    Reason{"memory.copies", "", "needs longer messages than --quick takes, or a second CPU"},
-    Reason{"memory.joint_copies", "", "needs longer messages than --quick takes, or a second CPU"},
+    Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU that stays as near"},
+    Reason{"memory.copies", "",
+           "needs longer messages than --quick takes, or a second CPU that stays as near"},
+    Reason{"memory.joint_copies", "",
+           "needs longer messages than --quick takes, or a second CPU that stays as near"},
     Reason{"network.", "", "`ucg_tune network` measures it"},
 };
 

@@ -36,6 +36,7 @@ class Probe {
           // the kernel's copy, wake-ups on one CPU and across.
           run_(options, 3 * neighbours_.size() + 2 + cost::kCacheCount + 3) {
         run_.model() = model;
+        usual_line_ns_ = model.levels[static_cast<std::size_t>(topo::Distance::cache)].latency_ns;
     }
 
     Result<ProbeResult> run() {
@@ -51,7 +52,7 @@ class Probe {
         then([&] { return measure_own_copies(); });
         then([&] { return measure_crowded_copies(); });
         for (const Neighbours& neighbours : neighbours_) {
-            then([&] { return measure_messages(run_, neighbours.distance, neighbours.cpus); });
+            then([&] { return measure_messages_to(neighbours); });
         }
         then([&] { return measure_switch(); });
         then([&] { return measure_wake_across(); });
@@ -74,7 +75,8 @@ class Probe {
         for (cost::CacheRates& rates : model().caches) {
             rates.measured = false;
         }
-        model().cma.measured = false;
+        model().cma.measured = model().joint.measured = false;
+        model().copies.measured = model().copies.crowded_measured = false;
         model().wake.measured = model().wake.across_measured = false;
     }
 
@@ -112,11 +114,39 @@ class Probe {
     Status measure_own_copies() {
         const std::vector<std::uint32_t> cpus = pair();
         if (cpus[0] != cpus[1]) {
-            return measure_copies(run_, cpus);
+            return apart("copies", cpus) ? Status() : measure_copies(run_, cpus);
         }
         run_.skip();
         run_.note("copies: those of ranks with a CPU each need a second CPU; not measured");
         return {};
+    }
+
+    Status measure_messages_to(const Neighbours& neighbours) {
+        const std::string what = fmt::format("{}, messages", topo::name(neighbours.distance));
+        return apart(what, neighbours.cpus)
+                   ? Status()
+                   : measure_messages(run_, neighbours.distance, neighbours.cpus);
+    }
+
+    /// Does a line between CPUs that share a cache, as the system says, take several times what it
+    /// usually does? The host of a virtual machine has put them apart then, for seconds or minutes,
+    /// and what messages take would be wrong for the rest of the time: the phase is skipped.
+    bool apart(const std::string& what, const std::vector<std::uint32_t>& cpus) {
+        constexpr double kSeveralTimes = 3;
+        const double line_ns = run_.line_ns(cpus[0], cpus[1]);
+        const bool share_cache =
+            std::any_of(neighbours_.begin(), neighbours_.end(), [&](const Neighbours& neighbours) {
+                return neighbours.distance == topo::Distance::cache &&
+                       neighbours.cpus[0] == cpus[0];
+            });
+        if (!share_cache || line_ns <= kSeveralTimes * usual_line_ns_) {
+            return false;
+        }
+        run_.note("{}: a line between CPUs that share a cache took {:.0f} ns, {:.0f} where they "
+                  "really do: they are farther apart than that at the moment; not measured",
+                  what, line_ns, usual_line_ns_);
+        run_.skip_disturbed(what);
+        return true;
     }
 
     Status measure_crowded_copies() {
@@ -420,6 +450,7 @@ class Probe {
 
     const topo::Machine& machine_;
     const std::vector<std::uint32_t>& cpus_;
+    double usual_line_ns_ = 0; ///< Between two CPUs that share a cache, before this measurement.
     std::vector<Neighbours> neighbours_;
     ProbeRun run_;
 };

@@ -74,11 +74,12 @@ transport::ShmOptions ring_options(std::uint64_t ring_bytes, bool own_processors
     return options;
 }
 
-/// Fills all buffers of a lane's rings, which have no pages before.
+/// Fills all buffers of a lane's rings, which have no pages before, and goes on until their senders
+/// have found out which way of writing them is faster (shm::CopyPace, after two looks).
 void warm_up(Driver& driver, std::uint32_t lane, bool in_segment, std::uint64_t bytes,
              std::uint64_t ring_bytes) {
-    constexpr std::uint64_t kFirstTurns = 80; // Of few buffers: shm::RingShape.
-    const std::uint64_t all = std::max<std::uint64_t>(kFirstTurns * (256 << 10), 2 * ring_bytes);
+    constexpr std::uint64_t kPaceBytes = std::uint64_t{40} << 20;
+    const std::uint64_t all = std::max(kPaceBytes, 2 * ring_bytes);
     driver.messages_ns({.lane = lane,
                         .pattern = Pattern::one_way,
                         .in_segment = in_segment,
@@ -102,7 +103,7 @@ class CopyProbe {
             crew.message_bytes = std::max(crew.message_bytes, run_.longest(way.lengths.back()));
         }
         Status status = run_.rounds(
-            own_ ? "copies" : "copies by one CPU", crew,
+            name(), crew,
             [&](Driver& driver, std::uint32_t round) {
                 for (std::uint32_t lane = 0; lane < ways_.size(); ++lane) {
                     time_way(driver, round, lane);
@@ -110,13 +111,20 @@ class CopyProbe {
                 return Status();
             },
             names);
-        if (status.ok()) {
-            own_ ? learn() : learn_crowded();
+        if (!status.ok()) {
+            return status;
         }
-        return status;
+        if (own_ && !run_.steady(name())) {
+            run_.note("{}: the CPUs were farther apart than before most of the time; not measured",
+                      name());
+            return {};
+        }
+        own_ ? learn() : learn_crowded();
+        return {};
     }
 
   private:
+    std::string name() const { return own_ ? "copies" : "copies by one CPU"; }
     std::string named(std::string_view way) const {
         return fmt::format("{}{}", own_ ? "" : "one CPU: ", way);
     }
@@ -250,7 +258,7 @@ class CopyProbe {
         copies.crowded_ring_bytes = best_ring();
         copies.crowded_measured = true;
         derived("memory.copies", "crowded_ring_bytes");
-        if (run_.model().cma.permitted) {
+        if (run_.model().cma.permitted && run_.steady("copies")) {
             copies.crowded_cma_bytes_min =
                 turning_point(crowded_times(rings(kRingBytes.front())),
                               crowded_times("by the kernel"), kKernelFromBytes);
@@ -300,6 +308,11 @@ Status measure_messages(ProbeRun& run, topo::Distance distance,
         std::array{where});
     if (!status.ok()) {
         return status;
+    }
+    if (!run.steady(where)) {
+        run.note("{}: the CPUs were farther apart than before most of the time; not measured",
+                 where);
+        return {};
     }
     const std::string table = fmt::format("levels.{}", topo::name(distance));
     const std::vector<FitPoint> times = run.points(where, Series::one_way);

@@ -22,20 +22,44 @@ Status ProbeRun::rounds(const std::string& where, CrewOptions crew, const RoundF
                         std::span<const std::string> lane_names) {
     UCG_ASSERT(lane_names.size() == crew.lanes.size());
     options_.progress(fmt::format("{} ({} of {})", where, ++phase_, phases_));
+    const Result<double> line_ns = line_between({crew.cpus[0], crew.cpus[1]});
+    if (!line_ns.ok()) {
+        return line_ns.status();
+    }
     crew.deadline = next_deadline();
     Result<std::vector<Sample>> samples = run_crew(crew, [&](Driver& driver) {
-        return run_rounds(driver, crew.deadline,
+        return run_rounds(driver, crew.deadline, *line_ns,
                           [&](std::uint32_t number) { return round(driver, number); });
     });
     if (!samples.ok()) {
         return samples.status();
     }
-    add_points(where, *samples, lane_names);
+    add_points(where, *samples, lane_names, *line_ns);
     return {};
 }
 
+/// A virtual machine's CPUs are near some thirty times a second, or not for minutes.
+Result<double> ProbeRun::line_between(const Pair& cpus) {
+    const auto known = lines_ns_.find(cpus);
+    if (known != lines_ns_.end()) {
+        return known->second;
+    }
+    CrewOptions crew = {.cpus = {cpus.first, cpus.second}, .deadline = {}};
+    const double seconds = std::min(0.2, options_.seconds / 20);
+    crew.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                       std::chrono::duration<double>(seconds));
+    const Result<std::vector<Sample>> samples = run_crew(crew, [&](Driver& driver) {
+        driver.record({Series::line, 1, 0, 0, best_line_ns(driver, crew.deadline)});
+        return Status();
+    });
+    if (!samples.ok()) {
+        return samples.status();
+    }
+    return lines_ns_.emplace(cpus, samples->front().ns).first->second;
+}
+
 void ProbeRun::add_points(const std::string& where, const std::vector<Sample>& samples,
-                          std::span<const std::string> lane_names) {
+                          std::span<const std::string> lane_names, double line_ns) {
     Gates gates;
     for (const Sample& sample : samples) {
         if (sample.series == Series::line) {
@@ -43,9 +67,12 @@ void ProbeRun::add_points(const std::string& where, const std::vector<Sample>& s
             gates[sample.round] = std::max(gates[sample.round], sample.ns);
         }
     }
-    const std::size_t steady = steady_rounds(gates);
+    const std::size_t steady = steady_rounds(gates, line_ns);
     const bool all = steady < std::min(kSteadyRoundsMin, gates.size());
-    const double limit = kSteady * *std::min_element(gates.begin(), gates.end());
+    if (all) {
+        disturbed_.insert(where);
+    }
+    const double limit = steady_limit(gates, line_ns);
     if (steady < gates.size()) {
         note("{}: {} of {} rounds {}: lines took up to {:.0f} ns, {:.0f} in the best", where,
              all ? steady : gates.size() - steady, gates.size(),

@@ -2,6 +2,8 @@
 // of which the unsteady ones are left out, and figures with the error of what they were fitted to.
 #pragma once
 
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +35,20 @@ class ProbeRun {
     /// of messages, of the lane's name. The crew's deadline is the phase's.
     Status rounds(const std::string& where, CrewOptions crew, const RoundFn& round,
                   std::span<const std::string> lane_names = {});
+    /// Were enough rounds of that phase of the state in which its CPUs were seen first?
+    bool steady(const std::string& where) const { return !disturbed_.contains(where); }
+    /// What a line between the two took at best before their first phase; 0: they had none.
+    double line_ns(std::uint32_t first, std::uint32_t second) const {
+        const auto found = lines_ns_.find({first, second});
+        return found != lines_ns_.end() ? found->second : 0;
+    }
     /// So many phases have nothing to do.
     void skip(std::size_t phases = 1) { phase_ += phases; }
+    /// The next phase, of that name, would not be steady.
+    void skip_disturbed(const std::string& where) {
+        disturbed_.insert(where);
+        skip();
+    }
 
     void fitted(std::string_view table, std::string_view key, double error) {
         result_.figures[fmt::format("{}.{}", table, key)] = {Origin::fitted, error};
@@ -66,12 +80,17 @@ class ProbeRun {
     }
 
   private:
+    using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
     Clock::time_point next_deadline() const;
+    Result<double> line_between(const Pair& cpus);
     void add_points(const std::string& where, const std::vector<Sample>& samples,
-                    std::span<const std::string> lane_names);
+                    std::span<const std::string> lane_names, double line_ns);
 
     const ProbeOptions& options_;
     ProbeResult result_;
+    std::map<Pair, double> lines_ns_; ///< At best, before the first phase of two CPUs.
+    std::set<std::string> disturbed_; ///< Phases, by their names.
     std::size_t phases_;
     std::size_t phase_ = 0;
 };

@@ -10,21 +10,31 @@ namespace ucg::tools {
 
 /// Virtual machines move their CPUs about: a line that took 36 ns takes 185 for the next seconds,
 /// and all else with it. A round counts if lines before and after it took at most this many times
-/// what they took in the best round.
+/// what they took in the best round,
 inline constexpr double kSteady = 1.3;
+/// and at most this many times what one took between the same CPUs before the first of all rounds:
+/// all figures of a profile are of one state.
+inline constexpr double kSameState = 2;
 /// With fewer steady rounds all of them count, and the result is marked as disturbed.
-inline constexpr std::size_t kSteadyRoundsMin = 5;
+inline constexpr std::size_t kSteadyRoundsMin = 3;
 /// More rounds would not move a median that is used with two digits.
 inline constexpr std::size_t kRoundsMax = 200;
 
 /// How lines did around each round: the worse of before and after.
 using Gates = std::vector<double>;
 
-inline std::size_t steady_rounds(const Gates& gates) {
+/// How long lines may take around a round that counts. `line_ns`: what one took at best before the
+/// first round; 0: that is not known. REQUIRES: gates.
+inline double steady_limit(const Gates& gates, double line_ns) {
+    const double limit = kSteady * *std::min_element(gates.begin(), gates.end());
+    return line_ns > 0 ? std::min(limit, kSameState * line_ns) : limit;
+}
+
+inline std::size_t steady_rounds(const Gates& gates, double line_ns = 0) {
     if (gates.empty()) {
         return 0;
     }
-    const double limit = kSteady * *std::min_element(gates.begin(), gates.end());
+    const double limit = steady_limit(gates, line_ns);
     return static_cast<std::size_t>(
         std::count_if(gates.begin(), gates.end(), [&](double gate) { return gate <= limit; }));
 }
@@ -42,13 +52,34 @@ inline double gate_ns(Driver& driver) {
     return best_ns;
 }
 
+/// The best of what a line takes until then: in a state in which the CPUs are near, if there is
+/// one.
+inline double best_line_ns(Driver& driver, Clock::time_point until) {
+    double best_ns = gate_ns(driver);
+    while (Clock::now() < until) {
+        best_ns = std::min(best_ns, gate_ns(driver));
+    }
+    return best_ns;
+}
+
+/// What a line takes now; while that is more than in the state of `line_ns`, the caller waits for
+/// it until `deadline`.
+inline double await_steady(Driver& driver, Clock::time_point deadline, double line_ns) {
+    double now_ns = gate_ns(driver);
+    while (line_ns > 0 && now_ns > kSameState * line_ns && Clock::now() < deadline) {
+        now_ns = gate_ns(driver);
+    }
+    return now_ns;
+}
+
 /// Repeats `round(number)` until enough were steady or time is out, three times at least. Lines are
-/// measured before and after each, and recorded with its number.
+/// measured before and after each, and recorded with its number. `line_ns`: see steady_limit().
 template <typename Round>
-Status run_rounds(Driver& driver, Clock::time_point deadline, Round round) {
+Status run_rounds(Driver& driver, Clock::time_point deadline, double line_ns, Round round) {
     Gates gates;
-    double before_ns = gate_ns(driver);
-    while (gates.size() < 3 || (Clock::now() < deadline && steady_rounds(gates) < kRoundsMax)) {
+    while (gates.size() < 3 ||
+           (Clock::now() < deadline && steady_rounds(gates, line_ns) < kRoundsMax)) {
+        const double before_ns = await_steady(driver, deadline, line_ns);
         const auto number = static_cast<std::uint32_t>(gates.size());
         if (Status status = round(number); !status.ok()) {
             return status;
@@ -57,7 +88,6 @@ Status run_rounds(Driver& driver, Clock::time_point deadline, Round round) {
         driver.record({Series::line, 1, number, 0, before_ns});
         driver.record({Series::line, 1, number, 0, after_ns});
         gates.push_back(std::max(before_ns, after_ns));
-        before_ns = after_ns;
     }
     return {};
 }

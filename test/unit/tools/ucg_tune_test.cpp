@@ -76,7 +76,8 @@ TEST_CASE("tune: what nobody measured is named, each key of a profile", "[tune]"
     CHECK(text.find("memory.joint_copies.bytes_min            64 KiB  needs longer messages") !=
           std::string::npos);
     CHECK(text.find("levels.package, levels.host: latency_ns, overhead_ns, gap_ns, "
-                    "gap_per_byte_ns (needs two CPUs at this distance)\n") != std::string::npos);
+                    "gap_per_byte_ns (needs two CPUs that stay at this distance)\n") !=
+          std::string::npos);
     CHECK(errors_toml(reports).empty());
 }
 
@@ -116,6 +117,11 @@ TEST_CASE("tune: a round counts if lines were about as fast as ever", "[tune]") 
     CHECK(steady_rounds({}) == 0);
     CHECK(steady_rounds({185, 36, 40, 46, 184}) == 3);
     CHECK(steady_rounds({185, 184}) == 2);
+    // Lines were faster before: the CPUs have moved apart.
+    CHECK(steady_rounds({185, 184, 45}, 36) == 1);
+    CHECK(steady_rounds({185, 184}, 36) == 0);
+    CHECK(steady_limit({185, 184}, 40) == Approx(80));
+    CHECK(steady_limit({185, 30}, 40) == Approx(39));
 }
 
 TEST_CASE("tune: at each distance, the CPU with most others there", "[tune]") {

@@ -130,7 +130,9 @@ for path in keys:
 for key in ("ring_bytes", "crowded_cma_bytes_min", "crowded_ring_bytes"):
     assert unknown["memory.copies." + key]["threshold"], key # --quick
 assert unknown["memory.joint_copies.bytes_min"]["threshold"]
-if len(os.sched_getaffinity(0)) > 1: # Of messages, the short ones.
+# A virtual machine's CPUs may be apart, or move, and not come together before the end.
+moved = any("farther apart" in note for note in report["notes"])
+if len(os.sched_getaffinity(0)) > 1 and not moved: # Of messages, the short ones.
     assert any(marked[f"levels.{level}"] for level in ("core", "cache", "numa", "package", "host"))
     assert known["memory.copies.mapped_bytes_min"]["value"] >= 2048
 END
@@ -142,14 +144,17 @@ printf '%s\n' "$output" | sed -n '/^Thresholds that decide/,$p' |
     grep -q '^  memory.copies.ring_bytes  *[0-9]* [KM]iB  ' ||
     fail "the report does not end with the thresholds that were not measured"
 
-# Without --quick nothing that decides is left to a default, where there are two CPUs for it.
+# Without --quick nothing that decides is left to a default, where there are two CPUs for it that
+# stay as near.
 "$tool" memory --time 1 -q -o "$directory/whole.toml" --format json >"$directory/whole.json" ||
     fail "not measured in a second"
 python3 - "$directory/whole.json" <<'END' || fail "thresholds are missing"
 import json, os, sys
 report = json.load(open(sys.argv[1]))
 unknown = [entry["figure"] for entry in report["not_measured"] if entry["threshold"]]
-assert not unknown or len(os.sched_getaffinity(0)) == 1 or not report["cma"]["permitted"], unknown
+moved = any("farther apart" in note for note in report["notes"])
+assert not unknown or moved or len(os.sched_getaffinity(0)) == 1 or \
+    not report["cma"]["permitted"], unknown
 END
 
 # What the file says of other costs stays.
