@@ -384,13 +384,13 @@ def state_of(sample, far_ns):
     return states.pop() if len(states) == 1 else None
 
 
-def by_state(turns, far_ns):
+def by_state(turns, far_ns, wanted="any"):
     """{state: {turn: us}} of one configuration's {turn: Sample} of one cell; moved ones are left
-    out."""
+    out, and with "near" or "far" those of the other state."""
     result = {}
     for turn, sample in sorted(turns.items()):
         state = state_of(sample, far_ns)
-        if state and sample.operation_us() is not None:
+        if state and wanted in ("any", state) and sample.operation_us() is not None:
             result.setdefault(state, {})[turn] = sample.operation_us()
     return result
 
@@ -473,14 +473,14 @@ def compare_cell(cell, state, series, configurations):
     return row
 
 
-def compare_cells(samples, configurations, far_ns=None, turns_min=1):
+def compare_cells(samples, configurations, far_ns=None, wanted="any", turns_min=1):
     """Rows for all cells: for each the state that all configurations met most often, and others
-    that each met in `turns_min` turns."""
+    that each met in `turns_min` turns; or only the `wanted` state."""
     rows = []
     for cell in samples.cells():
         series = {}
         for name, cells in samples.by_name.items():
-            for state, turns in by_state(cells.get(cell, {}), far_ns).items():
+            for state, turns in by_state(cells.get(cell, {}), far_ns, wanted).items():
                 series.setdefault(state, {})[name] = turns
         found = [compare_cell(cell, state, of_state, configurations)
                  for state, of_state in series.items()]

@@ -107,6 +107,16 @@ class Gate(unittest.TestCase):
                                      FAR, turns_min=4)
         self.assertEqual([r.state for r in rows], ["near"])
 
+    def test_one_state_alone(self):
+        samples = samples_of({"tuned": [(2, NEAR_PINGS)] * 4 + [(20, FAR_PINGS)] * 3,
+                              "ucg": [(1, NEAR_PINGS)] * 4 + [(30, FAR_PINGS)] * 3})
+        rows = measure.compare_cells(samples, [TUNED, UCG], FAR, "far")
+        self.assertEqual([(r.state, r.turns, r.ratios["ucg"].pairs) for r in rows],
+                         [("far", 3, 1.5)])
+        rows = measure.compare_cells(samples_of({"tuned": [(2, NEAR_PINGS)]}), [TUNED, UCG], FAR,
+                                     "far")
+        self.assertEqual([(r.state, r.medians) for r in rows], [(None, {})])
+
     def test_cells_that_always_moved_are_shown_without_figures(self):
         rows = measure.compare_cells(samples_of({"tuned": [(2, MOVED_PINGS)]}), [TUNED, UCG], FAR)
         self.assertEqual([(r.state, r.medians) for r in rows], [(None, {})])
