@@ -4,7 +4,8 @@
  * whose code called them. Prints "allocations ok" from rank 0.
  *
  * How many of one kind are outstanding at once, and so what they need, depends on who is late. So
- * each rank in turn is, before anything counts.
+ * each rank in turn is, before anything counts, for more calls than what has room with it and are
+ * outstanding later.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +24,8 @@ enum {
     RANKS_MAX = 8,
     COUNT_MAX = 4000, /* Of ints to a block. */
     OUTSTANDING = 5,
-    ROUNDS = 12, /* More calls than what has no room to be sent waits for. */
+    OUTSTANDING_BEFORE = 40, /* Sixteen messages have room with a rank that is late. */
+    ROUNDS = 12,             /* More calls than what has no room to be sent waits for. */
     LATE_US = 3000,
     FRAMES_MAX = 24
 };
@@ -123,8 +125,8 @@ typedef struct {
     MPI_Datatype type;
     MPI_Op op;
     int root;
-    int* send[OUTSTANDING];
-    int* receive[OUTSTANDING];
+    int* send[OUTSTANDING_BEFORE];
+    int* receive[OUTSTANDING_BEFORE];
     int counts[RANKS_MAX];
     int displs[RANKS_MAX];
     int bytes[RANKS_MAX]; /* The same places in bytes, for the calls with a type for each block. */
@@ -227,7 +229,9 @@ static void run_rounds(arguments_t* a, int call, int persistent, MPI_Request* re
 
 /** Returns what UCG has allocated. */
 static int measure(arguments_t* a, int call, int persistent) {
-    MPI_Request requests[OUTSTANDING];
+    MPI_Request requests[OUTSTANDING_BEFORE];
+    /* What is persistent has what it needs for itself. */
+    const int before = persistent ? OUTSTANDING : OUTSTANDING_BEFORE;
     for (int i = 0; i < OUTSTANDING && persistent; i++) {
         calls[call].init(a, i, &requests[i]);
     }
@@ -238,7 +242,7 @@ static int measure(arguments_t* a, int call, int persistent) {
         if (late == world_rank) {
             usleep(LATE_US);
         }
-        run(a, call, persistent, requests, OUTSTANDING); /* All wait that wait for that rank. */
+        run(a, call, persistent, requests, before); /* All wait that wait for that rank. */
         if (late == world_rank) {
             usleep(LATE_US);
         }
@@ -330,7 +334,7 @@ int main(int argc, char** argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     a.root = world_size - 1;
-    for (int i = 0; i < OUTSTANDING; i++) {
+    for (int i = 0; i < OUTSTANDING_BEFORE; i++) {
         a.send[i] = calloc((size_t)RANKS_MAX * COUNT_MAX, sizeof(int));
         a.receive[i] = calloc((size_t)RANKS_MAX * COUNT_MAX, sizeof(int));
     }
