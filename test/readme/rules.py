@@ -103,6 +103,8 @@ RULES = [
 
     # ---- measuring
     Rule(r"perf/compare .*--mode late .*", (end("--time 0.001"),), prints="barrier"),
+    Rule(r"perf/compare .*--state .*", (end("--pairs 1 -c allreduce -s 8 --time 0.001"),),
+         prints="ping-pong"),
     Rule(r"perf/compare .*", (end("--pairs 1 -c allreduce -s 8 --time 0.001 --gate off"),),
          prints="allreduce"),
     Rule(r"perf/perftest/agreement .*", (end("--turns 1 --within 1000"),), prints="within"),
