@@ -45,7 +45,8 @@ constexpr std::array kReasons = {
     Reason{"levels.network", "", "`ucg_tune network` measures it"},
     Reason{"levels.", "", "needs two CPUs that stay at this distance"},
     Reason{"memory.copies", "crowded_cma_bytes_min",
-           "needs the kernel's copies, and longer messages than --quick takes"},
+           "needs the kernel's copies, longer messages than --quick takes, and CPUs that stay as "
+           "near"},
     Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU that stays as near"},
     Reason{"memory.copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},

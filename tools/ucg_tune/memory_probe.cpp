@@ -142,9 +142,10 @@ class Probe {
         if (!share_cache || line_ns <= kSeveralTimes * usual_line_ns_) {
             return false;
         }
-        run_.note("{}: a line between CPUs that share a cache took {:.0f} ns, {:.0f} where they "
-                  "really do: they are farther apart than that at the moment; not measured",
-                  what, line_ns, usual_line_ns_);
+        run_.note(
+            "{}: a line between CPUs that share a cache took {:.0f} ns, {:.0f} by the costs that "
+            "are built in: they are farther apart than that at the moment; not measured",
+            what, line_ns, usual_line_ns_);
         run_.skip_disturbed(what);
         return true;
     }
@@ -450,7 +451,7 @@ class Probe {
 
     const topo::Machine& machine_;
     const std::vector<std::uint32_t>& cpus_;
-    double usual_line_ns_ = 0; ///< Between two CPUs that share a cache, before this measurement.
+    double usual_line_ns_ = 0; ///< Between CPUs that share a cache, by the costs that are built in.
     std::vector<Neighbours> neighbours_;
     ProbeRun run_;
 };

@@ -115,7 +115,8 @@ class CopyProbe {
             return status;
         }
         if (own_ && !run_.steady(name())) {
-            run_.note("{}: the CPUs were farther apart than before most of the time; not measured",
+            run_.note("{}: lines took longer than before, as if the CPUs were farther apart; not "
+                      "measured",
                       name());
             return {};
         }
@@ -310,8 +311,9 @@ Status measure_messages(ProbeRun& run, topo::Distance distance,
         return status;
     }
     if (!run.steady(where)) {
-        run.note("{}: the CPUs were farther apart than before most of the time; not measured",
-                 where);
+        run.note(
+            "{}: lines took longer than before, as if the CPUs were farther apart; not measured",
+            where);
         return {};
     }
     const std::string table = fmt::format("levels.{}", topo::name(distance));

@@ -132,7 +132,9 @@ for key in ("ring_bytes", "crowded_cma_bytes_min", "crowded_ring_bytes"):
 assert unknown["memory.joint_copies.bytes_min"]["threshold"]
 # A virtual machine's CPUs may be apart, or move, and not come together before the end.
 moved = any("farther apart" in note for note in report["notes"])
-if len(os.sched_getaffinity(0)) > 1 and not moved: # Of messages, the short ones.
+if moved:
+    assert any("stay" in entry["reason"] for entry in unknown.values())
+elif len(os.sched_getaffinity(0)) > 1: # Of messages, the short ones.
     assert any(marked[f"levels.{level}"] for level in ("core", "cache", "numa", "package", "host"))
     assert known["memory.copies.mapped_bytes_min"]["value"] >= 2048
 END
@@ -153,8 +155,10 @@ import json, os, sys
 report = json.load(open(sys.argv[1]))
 unknown = [entry["figure"] for entry in report["not_measured"] if entry["threshold"]]
 moved = any("farther apart" in note for note in report["notes"])
-assert not unknown or moved or len(os.sched_getaffinity(0)) == 1 or \
-    not report["cma"]["permitted"], unknown
+if moved: # Then nothing else is missing than what needs them near.
+    unknown = [figure for figure in unknown
+               if not figure.startswith(("memory.copies.", "memory.joint_copies."))]
+assert not unknown or len(os.sched_getaffinity(0)) == 1 or not report["cma"]["permitted"], unknown
 END
 
 # What the file says of other costs stays.
