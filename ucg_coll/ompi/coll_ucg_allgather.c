@@ -31,6 +31,9 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    if (0 == coll_ucg_packed_bytes(rdtype, (size_t)rcount)) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_allgather);
+    }
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         const bool in_place = MPI_IN_PLACE == sbuf;
@@ -122,6 +125,15 @@ ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf, i
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
 }
 
+static bool all_are_empty(const int* counts, const ompi_datatype_t* type,
+                          ompi_communicator_t* comm) {
+    bool empty = true;
+    for (int i = 0; i < ompi_comm_size(comm) && empty; i++) {
+        empty = 0 == coll_ucg_packed_bytes(type, (size_t)counts[i]);
+    }
+    return empty;
+}
+
 /** The blocks of the arguments. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
@@ -130,6 +142,9 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
                 const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
                 struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    if (all_are_empty(rcounts, rdtype, comm)) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_allgatherv);
+    }
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         const bool in_place = MPI_IN_PLACE == sbuf;

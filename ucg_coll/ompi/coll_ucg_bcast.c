@@ -33,6 +33,9 @@ static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_dataty
                                      int root, struct ompi_communicator_t* comm,
                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    if (0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_bcast);
+    }
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
@@ -59,6 +62,10 @@ static COLL_UCG_APART int ibcast_anew(void* buffer, int count, struct ompi_datat
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
+    if (0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
+        *request = &ompi_request_empty;
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_ibcast);
+    }
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
         const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};

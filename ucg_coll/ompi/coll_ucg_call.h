@@ -36,6 +36,17 @@ static inline size_t coll_ucg_packed_bytes(const ompi_datatype_t* type, size_t c
     return type->super.size * count;
 }
 
+/**
+ * How a call of no bytes ends, of a function for which Open MPI returns where the count is zero.
+ * Another rank may have described the same by some elements of an empty datatype, or the other way
+ * round: so such calls neither make a group nor count towards it, on any rank.
+ */
+static inline int coll_ucg_leave_empty(mca_coll_ucg_module_t* module,
+                                       enum coll_ucg_function function) {
+    module->counters.taken[function]++;
+    return OMPI_SUCCESS;
+}
+
 /** Do `count` elements lie in memory as a message carries them? */
 static inline bool coll_ucg_is_dense(const ompi_datatype_t* type, size_t count) {
     const uint16_t flags = type->super.flags;

@@ -48,6 +48,10 @@ static COLL_UCG_APART int gather_anew(const void* sbuf, int scount, struct ompi_
                                       mca_coll_base_module_t* module,
                                       const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    if (0 == (MPI_IN_PLACE == sbuf ? coll_ucg_packed_bytes(rdtype, (size_t)rcount)
+                                   : coll_ucg_packed_bytes(sdtype, (size_t)scount))) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_gather);
+    }
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;

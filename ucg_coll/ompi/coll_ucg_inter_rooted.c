@@ -184,7 +184,7 @@ int mca_coll_ucg_inter_ibcast(void* buffer, int count, struct ompi_datatype_t* d
         coll_ucg_number_call(comm);
         return coll_ucg_restart(ucg, COLL_UCG_FN_ibcast, NULL, buffer, request);
     }
-    if (MPI_PROC_NULL == root) {
+    if (MPI_PROC_NULL == root || 0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
         *request = &ompi_request_empty;
     } else {
         status = ibcast_anew(ucg, buffer, count, dtype, root, request);

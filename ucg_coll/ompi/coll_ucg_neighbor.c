@@ -51,6 +51,10 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    if (0 == coll_ucg_packed_bytes(sdtype, (size_t)scount) &&
+        0 == coll_ucg_packed_bytes(rdtype, (size_t)rcount) && OMPI_COMM_IS_CART(comm)) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_neighbor_allgather);
+    }
     ucg_status_t status = enter_with_all(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
