@@ -1,80 +1,17 @@
 // Memory runs out at one rank while a group is made, after its last exchange: the others must not
 // wait for it for ever.
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include "test/support/catch.hpp"
+#include "test/support/scarce_memory.hpp"
 #include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
 
 namespace {
 
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
-
-/// So many more allocations of this thread succeed, then one fails.
-thread_local std::uint64_t left = kNever;
-
-/// Null when there is no memory.
-void* try_allocate(std::size_t bytes, std::size_t alignment) {
-    void* memory = nullptr;
-    const bool fails = left != kNever && left-- == 0; // From then on there is memory again.
-    return !fails && posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) == 0 ? memory
-                                                                                     : nullptr;
-}
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* memory = try_allocate(bytes, alignment);
-    if (memory == nullptr) {
-        throw std::bad_alloc();
-    }
-    return memory;
-}
-
-} // namespace
-
-// Of the whole process. Not inline: gcc would see one half of a pair only.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-    return allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes) {
-    return allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes,
-                                     const std::nothrow_t& /*nothrow*/) noexcept {
-    return try_allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes,
-                                       const std::nothrow_t& /*nothrow*/) noexcept {
-    return try_allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/,
-                                       std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
-}
-
-namespace {
-
+using ucg::test::allocations_left;
+using ucg::test::kNever;
 using ucg::test::run_thread_ranks;
 using ucg::test::ThreadRank;
 
@@ -87,9 +24,9 @@ struct PoorRank {
 
     static int allgather(void* self, const void* send, void* receive, std::size_t bytes) {
         auto* me = static_cast<PoorRank*>(self);
-        left = kNever;
+        allocations_left = kNever;
         const int result = ThreadRank::allgather(me->rank, send, receive, bytes);
-        left = ++me->exchanges == me->poor_after ? me->succeed : kNever;
+        allocations_left = ++me->exchanges == me->poor_after ? me->succeed : kNever;
         return result;
     }
 
@@ -98,7 +35,7 @@ struct PoorRank {
         params.oob_allgather = allgather;
         params.oob_arg = this;
         const ucg_status_t status = ucg_group_create(context, &params, group_p);
-        left = kNever;
+        allocations_left = kNever;
         return status;
     }
 };

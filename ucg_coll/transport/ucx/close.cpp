@@ -14,6 +14,7 @@ void Core::begin_close() {
     }
     phase_ = Phase::parting;
     close_deadline_ = Clock::now() + options_.close_timeout;
+    flushing_.reserve(peers_.size());
     for (auto& [process, peer] : peers_) {
         if (peer->endpoint == nullptr || !peer->failure.ok()) {
             continue;
@@ -30,14 +31,16 @@ void Core::begin_close() {
 }
 
 void Core::reap_flushing() {
-    std::erase_if(flushing_, [&](const Flushing& flushing) {
-        if (ucp_request_check_status(flushing.request) == UCS_INPROGRESS) {
-            return false;
+    for (auto next = flushing_.begin(); next != flushing_.end();) {
+        if (ucp_request_check_status(next->request) == UCS_INPROGRESS) {
+            ++next;
+            continue;
         }
-        ucp_request_free(flushing.request);
-        say_bye(*flushing.peer);
-        return true;
-    });
+        const Flushing flushed = *next;
+        next = flushing_.erase(next); // Before the bye, which may find no memory.
+        ucp_request_free(flushed.request);
+        say_bye(*flushed.peer);
+    }
 }
 
 void Core::say_bye(Peer& peer) {
@@ -114,6 +117,7 @@ void Core::close_endpoint(Peer& peer, bool failed) {
     ucp_request_param_t parameters;
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     parameters.flags = detects_failures_ ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    closing_.reserve(closing_.size() + 1);
     const ucs_status_ptr_t request = ucp_ep_close_nbx(peer.endpoint, &parameters);
     endpoint_owners_.erase(peer.endpoint);
     peer.endpoint = nullptr;

@@ -164,7 +164,11 @@ void Core::send_unsent(Peer& peer) {
     for (Link* link : peer.links) {
         Fifo<Message> unsent = std::exchange(link->unsent, {});
         while (Message* message = unsent.pop()) {
-            link->group.completed += transmit(*link, *message) ? 1 : 0;
+            bool ended = false;
+            if (!attempt([&] { ended = transmit(*link, *message); })) {
+                link->group.complete(*message, memory_ran_out());
+            }
+            link->group.completed += ended ? 1 : 0;
         }
         for (const Message* message = link->posted.front(); message != nullptr;
              message = message->next) {
@@ -191,7 +195,8 @@ unsigned Core::fail(Peer& peer, const Status& why) {
 }
 
 void Core::on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status) {
-    static_cast<Core*>(argument)->endpoint_errors_.emplace_back(endpoint, status);
+    Core& core = *static_cast<Core*>(argument);
+    core.attempt([&] { core.endpoint_errors_.emplace_back(endpoint, status); });
 }
 
 void Core::handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status) {
@@ -237,11 +242,13 @@ ucs_status_t Core::on_control(void* argument, const void* header, std::size_t he
                               void* data, std::size_t bytes,
                               const ucp_am_recv_param_t* /*parameters*/) {
     Core& core = *static_cast<Core*>(argument);
-    ControlArrival arrival;
-    if (header_bytes == sizeof(arrival.header)) {
-        std::memcpy(&arrival.header, header, sizeof(arrival.header));
-        arrival.payload.assign(static_cast<const char*>(data), bytes);
-        core.controls_.push_back(std::move(arrival));
+    if (header_bytes == sizeof(ControlHeader)) {
+        core.attempt([&] {
+            ControlArrival arrival;
+            std::memcpy(&arrival.header, header, sizeof(arrival.header));
+            arrival.payload.assign(static_cast<const char*>(data), bytes);
+            core.controls_.push_back(std::move(arrival));
+        });
     }
     return UCS_OK;
 }
@@ -278,6 +285,9 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
         peer->bye_answered = true;
         peer->lane_bye_came = true; // Before it answered, the peer closed its end of the lane.
         handle_bye(*peer);
+        if (!broken_.ok()) {
+            close_endpoint(*peer, true);
+        }
         break;
     case Control::start_over: doubt(*peer); break;
     case Control::probe: break;

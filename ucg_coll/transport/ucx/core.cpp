@@ -46,6 +46,7 @@ Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
 }
 
 Status Core::open() {
+    static_cast<void>(memory_ran_out());
     Result<Ucp> ucp = open_ucp(options_);
     if (!ucp) {
         return ucp.status();
@@ -126,6 +127,54 @@ unsigned Core::progress() {
 }
 
 void Core::run_deferred() {
+    attempt([this] { work_off(); });
+    if (lost_) {
+        fail_all();
+    }
+}
+
+/// Whose message was lost, or which news of whom, cannot always be told: a message may be for a
+/// group that is yet to come. So all peers fail, and there are no more groups.
+void Core::fail_all() {
+    lost_ = false;
+    if (broken_.ok()) {
+        broken_ = memory_ran_out();
+        static_cast<void>(
+            suffices([] { log(LogLevel::error, "ucx: {}", memory_ran_out().message()); }));
+    }
+    for (auto& [id, group] : groups_) {
+        group->status = group->status.ok() ? broken_ : group->status;
+        for (const std::unique_ptr<Link>& link : group->links) {
+            if (link) {
+                discard(link->early);
+            }
+        }
+    }
+    for (auto& [process, peer] : peers_) {
+        fail(*peer, broken_);
+    }
+    attempt([this] {
+        for (auto& [process, peer] : peers_) {
+            leave(*peer);
+        }
+    });
+}
+
+/// Tells the peer, which may wait for this process where this one has not heard of it yet. Its
+/// answer closes the connection. Who is closing anyway has told it.
+void Core::leave(Peer& peer) {
+    if (phase_ != Phase::running) {
+        return;
+    }
+    drop_lane(peer);
+    drop_ring(peer, false);
+    if (peer.endpoint != nullptr || (!peer.connected && connect(peer))) {
+        send_control(peer, Control::bye, 0, self_.ucp);
+    }
+}
+
+/// What is taken out of a list is done, or known to be lost, before anything is thrown.
+void Core::work_off() {
     if (!pulls_.empty()) {
         pulls_.take_all([this](const Pull& pull) {
             pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
@@ -136,7 +185,7 @@ void Core::run_deferred() {
         continue_long();
     }
     if (!credits_due_.empty()) {
-        credits_due_.take_all([this](Link* link) { send_credit(*link); });
+        credits_due_.take_all([this](Link* link) { attempt([&] { send_credit(*link); }); });
     }
     discard(unwanted_);
     handle_arrivals();

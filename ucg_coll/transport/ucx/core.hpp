@@ -3,7 +3,7 @@
 //
 // UCX's callbacks run inside ucp_worker_progress() and uct_worker_progress(). They change states
 // and append to the lists under "what callbacks leave behind"; they never call UCX. run_deferred()
-// then does the work from outside.
+// then does the work from outside. Nor do they throw: what they do goes through attempt().
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,7 @@
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/due.hpp"
+#include "ucg_coll/transport/ucx/exhaustion.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
 #include "ucg_coll/transport/ucx/peer.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
@@ -95,12 +96,19 @@ class Core final : private LaneSink {
     explicit Core(const UcxOptions& options) : options_(options), mutex_(options.threads) {}
     Status open();
     bool ucp_is_due(unsigned by_lane);
+    void work_off();
+    template <typename Work>
+    bool attempt(Work work);
+    void fail_all();
+    void leave(Peer& peer);
 
     // Operations.
     Operation& take_operation();
     Operation& take_send(Peer& peer);
     void release_operation(Operation& operation);
     void finish(Operation& operation, ucs_status_t status);
+    void settle(Operation& operation, ucs_status_t status);
+    void take_back(Operation& operation);
     template <typename Condition>
     void give_up_if(Condition condition);
     void give_up_all(const Peer& peer);
@@ -263,6 +271,19 @@ class Core final : private LaneSink {
     unsigned ucp_busy_turns_ = 0;
     unsigned turn_ = 0;
     bool in_progress_ = false;
+    bool lost_ = false; ///< Memory ran out in an attempt since the peers were last given up.
+    Status broken_;     ///< Why there are no more groups here.
 };
+
+/// Does what may allocate, from a callback or in its wake. If memory runs out, something is lost,
+/// and run_deferred() tells everybody.
+template <typename Work>
+bool Core::attempt(Work work) {
+    if (suffices(work)) {
+        return true;
+    }
+    lost_ = true;
+    return false;
+}
 
 } // namespace ucg::transport::ucx

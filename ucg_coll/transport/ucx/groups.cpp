@@ -8,6 +8,9 @@
 namespace ucg::transport::ucx {
 
 Status Core::attach(Group& group, const std::vector<PeerAddress>& peers) {
+    if (!broken_.ok()) {
+        return broken_;
+    }
     if (groups_.contains(group.id)) {
         return failure(Code::invalid_argument, "ucx: group {} exists already in this process",
                        group.id);
@@ -76,8 +79,9 @@ Link& Core::link(Group& group, Rank rank) {
     if (!slot) {
         Peer* peer = group.peers[static_cast<std::size_t>(rank)];
         UCG_ASSERT(peer != nullptr);
-        slot = std::make_unique<Link>(group, rank, *peer);
-        peer->links.push_back(slot.get());
+        auto made = std::make_unique<Link>(group, rank, *peer);
+        peer->links.push_back(made.get());
+        slot = std::move(made);
     }
     return *slot;
 }

@@ -243,14 +243,14 @@ void Core::lane_notice(const LaneNotice& notice) {
         return;
     }
     if (notice.what != LaneNotice::What::taken) {
-        notices_.push_back(notice);
+        attempt([&] { notices_.push_back(notice); });
     } else if (Peer* peer = find_peer(notice.source)) {
         peer->lines_out.acknowledge(notice.attempt);
     }
 }
 
 void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
-    lane_errors_.emplace_back(endpoint, status);
+    attempt([&] { lane_errors_.emplace_back(endpoint, status); });
 }
 
 void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {

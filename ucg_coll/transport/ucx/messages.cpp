@@ -19,31 +19,38 @@ Envelope envelope_of(const Link& link, const Message& message) {
 }
 
 Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes) {
-    const bool sends = message.direction == Direction::send;
-    Status status =
-        failure(Code::disagreement,
-                "rank {} sent {} bytes where rank {} expected {} (collective {} of group {}, "
-                "step {}): do all ranks call it with equal arguments?",
-                sends ? link.group.self : link.rank, sends ? message.bytes : bytes,
-                sends ? link.rank : link.group.self, sends ? bytes : message.bytes,
-                message.sequence, link.group.id, message.step);
-    log(LogLevel::error, "ucx: {}", status.message());
-    return status;
+    return described([&] {
+        const bool sends = message.direction == Direction::send;
+        Status status =
+            failure(Code::disagreement,
+                    "rank {} sent {} bytes where rank {} expected {} (collective {} of group {}, "
+                    "step {}): do all ranks call it with equal arguments?",
+                    sends ? link.group.self : link.rank, sends ? message.bytes : bytes,
+                    sends ? link.rank : link.group.self, sends ? bytes : message.bytes,
+                    message.sequence, link.group.id, message.step);
+        log(LogLevel::error, "ucx: {}", status.message());
+        return status;
+    });
 }
 
 Status plan_mismatch(const Link& link, std::uint32_t sequence) {
-    Status status =
-        failure(Code::disagreement,
-                "rank {} sent a message of another algorithm than rank {} expected (collective {} "
-                "of group {}): do all ranks call it with equal arguments, and MPI_IN_PLACE at all "
-                "of them or none?",
-                link.rank, link.group.self, sequence, link.group.id);
-    log(LogLevel::error, "ucx: {}", status.message());
-    return status;
+    return described([&] {
+        Status status = failure(
+            Code::disagreement,
+            "rank {} sent a message of another algorithm than rank {} expected (collective {} "
+            "of group {}): do all ranks call it with equal arguments, and MPI_IN_PLACE at all "
+            "of them or none?",
+            link.rank, link.group.self, sequence, link.group.id);
+        log(LogLevel::error, "ucx: {}", status.message());
+        return status;
+    });
 }
 
 Status sending_failed(const Link& to, ucs_status_t status) {
-    return ucx_failure(status, fmt::format("sending to rank {} of group {}", to.rank, to.group.id));
+    return described([&] {
+        return ucx_failure(status,
+                           fmt::format("sending to rank {} of group {}", to.rank, to.group.id));
+    });
 }
 
 void end_contradicted(Link& from, const Envelope& envelope) {
@@ -99,49 +106,76 @@ void Core::release_operation(Operation& operation) {
     free_operations_ = &operation;
 }
 
+/// UCX has given the operation back. Without memory for what is to be done with its message, that
+/// has failed.
 void Core::finish(Operation& operation, ucs_status_t status) {
+    Link* link = operation.link;
+    if (!attempt([&] { settle(operation, status); }) && operation.message != nullptr) {
+        --link->group.in_flight;
+        link->group.complete(*operation.message, memory_ran_out());
+    }
+    release_operation(operation);
+}
+
+/// Throws only while the message is still the operation's.
+void Core::settle(Operation& operation, ucs_status_t status) {
     Peer* peer = operation.peer;
     const bool present = peer != nullptr && operation.connection == peer->connection;
     if (present && status == UCS_OK) {
         peer->carried = true;
     }
-    const Kind kind = operation.header.envelope.kind;
-    Message* message = operation.message;
     if (peer != nullptr && !present && status != UCS_OK && peer->failure.ok() &&
         phase_ == Phase::running) {
-        if (message != nullptr) {
-            --operation.link->group.in_flight;
-            if (kind == Kind::fragment) { // The first: nothing had gone out.
-                operation.link->note_ready(key_of(*message), message->bytes);
-            }
-            operation.link->unsent.push(*message);
-        }
-        const bool say_again = operation.is_control && is_about_lane(operation.control.what);
-        if (say_again) {
-            peer->unsaid.push_back(
-                {operation.control.what, operation.control.detail, std::move(operation.payload)});
-        }
-        if (message != nullptr || kind == Kind::ready_to_receive || say_again) {
-            to_resend_.push_back(peer);
-        }
-    } else if (message != nullptr) {
-        Group& group = operation.link->group;
-        --group.in_flight;
-        if (kind == Kind::fragment && status == UCS_OK && message->moved < message->bytes) {
-            to_continue_.add({operation.link, message});
-            release_operation(operation);
-            return;
-        }
-        const Status& known = operation.link->peer.failure;
-        group.complete(*message,
-                       status == UCS_OK ? Status()
-                       : known.ok()
-                           ? ucx_failure(status, fmt::format("a message to or from "
-                                                             "rank {} of group {}",
-                                                             operation.link->rank, group.id))
-                           : known);
+        take_back(operation);
+        return;
     }
-    release_operation(operation);
+    Message* message = operation.message;
+    if (message == nullptr) {
+        return;
+    }
+    Link& link = *operation.link;
+    Group& group = link.group;
+    if (operation.header.envelope.kind == Kind::fragment && status == UCS_OK &&
+        message->moved < message->bytes) {
+        to_continue_.add({&link, message});
+        --group.in_flight;
+        operation.message = nullptr;
+        return;
+    }
+    const Status outcome =
+        status == UCS_OK ? Status()
+        : !link.peer.failure.ok()
+            ? link.peer.failure
+            : described([&] {
+                  return ucx_failure(status, fmt::format("a message to or from rank {} of "
+                                                         "group {}",
+                                                         link.rank, group.id));
+              });
+    operation.message = nullptr;
+    --group.in_flight;
+    group.complete(*message, outcome);
+}
+
+/// What an earlier connection did not send goes by the next one.
+void Core::take_back(Operation& operation) {
+    Peer& peer = *operation.peer;
+    const Kind kind = operation.header.envelope.kind;
+    const bool say_again = operation.is_control && is_about_lane(operation.control.what);
+    if (operation.message != nullptr || kind == Kind::ready_to_receive || say_again) {
+        to_resend_.push_back(&peer);
+    }
+    if (say_again) {
+        peer.unsaid.push_back(
+            {operation.control.what, operation.control.detail, std::move(operation.payload)});
+    }
+    if (Message* message = operation.message) {
+        if (kind == Kind::fragment) { // The first: nothing had gone out.
+            operation.link->note_ready(key_of(*message), message->bytes);
+        }
+        operation.message = nullptr;
+        --operation.link->group.in_flight;
+        operation.link->unsent.push(*message);
+    }
 }
 
 void Core::send(Group& group, Message& message) {
@@ -303,8 +337,7 @@ void Core::receive(Group& group, Message& message) {
 Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
     from.consumed += credit_cost(bytes);
     if (!from.credit_due && from.consumed - from.reported >= options_.window_bytes / 2) {
-        from.credit_due = true;
-        credits_due_.add(&from);
+        from.credit_due = attempt([&] { credits_due_.add(&from); });
     }
     if (bytes != message.bytes) {
         return length_mismatch(from, message, bytes);
@@ -374,22 +407,26 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
         return;
     }
     from->acknowledge(envelope.released);
-    Message* message = from->posted.take(key_of(envelope));
+    Message* message = from->posted.find(key_of(envelope));
     if (message == nullptr) {
         end_contradicted(*from, envelope);
         from->early.push(*early);
         return;
     }
     pulls_.add({from, message, early});
+    from->posted.take(key_of(envelope));
 }
 
 void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
-    if (bytes != message.bytes) {
+    Operation* taken = nullptr;
+    if (bytes != message.bytes || !attempt([&] { taken = &take_operation(); })) {
         ucp_am_data_release(ucp_.worker.get(), handle);
-        from.group.complete(message, length_mismatch(from, message, bytes));
+        from.group.complete(message, bytes == message.bytes
+                                         ? memory_ran_out()
+                                         : length_mismatch(from, message, bytes));
         return;
     }
-    Operation& operation = take_operation();
+    Operation& operation = *taken;
     operation.link = &from;
     operation.message = &message;
     ++from.group.in_flight;
@@ -414,10 +451,13 @@ void Core::on_pulled(void* request, ucs_status_t status, std::size_t /*bytes*/, 
 ucs_status_t Core::on_data(void* argument, const void* header, std::size_t header_bytes, void* data,
                            std::size_t bytes, const ucp_am_recv_param_t* parameters) {
     Core& core = *static_cast<Core*>(argument);
+    if (!core.broken_.ok()) {
+        return UCS_OK; // Nobody waits for it, and its sender need not.
+    }
     if (header_bytes == sizeof(LongHeader)) {
         LongHeader head;
         std::memcpy(&head, header, sizeof(head));
-        core.arrive_long(head, {static_cast<const std::byte*>(data), bytes});
+        core.attempt([&] { core.arrive_long(head, {static_cast<const std::byte*>(data), bytes}); });
         return UCS_OK;
     }
     Envelope envelope;
@@ -426,15 +466,16 @@ ucs_status_t Core::on_data(void* argument, const void* header, std::size_t heade
     }
     std::memcpy(&envelope, header, sizeof(envelope));
     if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        core.arrive_rendezvous(envelope, data, bytes);
-        return UCS_INPROGRESS; // The data stays ours until it is pulled or released.
+        // The data stays ours until it is pulled or released.
+        return core.attempt([&] { core.arrive_rendezvous(envelope, data, bytes); }) ? UCS_INPROGRESS
+                                                                                    : UCS_OK;
     }
-    core.arrive(envelope, data, bytes);
+    core.attempt([&] { core.arrive(envelope, data, bytes); });
     return UCS_OK;
 }
 
 void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
-    arrive(envelope, data, bytes);
+    attempt([&] { arrive(envelope, data, bytes); });
 }
 
 /// Gives credits back when no message of ours has carried them.

@@ -96,18 +96,21 @@ void Core::send_fragments(Link& to, Message& message) {
 void Core::continue_long() {
     to_tell_.take_all([this](const std::pair<Link*, LongHeader>& due) {
         Link& link = *due.first;
-        if (link.peer.failure.ok() && link.peer.endpoint != nullptr) {
-            tell(link, due.second);
-        }
+        attempt([&] {
+            if (link.peer.failure.ok() && connect(link.peer)) {
+                tell(link, due.second);
+            }
+        });
     });
     to_continue_.take_all([this](const std::pair<Link*, Message*>& due) {
         Link& link = *due.first;
         if (!link.peer.failure.ok() || link.peer.endpoint == nullptr) {
-            link.group.complete(*due.second, link.peer.failure.ok()
-                                                 ? failure(Code::io_error, "the connection is gone")
-                                                 : link.peer.failure);
-        } else {
-            send_fragments(link, *due.second);
+            link.group.complete(*due.second,
+                                !link.peer.failure.ok() ? link.peer.failure : described([] {
+                                    return failure(Code::io_error, "the connection is gone");
+                                }));
+        } else if (!attempt([&] { send_fragments(link, *due.second); })) {
+            link.group.complete(*due.second, memory_ran_out());
         }
     });
 }
@@ -165,10 +168,12 @@ Status Core::check_request(Link& from, const Message& message, const Early& requ
 
 void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
-    if (Message* message = to.held.take(key)) {
+    if (Message* message = to.held.find(key)) {
         if (message->bytes == bytes) {
             to_continue_.add({&to, message});
+            to.held.take(key);
         } else {
+            to.held.take(key);
             to.group.complete(*message, length_mismatch(to, *message, bytes));
         }
     } else if (const Message* contradicted = to.held.contradicting(key)) {

@@ -1,0 +1,158 @@
+// Memory runs out while messages arrive, in what UCX calls back: everything that waits for them
+// ends, and says why.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/ranks/ucx_support.hpp"
+#include "test/support/catch.hpp"
+#include "test/support/scarce_memory.hpp"
+
+namespace {
+
+using namespace ucg;
+using namespace ucg::test;
+using transport::ucx::PeerAddress;
+
+constexpr std::size_t kLong = 300000; ///< Goes by rendezvous everywhere.
+
+/// One message between two workers of this process.
+struct Scene {
+    Fabric fabric;
+    std::size_t sent;
+    std::size_t expected;
+    bool known;  ///< The receiver has the group when the message arrives.
+    bool posted; ///< And has posted the receive.
+};
+
+struct Outcome {
+    bool failed = false; ///< An allocation did.
+    bool told = false;   ///< And the receiver's group knows of it.
+    std::string complaint;
+};
+
+class Stage {
+  public:
+    Stage(const Scene& scene, std::uint64_t succeed)
+        : scene_(scene), succeed_(succeed), out_(filled(1, scene.sent)), in_(scene.expected) {
+        for (auto& worker : workers_) {
+            UcxOptions options = options_for(scene.fabric);
+            options.close_timeout = 5ms; // Nobody answers while the workers end one by one.
+            worker = UcxWorker::create(options).value();
+        }
+        both_ = {PeerAddress(workers_[0]->address()), PeerAddress(workers_[1]->address())};
+        send_ = message(Direction::send, 1, out_, 1);
+        receive_ = message(Direction::recv, 0, in_, 1);
+    }
+
+    Outcome play() {
+        sender_ = UcxTransport::create(*workers_[0], 1, 0, both_).value();
+        if (scene_.known) {
+            join();
+        }
+        if (scene_.posted) {
+            receiver_->post({&receive_, 1});
+        }
+        sender_->post({&send_, 1});
+        bring_there();
+        if (!receiver_ && !join()) {
+            return {failed_, true, failed_ ? "" : "no group"};
+        }
+        if (!scene_.posted) {
+            receiver_->post({&receive_, 1});
+        }
+        const std::string complaint = end();
+        return {failed_, receiver_->status().code() == Code::out_of_memory, complaint};
+    }
+
+  private:
+    bool join() {
+        auto made = UcxTransport::create(*workers_[1], 1, 1, both_);
+        if (made.ok()) {
+            receiver_ = std::move(*made);
+        }
+        return made.ok();
+    }
+
+    /// Only the receiver's progress lacks memory.
+    unsigned turn() {
+        const unsigned handled = workers_[0]->progress();
+        if (failed_) {
+            return handled + workers_[1]->progress();
+        }
+        allocations_left = succeed_;
+        const unsigned received = workers_[1]->progress();
+        succeed_ = std::exchange(allocations_left, kNever);
+        failed_ = succeed_ == kNever;
+        return handled + received;
+    }
+
+    /// What goes without an answer is at the receiver then.
+    void bring_there() {
+        constexpr int kTurns = 100;
+        for (int i = 0; i < kTurns; ++i) {
+            turn();
+            i = scene_.sent < kLong && in_flight({&send_, 1}) ? 0 : i;
+        }
+    }
+
+    std::string end() {
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (in_flight({&send_, 1}) || in_flight({&receive_, 1})) {
+            if (turn() == 0) {
+                sched_yield();
+            }
+            if (std::chrono::steady_clock::now() > deadline) {
+                return "a message does not end";
+            }
+        }
+        const Code code = receiver_->status().code();
+        if (failed_ && code == Code::out_of_memory) {
+            return "";
+        }
+        // What failed may have come behind the message, or be done without.
+        const bool fits = scene_.sent == scene_.expected;
+        return code == (fits ? Code::ok : Code::disagreement) && (!fits || in_ == out_)
+                   ? ""
+                   : fmt::format("it ended as {}", name(code));
+    }
+
+    const Scene& scene_;
+    std::uint64_t succeed_;
+    bool failed_ = false;
+    std::vector<std::byte> out_;
+    std::vector<std::byte> in_;
+    Message send_;
+    Message receive_;
+    std::unique_ptr<UcxWorker> workers_[2];
+    std::vector<PeerAddress> both_;
+    std::unique_ptr<UcxTransport> sender_;
+    std::unique_ptr<UcxTransport> receiver_;
+};
+
+} // namespace
+
+TEST_CASE("ucx: memory that runs out in a callback is a failure of its messages", "[ucx][errors]") {
+    const auto& fabric = GENERATE(kFabrics[0], kFabrics[1], kFabrics[4]);
+    const auto [sent, expected] = GENERATE(std::pair<std::size_t, std::size_t>{8, 8},
+                                           std::pair<std::size_t, std::size_t>{8000, 8000},
+                                           std::pair<std::size_t, std::size_t>{kLong, kLong},
+                                           std::pair<std::size_t, std::size_t>{kLong, kLong + 1});
+    const auto [known, posted] =
+        GENERATE(std::pair{false, false}, std::pair{true, false}, std::pair{true, true});
+    const Scene scene = {fabric, sent, expected, known, posted};
+    INFO(fabric.name << ", " << sent << " bytes for " << expected << ", known " << known
+                     << ", posted " << posted);
+    bool failed = true;
+    bool told = false;
+    for (std::uint64_t succeed = 0; failed; ++succeed) {
+        INFO("after " << succeed << " allocations");
+        const Outcome outcome = Stage(scene, succeed).play();
+        CHECK(outcome.complaint == "");
+        failed = outcome.failed;
+        told = told || outcome.told;
+    }
+    // Its copy is one of the allocations.
+    CHECK((told || posted || sent == kLong));
+}

@@ -1,0 +1,13 @@
+// For programs of their own, whose operator new may fail: scarce_memory.cpp replaces it.
+#pragma once
+
+#include <cstdint>
+
+namespace ucg::test {
+
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+/// So many more allocations of this thread succeed, then one fails, and it is kNever.
+extern thread_local std::uint64_t allocations_left;
+
+} // namespace ucg::test
