@@ -133,7 +133,7 @@ class ExplainCommand final : public Command {
               "explain", "Tell which algorithm the planner chooses and what the others are "
                          "predicted to cost")) {
         options_.add_options(app_, QuestionOptions::Needs::collective);
-        profile_.add_option(app_);
+        profile_.add_option(app_, &options_);
         topology_.add_option(app_);
         app_.add_option("--algorithm", wanted_,
                         "What is asked for, NAME or NAME:ARGUMENT, maybe by size: "

@@ -22,7 +22,7 @@ class ListCommand final : public Command {
         : Command(*parent.add_subcommand("list", "List the algorithms; with --ranks or a "
                                                  "placement, say which may serve the request")) {
         options_.add_options(app_, QuestionOptions::Needs::nothing);
-        profile_.add_option(app_);
+        profile_.add_option(app_, &options_);
         topology_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json});
         app_.parse_complete_callback([this] { options_.check(); });

@@ -9,6 +9,7 @@
 
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/question.hpp"
+#include "tools/ucg_plan/this_machine.hpp"
 #include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
@@ -16,7 +17,10 @@ namespace ucg::tools {
 
 class ProfileOption {
   public:
-    void add_option(CLI::App& app) {
+    /// `question`: says whether costs are this machine's where nothing else is said. Outlives this
+    /// object.
+    void add_option(CLI::App& app, const QuestionOptions* question = nullptr) {
+        question_ = question;
         app.add_option("--profile", path_,
                        "Costs of the machine, TOML; \"-\": standard input; \"builtin\": what the "
                        "library has built in for this processor (default: the same on all "
@@ -53,12 +57,18 @@ class ProfileOption {
                 profile,
                 plan::shared_memory(placement, profile, staging_bytes_, in_place_, board_bytes_,
                                     !no_kernel_copies_),
-                ranks_per_cpu_,
+                ranks_per_cpu_ > 0 ? ranks_per_cpu_
+                : is_here()        ? ranks_per_cpu_here(placement.ranks_per_host_max())
+                                   : 1,
                 nullptr,
                 network};
     }
 
     Result<cost::Profile> load() const {
+        if (path_.empty() && is_here()) {
+            const Result<cost::Profile> profile = costs_here();
+            return profile ? cost::with_network(*profile, network()) : profile;
+        }
         if (path_.empty()) {
             return cost::with_network(cost::default_profile(), network());
         }
@@ -89,13 +99,16 @@ class ProfileOption {
             [&](cost::NetworkKind network) { return cost::name(network) == network_; });
     }
 
+    bool is_here() const { return question_ != nullptr && question_->on_this_machine(); }
+
+    const QuestionOptions* question_ = nullptr;
     std::string path_;
     std::string network_ = std::string(cost::name(cost::NetworkKind::unknown));
     std::uint64_t staging_bytes_ = 1 << 20;
     std::uint64_t board_bytes_ = 8 << 10;
     bool no_kernel_copies_ = false;
     bool in_place_ = false;
-    double ranks_per_cpu_ = 1;
+    double ranks_per_cpu_ = 0; ///< 0: nothing was said.
 };
 
 } // namespace ucg::tools

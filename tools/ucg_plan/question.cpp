@@ -1,6 +1,7 @@
 #include "tools/ucg_plan/question.hpp"
 
 #include "tools/cli.hpp"
+#include "tools/ucg_plan/this_machine.hpp"
 
 namespace ucg::tools {
 
@@ -239,6 +240,17 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
         ->transform(count)
         ->type_name("N")
         ->excludes(file);
+    group
+        .add_flag("--this-machine", this_machine_,
+                  "Plan as processes on this machine do: hosts are like it, with rank after rank "
+                  "on core after core; costs, and ranks per CPU, are those that a group would find "
+                  "here, unless --profile and --ranks-per-cpu say otherwise")
+        ->excludes(file);
+    group
+        .add_flag("--unbound", unbound_,
+                  "The same, with ranks that are bound to no core, as under \"mpirun --bind-to "
+                  "none\"")
+        ->excludes(file);
     ranks_ = ranks;
     hosts_ = hosts;
     placement_ = file;
@@ -298,8 +310,10 @@ void QuestionOptions::check() const {
 
 Result<topo::Placement> QuestionOptions::placement() const {
     if (placement_->count() == 0) {
-        return ranks_per_host_count_ > 0 ? fill_hosts(rank_count(), ranks_per_host_count_)
-                                         : spread(rank_count(), hosts_count_);
+        topo::Placement hosts = ranks_per_host_count_ > 0
+                                    ? fill_hosts(rank_count(), ranks_per_host_count_)
+                                    : spread(rank_count(), hosts_count_);
+        return on_this_machine() ? on_hosts_like_this(hosts, unbound_) : hosts;
     }
     const Result<std::string> text = read_input(placement_path_);
     if (!text) {

@@ -76,7 +76,10 @@ class QuestionOptions {
     /// Was anything asked beyond the collective?
     bool is_asked() const { return ranks_->count() + hosts_->count() + placement_->count() > 0; }
 
-    /// Where the ranks are. Fails if the placement file cannot be read.
+    /// Are costs to be this machine's as well?
+    bool on_this_machine() const { return this_machine_ || unbound_; }
+
+    /// Where the ranks are. Fails if the placement file, or this machine, cannot be read.
     Result<topo::Placement> placement() const;
     /// The question to the ranks of that placement, which know the links between their hosts or
     /// not.
@@ -93,6 +96,8 @@ class QuestionOptions {
     Rank ranks_per_host_count_ = 0;
     std::string placement_path_;
     bool ordered_ = false;
+    bool this_machine_ = false;
+    bool unbound_ = false;
     const CLI::Option* collective_ = nullptr;
     const CLI::Option* ranks_ = nullptr;
     const CLI::Option* hosts_ = nullptr;

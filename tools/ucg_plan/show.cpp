@@ -21,7 +21,7 @@ class ShowCommand final : public Command {
         app_.add_option("--algorithm", algorithm_,
                         "As \"ucg_plan list\" names it (default: the planner chooses)")
             ->type_name("NAME");
-        profile_.add_option(app_);
+        profile_.add_option(app_, &options_);
         topology_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json, Format::dot});
         app_.add_flag("--lowered", lowered_,

@@ -101,7 +101,7 @@ class RunCommand {
         app_.add_option("--algorithm", algorithm_,
                         "As \"ucg_plan list\" names it (default: the planner chooses)")
             ->type_name("NAME");
-        profile_.add_option(app_);
+        profile_.add_option(app_, &question_);
         topology_.add_option(app_);
         prices_.add_options(app_);
         add_choice_option(app_, "--pricing", pricing_, {PricingKind::own, PricingKind::simgrid},
