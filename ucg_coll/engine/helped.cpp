@@ -28,10 +28,13 @@ void add_parts(const Schedule& schedule, HelpedProgram& program) {
         program.repeats.push_back(&repeat);
         program.scratch_bytes = std::max(program.scratch_bytes, schedule.scratch_bytes);
         program.unit_bytes = std::max(program.unit_bytes, repeat.segment_bytes);
+        // A copy between other ranks' memory that is not mapped goes by way of here.
+        std::uint32_t operands = 1;
         for (std::uint32_t k = 0; k < repeat.op_count; ++k) {
-            program.operands_max = std::max<std::uint32_t>(
-                program.operands_max, schedule.ops[repeat.first_op + k].operand_count);
+            operands =
+                std::max<std::uint32_t>(operands, schedule.ops[repeat.first_op + k].operand_count);
         }
+        program.operands_max = std::max(program.operands_max, operands);
     }
 }
 
@@ -43,12 +46,6 @@ HelpedProgram helped_program(std::span<const Schedule> schedules, Rank rank, Hel
     program.help = &help;
     program.rank = rank;
     program.contributes_output = own.in_place && own.input_bytes == 0;
-    for (const Op& op : own.ops) {
-        if (op.kind == OpKind::copy && op.source.owner == rank && op.target.owner == rank &&
-            op.source.buffer != graph::BufferKind::scratch) {
-            program.copies.push_back(op);
-        }
-    }
     program.schedules.assign(schedules.begin(), schedules.end());
     add_parts(program.schedules[static_cast<std::size_t>(rank)], program);
     for (const Schedule& schedule : program.schedules) {
@@ -78,9 +75,6 @@ void HelpedRun::begin(const Call& call) {
     }
     std::fill(over_.begin(), over_.end(), false);
     left_ = over_.size();
-    for (const Op& op : program_.copies) {
-        copy_bytes(own(op.target), own(op.source), op.target.length);
-    }
     program_.help->begin({call_.sequence, call_.plan, call_.input, call_.input_bytes, call_.output,
                           call_.output_bytes, program_.parts});
 }

@@ -20,7 +20,6 @@ struct HelpedProgram {
     transport::Help* help = nullptr; ///< Null: the schedule runs as it stands. Not owned.
     Rank rank = kNoRank;
     bool contributes_output = false;           ///< MPI_IN_PLACE: where others look for the input.
-    std::vector<graph::Op> copies;             ///< Own bytes, before anything else.
     std::vector<graph::Schedule> schedules;    ///< Of ranks with parts that name this one.
     std::vector<transport::HelpedPart> parts;  ///< These, the own ones first,
     std::vector<const graph::Schedule*> whose; ///< whose each is,

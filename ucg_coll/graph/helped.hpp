@@ -4,8 +4,8 @@
 // The schedule says what each rank does where all do their own. What verify proves besides, for
 // those that are `helped`: units hang together with nothing else, so that any rank may do any of
 // them in any order, between the beginning of all ranks that the part names and the end of any of
-// these. A rank begins when it has done its copies outside of repeats; its collective has ended
-// when all parts that name it are done, its own and others'.
+// these. Outside of repeats there are signals and awaits alone, since nobody else would do what is
+// there. A rank's collective has ended when all parts that name it are done, its own and others'.
 #pragma once
 
 #include <cstdint>

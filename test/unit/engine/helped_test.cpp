@@ -124,6 +124,7 @@ void run_once(Ranks& ranks, World& world, const Case& sample, std::uint32_t sequ
         requests.push_back(plan::test::request_of(sample, rank));
     }
     test::Reference data = test::make_reference(requests, world.random);
+    const auto untouched = data.outputs;
     const std::size_t absent = world.random() % count;
     std::vector<bool> over(count, false);
     for (std::size_t i = 0; i < count; ++i) {
@@ -136,6 +137,7 @@ void run_once(Ranks& ranks, World& world, const Case& sample, std::uint32_t sequ
              data.outputs[i].size(),
              {graph::reduces(sample.collective) ? test::compose : nullptr, nullptr}});
     }
+    CHECK(data.outputs == untouched); // What a beginning did, nobody else could do.
     for (std::size_t left = count - 1, turns = 0; left > 0; ++turns) {
         REQUIRE(turns < 100000);
         const std::size_t i = world.random() % count;

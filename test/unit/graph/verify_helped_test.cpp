@@ -74,24 +74,24 @@ TEST_CASE("graph: verify sees what another rank could not do", "[graph][verify][
                " copy input@0[0:8]+ -> output[0:8]+ after 0\n"
                "repeat 2..2 times 2 segment 4 last 4 rotation 1\n"
                " copy output[0:4]+ -> output[16:20]+ after 1\n signal 0 after 1 2\n"),
-         "in another unit, or before all, and one of the two writes");
+         "in another unit, and one of the two writes");
     // Scratch that holds what another iteration, maybe another rank, has put there.
     says(bcast("rank scratch 8 helped\n await 0\n"
                "repeat 1..2 times 3 segment 8 last 8 rotation 1\n"
                " copy scratch[0:8] -> output[0:8]+ after 0 2(-1)\n"
                " copy input@0[0:8]+ -> scratch[0:8] after 0 1\n signal 0 after 1 2\n"),
          "no op before it in the iteration has written");
-    // Own copies come before all units, even one that says that it comes after.
+    // Not even where it concerns nobody else.
     says(verdict(request(Collective::allgather, 2, 8),
                  "rank scratch 0 helped\n copy input[0:8] -> output[0:8]\n signal 1\n await 1\n"
                  "repeat 3..3 times 2 segment 4 last 4 rotation 1\n"
                  " copy input@1[0:4]+ -> output[8:12]+ after 2\n signal 1 after 3\n await 1\n"
                  "rank scratch 0 helped\n signal 0\n await 0\n"
-                 "repeat 2..2 times 2 segment 4 last 4 rotation 1\n"
-                 " copy input[0:4]+ -> output[8:12]+ after 1\n"
-                 " copy output[8:16] -> output[0:8] after 2\n signal 0 after 2\n await 0\n",
+                 "repeat 2..3 times 2 segment 4 last 4 rotation 1\n"
+                 " copy input@0[0:4]+ -> output[0:4]+ after 1\n"
+                 " copy input[0:4]+ -> output[8:12]+ after 1\n signal 0 after 2 3\n await 0\n",
                  true),
-         "touches what");
+         "rank 0, op 0 (copy input[0:8] -> output[0:8]): outside of repeats");
     // The root leaves while it is read.
     says(bcast("rank scratch 0 helped\n await 0\n"
                "repeat 1..1 times 3 segment 8 last 8 rotation 1\n"

@@ -73,14 +73,24 @@ graph::Schedule build(Builder& builder, const std::vector<Rank>& read,
     return builder.finish();
 }
 
-OpId copy_part(Builder& builder, const graph::Request& request, const Slice& source,
-               const Slice& target, std::span<const OpId> known) {
+struct CopiedBlock {
+    Slice source;
+    Slice target;
+};
+
+/// Copies of equal length: a unit has a piece of each.
+std::vector<OpId> copy_part(Builder& builder, const graph::Request& request,
+                            std::span<const CopiedBlock> blocks, std::span<const OpId> known) {
+    const std::uint64_t length = blocks.front().target.length;
     const auto [count, unit] =
-        builder.begin_repeat(target.length, unit_bytes(request, target.length, 1));
-    const OpId copied =
-        builder.copy(advance(part(source, 0, unit)), advance(part(target, 0, unit)), known);
+        builder.begin_repeat(length, unit_bytes(request, length, blocks.size()));
+    std::vector<OpId> copies;
+    for (const CopiedBlock& block : blocks) {
+        copies.push_back(builder.copy(advance(part(block.source, 0, unit)),
+                                      advance(part(block.target, 0, unit)), known));
+    }
     builder.end_repeat();
-    return copied;
+    return copies;
 }
 
 /// Combines what all ranks have there, `own` here and `others` at the others, to `targets`.
@@ -159,8 +169,8 @@ double allreduce_ns(const Facts& facts, const graph::Request& request) {
 
 double exchange_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t unit = std::min(request.bytes, unit_bytes(request, request.bytes, 1));
-    return cost::copy_ns(facts.profile.memory, request.bytes) +
-           shared_ns(facts, copies_ns(facts, request.bytes, unit, request.rank_count - 1));
+    const double own_ns = price::copy_ns(facts.profile, request.bytes);
+    return shared_ns(facts, own_ns + copies_ns(facts, request.bytes, unit, request.rank_count - 1));
 }
 
 // The programs.
@@ -173,8 +183,8 @@ graph::Schedule build_bcast(const Facts& /*facts*/, const graph::Request& reques
     }
     return build(builder, {request.root}, {}, [&](const std::vector<OpId>& known) {
         const Slice source = at_rank(request.root, builder.input(0, request.bytes));
-        return std::vector{
-            copy_part(builder, request, source, builder.output(0, request.bytes), known)};
+        const CopiedBlock vector = {source, builder.output(0, request.bytes)};
+        return copy_part(builder, request, {&vector, 1}, known);
     });
 }
 
@@ -210,19 +220,23 @@ graph::Schedule build_allreduce(const Facts& /*facts*/, const graph::Request& re
     });
 }
 
-/// A part for each block that comes from another rank; `source(peer)` is where it has it.
+/// A part for each block that comes from another rank; `source(peer)` is where it has it. The own
+/// block goes along with the first of them: a part of its own would name nobody who helps.
 template <typename Source>
 graph::Schedule build_blocks(Builder& builder, const graph::Request& request, const Slice& own,
                              Source&& source) {
     const Rank rank = builder.rank();
     const BlockMap target = output_blocks(builder, request);
-    builder.copy(own, target.block(rank));
     const std::vector<Rank> others = all_but(request, rank);
     return build(builder, others, others, [&](const std::vector<OpId>& known) {
         std::vector<OpId> copies;
-        copies.reserve(others.size());
         for (const Rank peer : others) {
-            copies.push_back(copy_part(builder, request, source(peer), target.block(peer), known));
+            std::vector<CopiedBlock> blocks = {{source(peer), target.block(peer)}};
+            if (peer == others.front() && own != target.block(rank)) {
+                blocks.push_back({own, target.block(rank)});
+            }
+            const std::vector<OpId> of_part = copy_part(builder, request, blocks, known);
+            copies.insert(copies.end(), of_part.begin(), of_part.end());
         }
         return copies;
     });
