@@ -22,6 +22,7 @@
 
 #include "shm/copy.hpp"
 #include "shm/copy_pace.hpp"
+#include "shm/core_distance.hpp"
 #include "shm/joint_copy.hpp"
 #include "shm/marks.hpp"
 #include "shm/peer_copy.hpp"
@@ -232,6 +233,9 @@ class RingSender {
                          length);
         }
         publish(slot, tag, message_bytes | cut_, slots_of(shape_, length));
+        if (message_bytes >= timed_bytes_min_ && moved + length == message_bytes) {
+            time_credit();
+        }
         return length;
     }
 
@@ -244,6 +248,15 @@ class RingSender {
             receiver_reads_ || credit_->reads_sender.load(std::memory_order_acquire) != 0;
         return receiver_reads_;
     }
+
+    /// From messages of at least so many bytes the sender learns how far the receiver is: reads
+    /// that take less than `near_ns` are of near ones.
+    void learn_distance(std::uint64_t bytes_min, std::uint32_t near_ns) {
+        timed_bytes_min_ = bytes_min;
+        distance_ = CoreDistance(near_ns);
+    }
+    /// Does the receiver's core share no cache with the own one, as far as is known?
+    bool receiver_far() const { return distance_.far(); }
 
     /// So many messages are announced that the receiver could not say of one more that it reads it
     /// later.
@@ -261,6 +274,9 @@ class RingSender {
                      (help.anywhere ? kSenderWrites : 0);
         ++sent_;
         slot.turn.store(sent_, std::memory_order_release);
+        if (message_bytes >= timed_bytes_min_) {
+            time_credit();
+        }
         return elsewhere.mark;
     }
 
@@ -286,6 +302,23 @@ class RingSender {
 
   private:
     static constexpr std::uint64_t kPrefetch = 1;
+    static constexpr unsigned kTimedPeriod = 4;
+
+    /// The receiver writes its credit now and then, and this end reads it when it must. Another
+    /// read may cost a long message some per cent, so there are few.
+    void time_credit() {
+        if (++untimed_ < kTimedPeriod) {
+            return;
+        }
+        std::uint64_t released = 0;
+        const std::int64_t ns =
+            time_of([&] { released = credit_->released.load(std::memory_order_acquire); });
+        if (released != released_) { // Else the line is the own cache's.
+            distance_.read_in(ns);
+            released_ = released;
+            untimed_ = 0;
+        }
+    }
 
     /// REQUIRES: passed(mark).
     bool remembered(std::uint64_t mark) const {
@@ -318,6 +351,9 @@ class RingSender {
     BackedBuffers backed_;
     CopyPace pace_;
     bool receiver_reads_ = false;
+    std::uint64_t timed_bytes_min_ = ~std::uint64_t{0};
+    unsigned untimed_ = 0; ///< Messages since the last time.
+    CoreDistance distance_;
     Marks marks_;
 };
 

@@ -170,6 +170,45 @@ TEST_CASE("transport/shm: what was announced early stays with its sender", "[ran
     group.transports[1]->abandon();
 }
 
+TEST_CASE("transport/shm: between cores that are far apart messages are copied once",
+          "[ranks][shm]") {
+    constexpr std::uint64_t kBytes = 20000;
+    ShmOptions options;
+    options.single_copy_bytes_min = 1 << 20;
+    options.far_copy_bytes_min = kBytes;
+    // How many of some messages are announced, and not copied, if reads from so long on are far.
+    const auto announced = [&](std::uint64_t bytes, std::uint32_t near_ns) {
+        options.near_ns = near_ns;
+        Group group(first_ranks(2), options);
+        unsigned count = 0;
+        for (std::uint32_t i = 0; i < 60; ++i) {
+            auto data = filled(bytes, static_cast<int>(i) + 1);
+            auto target = filled(bytes, 0);
+            Message wanted = message(kRecv, 0, target, i);
+            Message sent = message(kSend, 1, data, i);
+            group.transports[1]->post({&wanted, 1});
+            group.transports[0]->post({&sent, 1});
+            count += sent.state == MessageState::posted ? 1 : 0;
+            settle(group);
+            CHECK(target == data);
+            CHECK(sent.state == MessageState::done);
+        }
+        return count;
+    };
+    if (Group(first_ranks(2), options).transports[1]->single_copy_peers() == 0) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    CHECK(announced(kBytes, 1U << 31) == 0);
+    // Whatever a read takes here, it is far by one of these limits.
+    bool by_any = false;
+    for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !by_any; near_ns *= 2) {
+        by_any = announced(kBytes, near_ns) > 0;
+        CHECK(announced(kBytes - 1, near_ns) == 0);
+    }
+    CHECK(by_any);
+}
+
 TEST_CASE("transport/shm: channels and steps tell messages apart", "[ranks][shm]") {
     Group group(first_ranks(2), {});
     auto data = filled(8, 3);

@@ -25,6 +25,7 @@ CostsReport::CostsReport(const capi::Config& config)
                                           : capi::SingleCopies{config.cma_bytes_min(), "UCG_CMA"};
     if (config.cma_bytes_min() != 0) {
         profile_.profile.memory.copies.crowded_cma_bytes_min = config.cma_bytes_min();
+        profile_.profile.memory.far_copies.cma_bytes_min = config.cma_bytes_min();
         crowded_origin_ = "UCG_CMA";
     } else {
         crowded_origin_ = origin(profile_.profile.memory.copies.crowded_measured);
@@ -56,10 +57,13 @@ std::string CostsReport::messages() const {
 std::string CostsReport::copies() const {
     const cost::MemoryModel& memory = profile_.profile.memory;
     return fmt::format("  single copies  {} ({})\n"
+                       "                 {} between cores that share no cache ({})\n"
                        "                 {} where ranks share processors ({})\n"
                        "  in segments    {} ({}), by both ends {} ({})\n"
                        "  rings          {} ({}), {} where ranks share processors ({})\n",
                        length(copies_.bytes_min), copies_.origin,
+                       length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)),
+                       origin(memory.far_copies.measured),
                        length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
                        length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
                        length(memory.joint.bytes_min), origin(memory.joint.measured),
@@ -107,6 +111,7 @@ nlohmann::ordered_json CostsReport::json() const {
             {"messages", messages()},
             {"single_copy_bytes_min", copies_.bytes_min},
             {"single_copy_origin", copies_.origin},
+            {"far_single_copy_bytes_min", memory.far_copies.cma_bytes_min},
             {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},
             {"complaint", profile_.complaint},
             {"advice", reason_.empty() ? capi::tune_advice(profile_) : ""}};

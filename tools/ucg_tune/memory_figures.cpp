@@ -50,6 +50,7 @@ constexpr std::array kReasons = {
     Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU that stays as near"},
     Reason{"memory.copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},
+    Reason{"memory.far_copies", "", "known by processor; no command measures it"},
     Reason{"memory.joint_copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},
     Reason{"network.", "", "`ucg_tune network` measures it"},

@@ -67,6 +67,7 @@ const MemoryModel& default_memory_model() {
                 .per_byte_ns = 0.05,
                 .written_per_byte_ns = 0.11},
         .copies = {},
+        .far_copies = {},
         .joint = {},
         .wake = {.yield_switch_ns = 715, .futex_core_ns = 3200, .futex_across_ns = 5700},
     };
@@ -75,6 +76,14 @@ const MemoryModel& default_memory_model() {
 
 double read_ns(const MemoryLevel& level, std::uint64_t bytes) {
     return level.latency_ns + level.per_byte_ns * static_cast<double>(bytes);
+}
+
+std::uint32_t near_read_ns(const MemoryModel& model) {
+    constexpr double kClockNs =
+        30; // AMD Zen 3: 40 to 80 with a read of near cores, 130 to 180 of far.
+    const double near_ns = model.level(topo::Distance::cache).latency_ns;
+    const double far_ns = model.level(topo::Distance::numa).latency_ns;
+    return static_cast<std::uint32_t>(kClockNs + (near_ns + far_ns) / 2);
 }
 
 double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t bytes) {

@@ -88,6 +88,16 @@ struct CopyModel {
     bool operator==(const CopyModel&) const = default;
 };
 
+/// How messages are copied between ranks of a host whose cores share no cache, where each rank has
+/// a processor.
+struct FarCopyModel {
+    /// Of CmaModel::bytes_min, if it is less: what is copied in and out crosses twice.
+    std::uint64_t cma_bytes_min = kHardlyEverCopiedOnce;
+    bool measured = false;
+
+    bool operator==(const FarCopyModel&) const = default;
+};
+
 /// Messages that are copied once, by both of their ends together.
 struct JointCopyModel {
     std::uint64_t bytes_min = 64 << 10; ///< From this length on, where each rank has a processor.
@@ -116,6 +126,7 @@ struct MemoryModel {
     double reduce_fixed_ns = 0;                        ///< Per reduction, whatever its length.
     CmaModel cma;
     CopyModel copies;
+    FarCopyModel far_copies;
     JointCopyModel joint;
     WakeModel wake;
 
@@ -155,6 +166,10 @@ double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::u
 std::uint64_t board_line_bytes(std::uint64_t bytes);
 /// max(b, B d) per byte of lines: `readers` cores take them in, once they have been told of.
 double board_lines_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t line_bytes);
+
+/// Less is what a read of a line takes that a core wrote which shares the last-level cache, more
+/// one that another wrote; with the time of a clock around it.
+std::uint32_t near_read_ns(const MemoryModel& model);
 
 /// One core copies within its own memory; source and target are in cache.
 double copy_ns(const MemoryModel& model, std::uint64_t bytes);

@@ -78,6 +78,9 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("crowded_ring_bytes", memory.copies.crowded_ring_bytes);
     visitor.mark("measured", memory.copies.measured);
     visitor.mark("crowded_measured", memory.copies.crowded_measured);
+    visitor.table("memory.far_copies");
+    visitor.field("cma_bytes_min", memory.far_copies.cma_bytes_min);
+    visitor.mark("measured", memory.far_copies.measured);
     visitor.table("memory.joint_copies");
     visitor.field("bytes_min", memory.joint.bytes_min);
     visitor.mark("measured", memory.joint.measured);

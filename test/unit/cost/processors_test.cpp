@@ -71,6 +71,8 @@ TEST_CASE("cost: built-in costs are equal when they are written and read", "[cos
 
 TEST_CASE("cost: what decides how messages are copied depends on shared processors", "[cost]") {
     const MemoryModel& memory = builtin_costs({"AuthenticAMD", 25, 17}).profile.memory;
+    CHECK(near_read_ns(memory) > memory.level(topo::Distance::cache).latency_ns);
+    CHECK(near_read_ns(memory) < 2 * memory.level(topo::Distance::numa).latency_ns);
     CHECK(memory.single_copy_bytes_min(1) == memory.cma.bytes_min);
     CHECK(memory.single_copy_bytes_min(0.5) == memory.cma.bytes_min);
     CHECK(memory.single_copy_bytes_min(1.5) == memory.copies.crowded_cma_bytes_min);

@@ -313,6 +313,40 @@ TEST_CASE("shm/ring: a sender never waits for a run while its receiver has taken
     }
 }
 
+TEST_CASE("shm/ring: senders of long messages learn how far the receiver is", "[shm]") {
+    const std::uint64_t bytes = GENERATE(1000U, 5000U); // In one fragment, or two.
+    const RingShape shape = {4, 8192, 16};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+    const auto data = numbered(bytes);
+    std::vector<std::byte> got(bytes);
+    const auto send = [&](unsigned messages) {
+        for (unsigned i = 0; i < messages; ++i) {
+            for (std::uint64_t moved = 0; moved < bytes;) {
+                REQUIRE_FALSE(sender.full_for(bytes, moved));
+                const std::uint64_t length = sender.send(1, data.data(), bytes, moved);
+                CHECK(receiver.receive(got.data(), moved) == length);
+                moved += length;
+            }
+            CHECK(got == data);
+        }
+    };
+    const auto becomes_far = [&](std::uint64_t bytes_min, std::uint32_t near_ns) {
+        sender.learn_distance(bytes_min, near_ns);
+        send(100);
+        return sender.receiver_far();
+    };
+    // Whatever a read takes here, it is far by one of these limits.
+    bool by_any = false;
+    for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !by_any; near_ns *= 2) {
+        CHECK_FALSE(becomes_far(bytes + 1, near_ns)); // Messages are too short.
+        by_any = becomes_far(bytes, near_ns);
+    }
+    CHECK(by_any);
+    CHECK_FALSE(becomes_far(bytes, 1U << 31));
+}
+
 TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);

@@ -80,6 +80,10 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.single_copy_bytes_min = memory.cma.permitted
                                         ? memory.single_copy_bytes_min(group_.ranks_per_cpu)
                                         : ~std::uint64_t{0};
+    if (memory.cma.permitted && group_.ranks_per_cpu <= 1) {
+        options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
+        options.near_ns = cost::near_read_ns(memory);
+    }
     options.joint_copy_bytes_min = memory.joint.bytes_min;
     options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
     options.ring_bytes = ring_bytes_;

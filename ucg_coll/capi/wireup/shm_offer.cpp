@@ -27,6 +27,8 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.host_bytes_max)
         .value(options.rings_at_first)
         .value(options.single_copy_bytes_min)
+        .value(options.far_copy_bytes_min)
+        .value(options.near_ns)
         .value(options.mapped_copy_bytes_min)
         .value(options.joint_copy_bytes_min)
         .value(std::uint32_t{options.own_processors})

@@ -34,8 +34,11 @@ shm::RemoteBytes remote(const shm::Heap& heap, const std::byte* data, std::uint6
 
 /// Is the message to be copied from where it is?
 bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
-    return data.place != 0 ? message.bytes >= limits_.mapped_bytes
-                           : message.bytes >= limits_.private_bytes && ring_.receiver_reads();
+    if (data.place != 0) {
+        return message.bytes >= limits_.mapped_bytes;
+    }
+    const bool far = message.bytes >= limits_.far_bytes && ring_.receiver_far();
+    return (far || message.bytes >= limits_.private_bytes) && ring_.receiver_reads();
 }
 
 /// At most one ring's worth at a time, so that a fast receiver cannot keep the caller here while

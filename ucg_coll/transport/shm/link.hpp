@@ -21,9 +21,11 @@ namespace ucg::transport {
 struct SingleCopyLimits {
     std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< Where it lies in the sender's segment.
     std::uint64_t private_bytes = ~std::uint64_t{0}; ///< Elsewhere: by the kernel.
+    std::uint64_t far_bytes = ~std::uint64_t{0};     ///< The same, where cores share no cache:
+    std::uint32_t near_ns = 0;                       ///< such a read takes so long, or longer.
     std::uint64_t joint_bytes = 0;                   ///< From which both ends copy it.
 
-    std::uint64_t least() const { return std::min(mapped_bytes, private_bytes); }
+    std::uint64_t least() const { return std::min({mapped_bytes, private_bytes, far_bytes}); }
 };
 
 /// Where a ring is mapped here.
@@ -43,7 +45,9 @@ class Outbox {
            shm::Doorbell& bell, shm::Heap& heap, const shm::PeerReach& receiver,
            const SingleCopyLimits& limits)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          depth_(shape.depth), receiver_(receiver), limits_(limits), help_{true, receiver.writes} {}
+          depth_(shape.depth), receiver_(receiver), limits_(limits), help_{true, receiver.writes} {
+        ring_.learn_distance(limits.far_bytes, limits.near_ns);
+    }
 
     /// True when the message has left; otherwise it is queued and flush() continues it.
     bool post(Message& message) {

@@ -217,6 +217,7 @@ bool ShmTransport::open(std::uint32_t index) {
         ++single_copy_peers_;
     }
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
+                                     options_.far_copy_bytes_min, options_.near_ns,
                                      options_.joint_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].pairs +

@@ -45,6 +45,10 @@ struct ShmOptions {
     /// and the sender, where it permits that; all ones: never. A system call costs more than a
     /// second copy below that.
     std::uint64_t single_copy_bytes_min = 16 << 10;
+    /// The same where sender and receiver have cores that share no cache, if that is less: as the
+    /// sender finds out, by reads of what the receiver has written that take `near_ns` or longer.
+    std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};
+    std::uint32_t near_ns = 0;
     /// The same of messages in the sender's segment, which no system call copies.
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
     /// Of such messages both ends copy parts from this length on, if they are longer than a piece.
