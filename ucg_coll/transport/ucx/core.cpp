@@ -94,6 +94,7 @@ Core::~Core() {
     for (auto& [group, early] : orphans_) {
         discard(early);
     }
+    ucp_.worker.reset(); // While the peers of what it may still complete are there.
 }
 
 /// Polling UCP costs as much as the whole short path. While only the short lane has work, UCP gets
