@@ -1,5 +1,7 @@
 #include "tools/ucg_info/costs_report.hpp"
 
+#include <algorithm>
+
 #include "topo/topo.hpp"
 #include "ucg_coll/cost/profile_origin.hpp"
 
@@ -26,8 +28,10 @@ CostsReport::CostsReport(const capi::Config& config)
     if (config.cma_bytes_min() != 0) {
         profile_.profile.memory.copies.crowded_cma_bytes_min = config.cma_bytes_min();
         profile_.profile.memory.far_copies.cma_bytes_min = config.cma_bytes_min();
-        crowded_origin_ = "UCG_CMA";
+        crowded_origin_ = far_origin_ = "UCG_CMA";
     } else {
+        far_origin_ = origin(profile_.profile.memory.far_copies.measured);
+        capi::take_seen(profile_.profile.memory, copies_.bytes_min);
         crowded_origin_ = origin(profile_.profile.memory.copies.crowded_measured);
     }
 }
@@ -63,8 +67,7 @@ std::string CostsReport::copies() const {
                        "  rings          {} ({}), {} where ranks share processors ({})\n",
                        length(copies_.bytes_min), copies_.origin,
                        length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)),
-                       origin(memory.far_copies.measured),
-                       length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
+                       far_origin_, length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
                        length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
                        length(memory.joint.bytes_min), origin(memory.joint.measured),
                        topo::format_bytes(memory.copies.ring_bytes), origin(memory.copies.measured),
@@ -98,23 +101,24 @@ std::string CostsReport::text() const {
 
 nlohmann::ordered_json CostsReport::json() const {
     const cost::MemoryModel& memory = profile_.profile.memory;
-    return {{"processor", processor_},
-            {"reason", reason_},
-            {"profile", profile_.path},
-            {"built_in", built_in_},
-            {"caches_measured", tuned()},
-            {"wake_measured", memory.wake.measured},
-            {"cma_measured", memory.cma.measured},
-            {"copies_measured", memory.copies.measured},
-            {"crowded_copies_measured", memory.copies.crowded_measured},
-            {"joint_copies_measured", memory.joint.measured},
-            {"messages", messages()},
-            {"single_copy_bytes_min", copies_.bytes_min},
-            {"single_copy_origin", copies_.origin},
-            {"far_single_copy_bytes_min", memory.far_copies.cma_bytes_min},
-            {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},
-            {"complaint", profile_.complaint},
-            {"advice", reason_.empty() ? capi::tune_advice(profile_) : ""}};
+    return {
+        {"processor", processor_},
+        {"reason", reason_},
+        {"profile", profile_.path},
+        {"built_in", built_in_},
+        {"caches_measured", tuned()},
+        {"wake_measured", memory.wake.measured},
+        {"cma_measured", memory.cma.measured},
+        {"copies_measured", memory.copies.measured},
+        {"crowded_copies_measured", memory.copies.crowded_measured},
+        {"joint_copies_measured", memory.joint.measured},
+        {"messages", messages()},
+        {"single_copy_bytes_min", copies_.bytes_min},
+        {"single_copy_origin", copies_.origin},
+        {"far_single_copy_bytes_min", std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)},
+        {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},
+        {"complaint", profile_.complaint},
+        {"advice", reason_.empty() ? capi::tune_advice(profile_) : ""}};
 }
 
 } // namespace ucg::tools

@@ -5,6 +5,13 @@
 
 namespace ucg::capi {
 
+void take_seen(cost::MemoryModel& memory, std::uint64_t bytes_min) {
+    if (bytes_min > memory.cma.bytes_min) {
+        memory.far_copies.cma_bytes_min = bytes_min;
+    }
+    memory.cma.bytes_min = bytes_min;
+}
+
 SingleCopies single_copies(const LoadedProfile& profile) {
     const cost::CmaModel& cma = profile.profile.memory.cma;
     if (cma.measured) {

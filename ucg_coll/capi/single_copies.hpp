@@ -13,6 +13,10 @@ struct SingleCopies {
     std::string origin;          ///< For people.
 };
 
+/// Takes over from which length on processes were seen to be served by the kernel. One that copies
+/// more slowly than the costs say does so between cores that share no cache, too.
+void take_seen(cost::MemoryModel& memory, std::uint64_t bytes_min);
+
 /// As the costs have it, if they were measured; else by a look at the kernel's copies, some 20 us.
 SingleCopies single_copies(const LoadedProfile& profile);
 

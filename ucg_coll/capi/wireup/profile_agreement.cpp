@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ucg_coll/capi/single_copies.hpp"
+
 namespace ucg::capi {
 namespace {
 
@@ -53,11 +55,8 @@ void agree_on_copies(const std::vector<Hello>& all, cost::MemoryModel& memory) {
         seen_bytes_min = std::max(seen_bytes_min, hello.seen_cma_bytes_min);
     }
     memory.cma.permitted = memory.cma.permitted && cma_bytes_min != ~std::uint64_t{0};
-    if (seen_bytes_min > memory.cma.bytes_min) { // The kernel copies slowly, near and far.
-        memory.far_copies.cma_bytes_min = seen_bytes_min;
-    }
     if (seen_bytes_min > 0) {
-        memory.cma.bytes_min = seen_bytes_min;
+        take_seen(memory, seen_bytes_min);
     }
     if (cma_bytes_min > 0) {
         memory.cma.bytes_min = cma_bytes_min;

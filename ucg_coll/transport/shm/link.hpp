@@ -21,9 +21,9 @@ namespace ucg::transport {
 struct SingleCopyLimits {
     std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< Where it lies in the sender's segment.
     std::uint64_t private_bytes = ~std::uint64_t{0}; ///< Elsewhere: by the kernel.
-    std::uint64_t far_bytes = ~std::uint64_t{0};     ///< The same, where cores share no cache:
-    std::uint32_t near_ns = 0;                       ///< such a read takes so long, or longer.
-    std::uint64_t joint_bytes = 0;                   ///< From which both ends copy it.
+    std::uint64_t far_bytes = ~std::uint64_t{0};     ///< The same, where cores share no cache.
+    std::uint32_t near_ns = 0;     ///< Of cores that do a read of what the other wrote takes less.
+    std::uint64_t joint_bytes = 0; ///< From which both ends copy it.
 
     std::uint64_t least() const { return std::min({mapped_bytes, private_bytes, far_bytes}); }
 };
