@@ -2,6 +2,16 @@
 
 #include "collbench.h"
 
+#ifdef COLLBENCH_PERSISTENT
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define PERSISTENT(Name) MPI_##Name##_init
+#else
+/* Needs mpi.h before it. */
+#include <mpi-ext.h>
+#define PERSISTENT(Name) MPIX_##Name##_init
+#endif
+#endif
+
 /* Block j that rank i sends holds pattern(i, j) everywhere, as bytes or as doubles. */
 static int pattern(int from, int block) {
     return (from * 7 + block * 3) % 101 + 1;
@@ -46,7 +56,7 @@ void buffers_fill(struct buffers* b, const struct call* call, int bytes) {
     }
     memset(b->recv, 0, (size_t)(call->recv_blocks ? b->size : 1) * bytes);
     for (i = 0; i < b->size; ++i) {
-        b->counts[i] = bytes;
+        b->counts[i] = call->reduces ? bytes / (int)sizeof(double) : bytes;
         b->displs[i] = i * bytes;
     }
 }
@@ -62,82 +72,66 @@ static double sum_of_blocks(const struct buffers* b, int block, int ranks) {
     return sum;
 }
 
-/* ---- calls */
+/* ---- calls: each collective blocking, nonblocking with the wait for it, and persistent */
 
-static void run_barrier(struct buffers* b, int bytes) {
-    (void)bytes;
-    MPI_Barrier(b->comm);
+static int doubles(int bytes) {
+    return bytes / (int)sizeof(double);
 }
 
-static void run_bcast(struct buffers* b, int bytes) {
-    MPI_Bcast(b->rank == 0 ? b->send : b->recv, bytes, MPI_BYTE, 0, b->comm);
+static void* root_sends(struct buffers* b) {
+    return b->rank == 0 ? b->send : b->recv;
 }
 
-static void run_reduce(struct buffers* b, int bytes) {
-    MPI_Reduce(b->send, b->recv, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, 0, b->comm);
-}
-
-static void run_allreduce(struct buffers* b, int bytes) {
-    MPI_Allreduce(b->send, b->recv, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, b->comm);
-}
-
-static void run_allgather(struct buffers* b, int bytes) {
-    MPI_Allgather(b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, b->comm);
-}
-
-static void run_allgatherv(struct buffers* b, int bytes) {
-    MPI_Allgatherv(b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, b->comm);
-}
-
-static void run_alltoall(struct buffers* b, int bytes) {
-    MPI_Alltoall(b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, b->comm);
-}
-
-static void run_alltoallv(struct buffers* b, int bytes) {
-    (void)bytes;
-    MPI_Alltoallv(b->send, b->counts, b->displs, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE,
-                  b->comm);
-}
-
-static void run_gather(struct buffers* b, int bytes) {
-    MPI_Gather(b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm);
-}
-
-static void run_gatherv(struct buffers* b, int bytes) {
-    MPI_Gatherv(b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, 0, b->comm);
-}
-
-static void run_scatter(struct buffers* b, int bytes) {
-    MPI_Scatter(b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm);
-}
-
-static void run_scatterv(struct buffers* b, int bytes) {
-    MPI_Scatterv(b->send, b->counts, b->displs, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm);
-}
-
-/* The counts of reduce_scatter are in elements; they are set here because the others' are in bytes.
- */
-static void run_reduce_scatter(struct buffers* b, int bytes) {
-    int i;
-
-    for (i = 0; i < b->size; ++i) {
-        b->counts[i] = bytes / (int)sizeof(double);
+#define BLOCKING_AND_NONBLOCKING(lower, Name, ...)                                                 \
+    static void run_##lower(struct buffers* b, int bytes) {                                        \
+        (void)bytes;                                                                               \
+        MPI_##Name(__VA_ARGS__);                                                                   \
+    }                                                                                              \
+                                                                                                   \
+    static void run_i##lower(struct buffers* b, int bytes) {                                       \
+        MPI_Request request;                                                                       \
+                                                                                                   \
+        (void)bytes;                                                                               \
+        MPI_I##lower(__VA_ARGS__, &request);                                                       \
+        MPI_Wait(&request, MPI_STATUS_IGNORE);                                                     \
     }
-    MPI_Reduce_scatter(b->send, b->recv, b->counts, MPI_DOUBLE, MPI_SUM, b->comm);
-}
 
-static void run_reduce_scatter_block(struct buffers* b, int bytes) {
-    MPI_Reduce_scatter_block(b->send, b->recv, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM,
-                             b->comm);
-}
+#ifdef COLLBENCH_PERSISTENT
+#define CALLS(lower, Name, ...)                                                                    \
+    BLOCKING_AND_NONBLOCKING(lower, Name, __VA_ARGS__)                                             \
+                                                                                                   \
+    static void init_##lower(struct buffers* b, int bytes) {                                       \
+        (void)bytes;                                                                               \
+        PERSISTENT(Name)(__VA_ARGS__, MPI_INFO_NULL, &b->request);                                 \
+    }
 
-static void run_scan(struct buffers* b, int bytes) {
-    MPI_Scan(b->send, b->recv, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, b->comm);
+static void run_started(struct buffers* b, int bytes) {
+    (void)bytes;
+    MPI_Start(&b->request);
+    MPI_Wait(&b->request, MPI_STATUS_IGNORE);
 }
+#else
+#define CALLS BLOCKING_AND_NONBLOCKING
+#endif
 
-static void run_exscan(struct buffers* b, int bytes) {
-    MPI_Exscan(b->send, b->recv, bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, b->comm);
-}
+/* clang-format off */
+CALLS(barrier, Barrier, b->comm)
+CALLS(bcast, Bcast, root_sends(b), bytes, MPI_BYTE, 0, b->comm)
+CALLS(reduce, Reduce, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, 0, b->comm)
+CALLS(allreduce, Allreduce, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
+CALLS(allgather, Allgather, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, b->comm)
+CALLS(allgatherv, Allgatherv, b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, b->comm)
+CALLS(alltoall, Alltoall, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, b->comm)
+CALLS(alltoallv, Alltoallv, b->send, b->counts, b->displs, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, b->comm)
+CALLS(gather, Gather, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm)
+CALLS(gatherv, Gatherv, b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, 0, b->comm)
+CALLS(scatter, Scatter, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm)
+CALLS(scatterv, Scatterv, b->send, b->counts, b->displs, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm)
+CALLS(reduce_scatter, Reduce_scatter, b->send, b->recv, b->counts, MPI_DOUBLE, MPI_SUM, b->comm)
+CALLS(reduce_scatter_block, Reduce_scatter_block, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
+CALLS(scan, Scan, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
+CALLS(exscan, Exscan, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
+/* clang-format on */
 
 /* ---- checks: 0 = right */
 
@@ -201,36 +195,43 @@ static int check_exscan(struct buffers* b, int bytes) {
     return b->rank > 0 && !doubles_are(b->recv, bytes, sum_of_blocks(b, 0, b->rank));
 }
 
-const struct call collbench_calls[] = {
-    /* name, reduces, has_size, send_blocks, recv_blocks */
-    {"barrier", 0, 0, 0, 0, run_barrier, check_nothing, FORM_BLOCKING, NULL},
-    {"bcast", 0, 1, 0, 0, run_bcast, check_bcast, FORM_BLOCKING, NULL},
-    {"reduce", 1, 1, 0, 0, run_reduce, check_reduce, FORM_BLOCKING, NULL},
-    {"allreduce", 1, 1, 0, 0, run_allreduce, check_allreduce, FORM_BLOCKING, NULL},
-    {"allgather", 0, 1, 0, 1, run_allgather, check_allgather, FORM_BLOCKING, NULL},
-    {"allgatherv", 0, 1, 0, 1, run_allgatherv, check_allgather, FORM_BLOCKING, NULL},
-    {"alltoall", 0, 1, 1, 1, run_alltoall, check_alltoall, FORM_BLOCKING, NULL},
-    {"alltoallv", 0, 1, 1, 1, run_alltoallv, check_alltoall, FORM_BLOCKING, NULL},
-    {"gather", 0, 1, 0, 1, run_gather, check_gather, FORM_BLOCKING, NULL},
-    {"gatherv", 0, 1, 0, 1, run_gatherv, check_gather, FORM_BLOCKING, NULL},
-    {"scatter", 0, 1, 1, 0, run_scatter, check_scatter, FORM_BLOCKING, NULL},
-    {"scatterv", 0, 1, 1, 0, run_scatterv, check_scatter, FORM_BLOCKING, NULL},
-    {"reduce_scatter", 1, 1, 1, 0, run_reduce_scatter, check_reduce_scatter, FORM_BLOCKING, NULL},
-    {"reduce_scatter_block", 1, 1, 1, 0, run_reduce_scatter_block, check_reduce_scatter,
-     FORM_BLOCKING, NULL},
-    {"scan", 1, 1, 0, 0, run_scan, check_scan, FORM_BLOCKING, NULL},
-    {"exscan", 1, 1, 0, 0, run_exscan, check_exscan, FORM_BLOCKING, NULL},
-    {"ibarrier", 0, 0, 0, 0, run_ibarrier, check_nothing, FORM_NONBLOCKING, NULL},
-    {"ibcast", 0, 1, 0, 0, run_ibcast, check_bcast, FORM_NONBLOCKING, NULL},
-    {"iallreduce", 1, 1, 0, 0, run_iallreduce, check_allreduce, FORM_NONBLOCKING, NULL},
-    {"iallgather", 0, 1, 0, 1, run_iallgather, check_allgather, FORM_NONBLOCKING, NULL},
-    {"ialltoall", 0, 1, 1, 1, run_ialltoall, check_alltoall, FORM_NONBLOCKING, NULL},
+/* X(name, reduces, has_size, send_blocks, recv_blocks, check) */
+#define COLLECTIVES(X)                                                                             \
+    X(barrier, 0, 0, 0, 0, check_nothing)                                                          \
+    X(bcast, 0, 1, 0, 0, check_bcast)                                                              \
+    X(reduce, 1, 1, 0, 0, check_reduce)                                                            \
+    X(allreduce, 1, 1, 0, 0, check_allreduce)                                                      \
+    X(allgather, 0, 1, 0, 1, check_allgather)                                                      \
+    X(allgatherv, 0, 1, 0, 1, check_allgather)                                                     \
+    X(alltoall, 0, 1, 1, 1, check_alltoall)                                                        \
+    X(alltoallv, 0, 1, 1, 1, check_alltoall)                                                       \
+    X(gather, 0, 1, 0, 1, check_gather)                                                            \
+    X(gatherv, 0, 1, 0, 1, check_gather)                                                           \
+    X(scatter, 0, 1, 1, 0, check_scatter)                                                          \
+    X(scatterv, 0, 1, 1, 0, check_scatter)                                                         \
+    X(reduce_scatter, 1, 1, 1, 0, check_reduce_scatter)                                            \
+    X(reduce_scatter_block, 1, 1, 1, 0, check_reduce_scatter)                                      \
+    X(scan, 1, 1, 0, 0, check_scan)                                                                \
+    X(exscan, 1, 1, 0, 0, check_exscan)
+
+#define BLOCKING_ROW(name, reduces, has_size, send_blocks, recv_blocks, check)                     \
+    {#name, reduces, has_size, send_blocks, recv_blocks, run_##name, check, FORM_BLOCKING, NULL},
+#define NONBLOCKING_ROW(name, reduces, has_size, send_blocks, recv_blocks, check)                  \
+    {"i" #name,   reduces, has_size,         send_blocks, recv_blocks,                             \
+     run_i##name, check,   FORM_NONBLOCKING, NULL},
+#define PERSISTENT_ROW(name, reduces, has_size, send_blocks, recv_blocks, check)                   \
+    {#name "_init", reduces, has_size,        send_blocks, recv_blocks,                            \
+     run_started,   check,   FORM_PERSISTENT, init_##name},
+
+const struct call collbench_calls[] = {COLLECTIVES(BLOCKING_ROW) COLLECTIVES(NONBLOCKING_ROW)
 #ifdef COLLBENCH_PERSISTENT
-    {"barrier_init", 0, 0, 0, 0, run_started, check_nothing, FORM_PERSISTENT, init_barrier},
-    {"bcast_init", 0, 1, 0, 0, run_started, check_bcast, FORM_PERSISTENT, init_bcast},
-    {"allreduce_init", 1, 1, 0, 0, run_started, check_allreduce, FORM_PERSISTENT, init_allreduce},
-    {"allgather_init", 0, 1, 0, 1, run_started, check_allgather, FORM_PERSISTENT, init_allgather},
-    {"alltoall_init", 0, 1, 1, 1, run_started, check_alltoall, FORM_PERSISTENT, init_alltoall},
+                                           COLLECTIVES(PERSISTENT_ROW)
 #endif
 };
 const int collbench_call_count = sizeof(collbench_calls) / sizeof(collbench_calls[0]);
+
+const char* const collbench_form_names[] = {
+    [FORM_BLOCKING] = "blocking",
+    [FORM_NONBLOCKING] = "nonblocking",
+    [FORM_PERSISTENT] = "persistent",
+};

@@ -20,11 +20,17 @@ enum mode {
 
 /* ---- calls.c: the collectives */
 
+/* Open MPI has had persistent collectives as an extension before MPI had them. */
+#if MPI_VERSION >= 4 || defined(OPEN_MPI)
+#define COLLBENCH_PERSISTENT
+#endif
+
 /* Buffers of one cell, sized for the largest. */
 struct buffers {
     char* send;
     char* recv;
-    int* counts; /* v-variants: every block has `bytes` bytes. */
+    int*
+        counts; /* v-forms: of every block alike, in bytes, or in doubles where they are reduced. */
     int* displs;
     int rank;
     int size;
@@ -32,8 +38,9 @@ struct buffers {
     MPI_Request request; /* Of a persistent call. */
 };
 
-/* Others than blocking ones are measured when they are asked for by name. */
+/* Blocking ones are measured when nothing else is asked for. */
 enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
+extern const char* const collbench_form_names[];
 
 /* `bytes`: the whole vector for bcast, reduce, allreduce, scan and exscan; one rank's block for the
  * others. */
@@ -53,28 +60,6 @@ extern const struct call collbench_calls[];
 extern const int collbench_call_count;
 
 void buffers_fill(struct buffers* b, const struct call* call, int bytes);
-
-/* ---- requests.c: the other forms of some */
-
-/* Open MPI has had persistent collectives as an extension before MPI had them. */
-#if MPI_VERSION >= 4 || defined(OPEN_MPI)
-#define COLLBENCH_PERSISTENT
-#endif
-
-void run_ibarrier(struct buffers* b, int bytes);
-void run_ibcast(struct buffers* b, int bytes);
-void run_iallreduce(struct buffers* b, int bytes);
-void run_iallgather(struct buffers* b, int bytes);
-void run_ialltoall(struct buffers* b, int bytes);
-
-#ifdef COLLBENCH_PERSISTENT
-void init_barrier(struct buffers* b, int bytes);
-void init_bcast(struct buffers* b, int bytes);
-void init_allreduce(struct buffers* b, int bytes);
-void init_allgather(struct buffers* b, int bytes);
-void init_alltoall(struct buffers* b, int bytes);
-void run_started(struct buffers* b, int bytes);
-#endif
 
 /* ---- sync.c: what the ranks share outside of MPI's collectives */
 

@@ -34,7 +34,8 @@ enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 
 static const char usage[] =
     "Usage: mpirun ... collbench [options]\n"
-    "  -c, --collectives LIST   comma-separated (default: blocking ones); --list prints all\n"
+    "  -c, --collectives LIST   comma-separated names, which --list prints, or forms: blocking\n"
+    "                           (default), nonblocking, persistent\n"
     "  -s, --sizes LIST         bytes, 64k, 1M; default 8,64,1k,8k,64k,256k,1M\n"
     "                           (whole vector for bcast, reduce, allreduce, scan, exscan; one\n"
     "                           rank's block for the others)\n"
@@ -92,11 +93,19 @@ static int parse_mode(struct options* o, const char* text, int say) {
     return -1;
 }
 
+/* Is `name` that of the call, or of its form? */
+static int means(const char* name, size_t length, const struct call* call) {
+    const char* form = collbench_form_names[call->form];
+
+    return (strlen(call->name) == length && memcmp(name, call->name, length) == 0) ||
+           (strlen(form) == length && memcmp(name, form, length) == 0);
+}
+
 static int is_collective(const char* name) {
     int i;
 
     for (i = 0; i < collbench_call_count; ++i) {
-        if (strcmp(name, collbench_calls[i].name) == 0) {
+        if (means(name, strlen(name), &collbench_calls[i])) {
             return 1;
         }
     }
@@ -114,7 +123,9 @@ static int check_collectives(const char* list, int say) {
         bad = !is_collective(item);
     }
     if (bad && say) {
-        fprintf(stderr, "--collectives: expected names that --list prints, found '%s'\n", list);
+        fprintf(stderr,
+                "--collectives: expected names that --list prints, or of forms, found '%s'\n",
+                list);
     }
     free(copy);
     return bad;
@@ -182,17 +193,19 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
 }
 
 static int selected(const struct options* o, const struct call* call) {
-    size_t length = strlen(call->name);
-    const char* at = o->collectives;
+    const char* name = o->collectives;
 
-    while (at != NULL && (at = strstr(at, call->name)) != NULL) {
-        int starts = at == o->collectives || at[-1] == ',';
-        if (starts && (at[length] == '\0' || at[length] == ',')) {
+    if (name == NULL) {
+        return call->form == FORM_BLOCKING;
+    }
+    while (*name != '\0') {
+        size_t length = strcspn(name, ",");
+        if (means(name, length, call)) {
             return 1;
         }
-        ++at;
+        name += length + (name[length] == ',');
     }
-    return o->collectives == NULL && call->form == FORM_BLOCKING;
+    return 0;
 }
 
 static void print_row(const struct cell* cell, const struct timing* t, const struct options* o,
