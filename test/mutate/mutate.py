@@ -3,7 +3,8 @@
 
 Everything happens in a copy of the tree with a build folder of its own; the tree itself is only
 read. A mutant is built as far as the next test needs it, and it is killed by the first test that
-fails; tests that do not depend on the changed file are not run.
+fails; tests that do not depend on the changed file are not run, nor those that fail without a
+change.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,10 +33,11 @@ EPILOG = """examples:
     test/mutate/mutate.py --again survivors.diff
 
 what is changed: comparisons, + and -, the 1 in "+ 1", && and ||, min and max; a statement is
-removed; a branch is never taken, or always; a constant is returned. Assertions stay.
+removed; a branch is never taken, or always; a constant is returned. Assertions stay. What the
+compiler makes the same code of is no change, and counts neither as killed nor as a survivor.
 
-exit status: 0 when all mutants were tried, whatever survived; 1 where the tree does not build, no
-test passes without a change, or the system refuses something; 2 for wrong usage.
+exit status: 0 when all mutants were tried, whatever survived; 1 where the tree does not build, has
+no tests of these suites, or the system refuses something; 2 for wrong usage.
 """
 
 # The folders of each area, and the suites of meson's that look after it, quick ones first.
@@ -45,7 +48,8 @@ AREAS = {
     "ompi": (("ucg_coll/ompi",), ("unit", "ranks", "mpi")),
 }
 SUITES = ("unit", "ranks", "mpi")
-KILLED, SURVIVED, NOT_COMPILED = "killed", "survived", "did not compile"
+KILLED, SURVIVED, SAME_CODE, NOT_COMPILED = "killed", "survived", "same code", "did not compile"
+FATES = (KILLED, SURVIVED, SAME_CODE, NOT_COMPILED)
 
 
 def some_of(known):
@@ -142,65 +146,80 @@ def recalled(tree, text):
     return [known[part] for part in parts if part in known]
 
 
-def try_without(tree, paths, longest):
-    """Builds and runs once, without a change, all tests that depend on one of the sources; those
-    that do not pass are left out."""
+def build(tree):
+    """The copy as it is, as far as tests need it."""
     print(f"building the copy: {tree.build}", flush=True)
     files = sorted(set().union(*(test.files for test in tree.tests)))
-    built, output = tree.ninja(files) if files else (True, "")
+    if not files:
+        raise MutateError("there are no tests of these suites")
+    built, output = tree.ninja(files)
     if not built:
         raise MutateError(f"the copy does not build:\n{output[-3000:]}")
-    reached, usable = tree.dependents(paths), []
-    tree.tests = [test for test in tree.tests if test.files & reached]
-    for number, test in enumerate(tree.tests, 1):
-        passed, test.seconds = tree.passes(test, min(longest, test.timeout))
-        usable += [test] if passed else []
-        remark = "" if passed else "  left out: it does not pass within the limit"
-        print(f"  [{number}/{len(tree.tests)}] {test.name} {test.seconds:.1f} s{remark}",
-              flush=True)
-    if not usable:
-        raise MutateError("no test passes without a change")
-    tree.tests = usable
+    tree.find_needs()
 
 
-def order(area, test):
-    """Sorting key: by the area's suites, in them the tests named after it, short ones first."""
-    return (AREAS[area][1].index(test.suite), not test.name.startswith(area), test.seconds)
+def order(mutant, test):
+    """Sorting key: by the area's suites, in them the tests named after it, those that killed
+    mutants of the same file before, those that killed others, short ones first."""
+    suites = AREAS[mutant.area][1]
+    return (suites.index(test.suite), not test.name.startswith(mutant.area),
+            -test.killed.count(mutant.path), -len(test.killed), test.seconds or 0)
 
 
-def fate(tree, mutant):
-    """(what became of it, by which test)."""
-    stale = tree.stale()
-    wanted = [test for test in tree.tests
-              if test.suite in AREAS[mutant.area][1] and test.files & stale]
-    for test in sorted(wanted, key=lambda test: order(mutant.area, test)):
+def fate(tree, mutant, passed, longest):
+    """(what became of it, the test that decided). `passed` grows by the tests that did."""
+    wanted = [test for test in tree.tests if test.usable and test not in passed
+              and test.suite in AREAS[mutant.area][1] and mutant.path in test.sources]
+    for test in sorted(wanted, key=lambda test: order(mutant, test)):
         if not tree.ninja(sorted(test.files))[0]:
-            return NOT_COMPILED, ""
+            return NOT_COMPILED, None
         # A mutant that goes round for ever is one that was noticed.
-        if not tree.passes(test, max(10.0, 5 * test.seconds))[0]:
-            return KILLED, f" by {test.name}"
-    return SURVIVED, f" {len(wanted)} tests"
+        limit = longest if test.seconds is None else max(10.0, 5 * test.seconds)
+        done, seconds = tree.passes(test, limit)
+        if not done:
+            return KILLED, test
+        test.seconds = test.seconds or seconds
+        passed.append(test)
+    return SURVIVED, None
 
 
-def try_one(tree, mutant):
-    """Its fate; the file is afterwards as it was."""
-    text = tree.text(mutant.path)
-    tree.write(mutant.path, mutant.apply(text))
-    try:
-        return fate(tree, mutant)
-    finally:
-        tree.write(mutant.path, text)
+def holds(tree, test, longest):
+    """Does it pass without a change? Asked once."""
+    if test.seconds is None:
+        tree.ninja(sorted(test.files))
+        test.usable, test.seconds = tree.passes(test, min(longest, test.timeout))
+        if not test.usable:
+            print(f"  {test.name} is left out: it does not pass within the limit", flush=True)
+    return test.usable
+
+
+def try_one(tree, mutant, longest):
+    """(what became of it, a remark); the file is afterwards as it was."""
+    text, passed = tree.text(mutant.path), []
+    while True:
+        tree.write(mutant.path, mutant.apply(text))
+        try:
+            what, test = fate(tree, mutant, passed, longest)
+            code = tree.code(mutant.path) if what == SURVIVED else None
+        finally:
+            tree.write(mutant.path, text)
+        if what == SURVIVED and code == tree.code(mutant.path):
+            return SAME_CODE, ""
+        if what != KILLED:
+            return what, f" {len(passed)} tests" if what == SURVIVED else ""
+        if holds(tree, test, longest):
+            test.killed.append(mutant.path)
+            return what, f" by {test.name}"
 
 
 def report(fates, survivors):
     """The table, and each survivor."""
-    print(f"\n{'area':10} {KILLED:>8} {SURVIVED:>9} {NOT_COMPILED:>16}")
+    print(f"\n{'area':10}", *(f"{kind:>16}" for kind in FATES))
     for area in AREAS:
-        counts = [sum(pair == (area, kind) for pair in fates)
-                  for kind in (KILLED, SURVIVED, NOT_COMPILED)]
+        counts = [sum(pair == (area, kind) for pair in fates) for kind in FATES]
         if any(counts):
-            print(f"{area:10} {counts[0]:8} {counts[1]:9} {counts[2]:16}")
-    tried = sum(kind != NOT_COMPILED for _, kind in fates)
+            print(f"{area:10}", *(f"{count:16}" for count in counts))
+    tried = sum(kind in (KILLED, SURVIVED) for _, kind in fates)
     if tried:
         print(f"{len(survivors)} of {tried} survived ({100 * len(survivors) / tried:.1f} %)")
     print("".join(f"\n{diff}" for diff in survivors), end="")
@@ -216,14 +235,14 @@ def mutate(args, work):
     used = {mutant.area for mutant in drawn}
     tree.find_tests([suite for suite in args.suites
                      if any(suite in AREAS[area][1] for area in used)])
-    try_without(tree, {mutant.path for mutant in drawn}, args.longest)
+    build(tree)
     begin, fates, survivors = time.monotonic(), [], []
     for number, mutant in enumerate(drawn, 1):
         if time.monotonic() - begin > args.time_limit:
             print(f"the time is over: {len(drawn) - number + 1} were not tried")
             break
         start, text = time.monotonic(), tree.text(mutant.path)
-        what, by = try_one(tree, mutant)
+        what, by = try_one(tree, mutant, args.longest)
         fates.append((mutant.area, what))
         print(f"[{number}/{len(drawn)}] {mutant.path}:{mutant.line(text)} {mutant.what}: {what}{by}"
               f" ({time.monotonic() - start:.0f} s)", flush=True)
@@ -238,6 +257,8 @@ def mutate(args, work):
 def main():
     """With the copy in a folder that goes away, unless one was named."""
     args = arguments(sys.argv[1:])
+    # What runs ends with this: a compiler that went on would see the sources change.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if args.work:
         return mutate(args, args.work)
     with tempfile.TemporaryDirectory(prefix="mutate-") as work:

@@ -1,5 +1,6 @@
 """A copy of the tree with a build folder of its own, in which mutants are built and tested."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tidy"))
 
@@ -20,6 +21,7 @@ from tidy import tree_files  # noqa: E402 (the line above comes first)
 # that only written memory can be limited.
 DATA_MAX = 12 << 30
 OUTPUT_MAX = 1 << 30
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class MutateError(Exception):
@@ -32,15 +34,34 @@ class Test:
 
     name: str
     suite: str
-    files: frozenset  # Of the build, relative to it: stale if the test is to be run again.
+    files: frozenset  # Of the build, relative to it.
     timeout: float
-    seconds: float = 0.0  # Of the tree as it is.
+    objects: frozenset = frozenset()  # That those are made of.
+    sources: frozenset = frozenset()  # That they are compiled from.
+    seconds: float | None = None  # Once it has passed, or has failed without a change.
+    usable: bool = True
+    killed: list = field(default_factory=list)  # Paths of the mutants that it has killed.
 
 
 def limits():
     """Of whatever a mutant starts."""
     resource.setrlimit(resource.RLIMIT_DATA, (DATA_MAX, DATA_MAX))
     resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_MAX, OUTPUT_MAX))
+
+
+def adopt():
+    """Makes this process the parent of what its descendants leave behind."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise MutateError(f"prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def end_children():
+    """Ends all children, and theirs, once they have come here: mpirun has a session of its own."""
+    children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children")
+    while found := children.read_text(encoding="ascii").split():
+        for child in map(int, found):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def run(command, folder, limit):
@@ -56,10 +77,7 @@ def run(command, folder, limit):
         except subprocess.TimeoutExpired:
             return None, ""
         finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            end_children()
 
 
 class Tree:
@@ -69,6 +87,8 @@ class Tree:
         self.root, self.folder, self.jobs = root, work / "tree", jobs
         self.build = self.folder / "build"
         self.tests = []
+        self.compiled = {}  # Sources of each object.
+        adopt()
 
     def synchronise(self):
         """Makes the copy what the tree is now; what is alike keeps its time, and is not
@@ -129,22 +149,39 @@ class Tree:
                              self.folder, limit)
         return status == 0, output
 
-    def stale(self):
-        """The files of the build that are not up to date, relative to it."""
-        output = run(["ninja", "-C", str(self.build), "-n", "-v", "-d", "explain"], self.folder,
-                     60)[1]
-        return set(re.findall(r"^ninja explain: (\S+) is dirty$", output, re.MULTILINE))
+    def find_needs(self):
+        """What each test needs: known once all is built, and the same in each mutant."""
+        output = self.ask_ninja("deps")
+        for made, sources in re.findall(r"^(\S+): #deps.*\n((?: +\S+\n)*)", output, re.MULTILINE):
+            self.compiled[made] = {
+                os.path.relpath(os.path.normpath(self.build / name), self.folder)
+                for name in sources.split()}
+        for test in self.tests:
+            inputs = self.ask_ninja("inputs", *sorted(test.files)).split() if test.files else []
+            test.objects = frozenset(inputs) & self.compiled.keys()
+            test.sources = frozenset().union(*(self.compiled[name] for name in test.objects))
 
-    def dependents(self, paths):
-        """The files of the build that a change of these sources would make stale."""
-        times = {path: (self.folder / path).stat() for path in paths}
-        for path in paths:
-            os.utime(self.folder / path)
-        try:
-            return self.stale()
-        finally:
-            for path, time_of in times.items():
-                os.utime(self.folder / path, ns=(time_of.st_atime_ns, time_of.st_mtime_ns))
+    def code(self, path):
+        """What the compiler makes of a source, in the objects that tests need."""
+        needed = sorted(name for name in set().union(*(test.objects for test in self.tests))
+                        if path in self.compiled[name])
+        self.ninja(needed)
+        stripped = self.folder / "tmp/stripped.o"
+        code = []
+        for name in needed:
+            status, output = run(["objcopy", "--strip-debug", str(self.build / name),
+                                  str(stripped)], self.folder, 60)
+            if status != 0:
+                raise MutateError(f"objcopy: {name}: {output}")
+            code.append(stripped.read_bytes())
+        return code
+
+    def ask_ninja(self, *what):
+        """One of ninja's lists."""
+        status, output = run(["ninja", "-C", str(self.build), "-t", *what], self.folder, 60)
+        if status != 0:
+            raise MutateError(f"ninja -t {what[0]} failed:\n{output[-2000:]}")
+        return output
 
     def passes(self, test, limit):
         """Runs one test, built before, for so many seconds at most."""
