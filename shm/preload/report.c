@@ -24,7 +24,5 @@ void heap_warn(const char* format, ...) {
     va_end(arguments);
     gethostname(host, sizeof(host) - 1);
     length = snprintf(line, sizeof(line), "[%s:%d] ucg warning: %s\n", host, (int)getpid(), text);
-    if (write(STDERR_FILENO, line, (size_t)length) < 0) {
-        return; /* Nobody listens. */
-    }
+    (void)!write(STDERR_FILENO, line, (size_t)length); /* Where nobody listens, nobody is told. */
 }

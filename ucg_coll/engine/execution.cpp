@@ -46,13 +46,13 @@ void Execution::begin_helped() {
 }
 
 bool Execution::advance_helped() {
-    switch (helped_->advance()) {
-    case HelpedRun::Outcome::waits: return false;
-    case HelpedRun::Outcome::did_unit: return true;
-    case HelpedRun::Outcome::over: state_ = ExecutionState::done; return false;
-    case HelpedRun::Outcome::failed: state_ = ExecutionState::failed; return false;
+    const HelpedRun::Outcome outcome = helped_->advance();
+    if (outcome == HelpedRun::Outcome::over) {
+        state_ = ExecutionState::done;
+    } else if (outcome == HelpedRun::Outcome::failed) {
+        state_ = ExecutionState::failed;
     }
-    return false;
+    return outcome == HelpedRun::Outcome::did_unit;
 }
 
 /// What peers name lies in staging memory, the rest in the execution's own.

@@ -1,6 +1,7 @@
 #include "ucg_coll/graph/lowering.hpp"
 
-#include <tuple>
+#include <algorithm>
+#include <compare>
 #include <unordered_map>
 #include <utility>
 
@@ -36,9 +37,7 @@ class Lowering {
         std::uint32_t message = 0;
         std::uint32_t repeat = kNone; ///< That it is in.
 
-        bool operator<(const Numbered& other) const {
-            return std::tie(lane, message) < std::tie(other.lane, other.message);
-        }
+        auto operator<=>(const Numbered&) const = default; // NOLINT(modernize-use-nullptr)
     };
     static constexpr std::uint32_t kForever = 0xfffffffeU;
 

@@ -34,6 +34,7 @@ class Holding final : public transport::Transport, public transport::Board {
         }
     }
     unsigned progress() override { return 0; }
+    void abandon() override { ++abandoned; }
     Status status() const override {
         return broken_ ? Status(Code::unreachable, "the peer is gone") : Status();
     }
@@ -58,6 +59,7 @@ class Holding final : public transport::Transport, public transport::Board {
 
     std::size_t posted() const { return held_.size(); }
     unsigned shares = 0;
+    unsigned abandoned = 0;
 
   private:
     std::vector<transport::Message*> held_;
@@ -121,6 +123,7 @@ TEST_CASE("engine: a collective whose messages have failed posts none again", "[
     rank.transport.fail_one();
     rank.engine.progress();
     REQUIRE(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.transport.abandoned > 0); // It has let go of the buffers.
     for (int i = 0; i < 3; ++i) {
         rank.engine.start(rank.execution);
         CHECK(rank.execution.state() == ExecutionState::failed);
@@ -138,6 +141,7 @@ TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][
     rank.transport.break_down();
     rank.engine.progress();
     REQUIRE(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.transport.abandoned > 0);
     const unsigned shares = rank.transport.shares;
     for (int i = 0; i < 3; ++i) {
         rank.engine.start(rank.execution);
@@ -145,6 +149,16 @@ TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][
         CHECK(rank.engine.idle());
     }
     CHECK(rank.transport.shares == shares);
+}
+
+TEST_CASE("engine: an exchange that fails where it starts is given up by all transports",
+          "[engine][failed]") {
+    Rank0 rank(by_boards());
+    rank.transport.break_down();
+    rank.engine.start(rank.execution);
+    CHECK(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.engine.idle());
+    CHECK(rank.transport.abandoned > 0);
 }
 
 } // namespace ucg

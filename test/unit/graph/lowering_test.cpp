@@ -234,6 +234,19 @@ TEST_CASE("graph: a schedule with more than there are numbers for is refused",
         CHECK(status.message() == "rank 0, op 65535 (reduce): 4294967296 slices to copy or "
                                   "combine, at most 4294967295 can be run");
     }
+    SECTION("as many slices as there are numbers") {
+        Schedule schedule;
+        schedule.rank_count = 2;
+        Op op;
+        op.kind = OpKind::reduce;
+        op.operand_count = 0xffff;
+        schedule.ops.assign(0xffff, op);
+        op.operand_count = 0xfffe; // With its target the last number there is.
+        schedule.ops.push_back(op);
+        CHECK(check_limits(schedule).message() == "");
+        ++schedule.ops.back().operand_count;
+        CHECK(check_limits(schedule).code() == Code::unsupported);
+    }
     SECTION("rotation") {
         Schedule schedule = parse(kPipeline);
         schedule.repeats[0].rotation = 16;

@@ -78,6 +78,14 @@ TEST_CASE("graph: verify accepts messages that are ordered by their sources",
               .empty());
 }
 
+TEST_CASE("graph: a message without bytes meets none", "[graph][verify][network]") {
+    CHECK(gather("rank\n send to 2 input[0:8]\n signal 1 after 0\n send to 3 input[0:0]\n"
+                 "rank\n await 0\n send to 3 input[0:8] after 0\n"
+                 "rank\n recv from 0 output[0:8]\n"
+                 "rank\n recv from 0 output[0:0]\n recv from 1 output[0:8]\n")
+              .empty());
+}
+
 TEST_CASE("graph: verify accepts messages that are ordered by a destination",
           "[graph][verify][network]") {
     CHECK(gather("rank\n send to 2 input[0:8]\n"

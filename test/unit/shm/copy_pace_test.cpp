@@ -80,11 +80,15 @@ TEST_CASE("shm/copy_pace: the bytes arrive whichever way", "[shm]") {
     for (std::size_t i = 0; i < source.size(); ++i) {
         source[i] = static_cast<std::byte>(i * 7);
     }
+    unsigned timed = 0;
     for (unsigned i = 0; i < 4200; ++i) { // A look or two among them.
+        timed += pace.timed() ? 1 : 0;
         std::vector<std::byte> target(source.size() + 1);
         copy_at_pace(pace, target.data(), source.data(), source.size());
         CHECK(target.back() == std::byte{0});
         target.pop_back();
         CHECK(target == source);
     }
+    CHECK(timed >= 2);
+    CHECK(timed < 80); // Two of 64 at the most, once the ring has gone around.
 }

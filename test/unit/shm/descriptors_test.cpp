@@ -116,6 +116,17 @@ TEST_CASE("shm/descriptors: a heap serves a program that closed its descriptors"
         1, 30s, [](const test::ForkedRank&) -> std::string { return lease_after_closing(); }));
 }
 
+TEST_CASE("shm/descriptors: a heap serves a program without standard input", "[shm]") {
+    test::require_all_ok(test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        ::close(STDIN_FILENO); // Its number is the next file's.
+        const auto heap = Heap::create({kMebi});
+        if (!heap.ok()) {
+            return std::string(heap.status().message());
+        }
+        return (*heap)->lease(kMebi / 4).ok() ? "" : "no lease";
+    }));
+}
+
 TEST_CASE("shm/descriptors: without hole punching by address as well", "[shm]") {
     test::require_all_ok(test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
         return test::refuse_advice(MADV_REMOVE) ? lease_after_closing() : "";

@@ -277,6 +277,18 @@ TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") 
     }
 }
 
+TEST_CASE("shm/ring: runs begin where they lie right, and the message is long enough", "[shm]") {
+    const RingShape shape = {4 * kRunSlots, 512};
+    const std::uint64_t run_bytes = kRunSlots * 512;
+    const std::uint64_t bytes = kRunsOfMessage * run_bytes;
+    CHECK(begins_run(shape, 0, bytes, run_bytes));
+    CHECK(begins_run(shape, kRunSlots, bytes, bytes));
+    CHECK_FALSE(begins_run(shape, 1, bytes, run_bytes));
+    CHECK_FALSE(begins_run(shape, 0, bytes - 1, run_bytes));
+    CHECK_FALSE(begins_run(shape, 0, bytes, run_bytes - 1));
+    CHECK_FALSE(begins_run({2 * kRunSlots, 512}, 0, bytes, run_bytes));
+}
+
 TEST_CASE("shm/ring: a sender never waits for a run while its receiver has taken everything",
           "[shm]") {
     const RingShape shape = {16, 1088};
