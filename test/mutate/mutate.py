@@ -173,8 +173,8 @@ def fate(tree, mutant, passed, longest):
     for test in sorted(wanted, key=lambda test: order(mutant, test)):
         if not tree.ninja(sorted(test.files))[0]:
             return NOT_COMPILED, None
-        # A mutant that goes round for ever is one that was noticed.
-        limit = longest if test.seconds is None else max(10.0, 5 * test.seconds)
+        # A mutant that goes round for ever is one that was noticed; a busy machine is none.
+        limit = longest if test.seconds is None else max(30.0, 10 * test.seconds)
         done, seconds = tree.passes(test, limit)
         if not done:
             return KILLED, test

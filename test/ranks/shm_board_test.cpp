@@ -10,9 +10,11 @@
 
 #include "test/ranks/shm_group.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/seccomp.hpp"
 
 namespace {
 
+using namespace std::chrono_literals;
 using namespace ucg;
 using test::filled;
 using test::first_ranks;
@@ -72,6 +74,26 @@ TEST_CASE("transport/shm: where one rank lets nobody read its memory, nobody kee
     CHECK(taken(kStaging, 0) == without);
     CHECK(taken(0, kStaging) == without);
     CHECK(taken(kStaging, kStaging) == without + kStaging);
+}
+
+TEST_CASE("transport/shm: a rank that gets no memory for what peers read exposes nothing",
+          "[ranks][shm]") {
+    constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
+    constexpr std::uint64_t kStaging = std::uint64_t{1} << 20;
+    const auto results = test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        ShmOptions options;
+        options.staging_bytes = kStaging;
+        const Group group(std::vector<ShmOptions>(2, options));
+        if (!shm::backs_pages() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
+            return ""; // There the memory was there from the start.
+        }
+        if (group.transports[0]->expose(0, {}, kStaging)) {
+            return "exposes what there is no memory for";
+        }
+        return group.transports[0]->status().code() == Code::out_of_memory ? "" : "does not say so";
+    });
+    INFO(results[0].output);
+    CHECK(results[0].ok());
 }
 
 TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm][board]") {
@@ -310,8 +332,6 @@ TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagre
 }
 
 namespace {
-
-using namespace std::chrono_literals;
 
 /// One process of a group that waits for boards alone, asleep.
 class Sleepy {

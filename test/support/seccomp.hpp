@@ -34,15 +34,15 @@ inline bool refuse_process_vm_readv() {
     return detail::filter_calls(program);
 }
 
-/// From now on madvise() with this advice fails with EINVAL, as on a kernel that does not know it.
-inline bool refuse_advice(std::uint32_t advice) {
+/// From now on madvise() with this advice fails; with EINVAL as on a kernel that does not know it.
+inline bool refuse_advice(std::uint32_t advice, std::uint32_t error = EINVAL) {
     static_assert(std::endian::native == std::endian::little, "the low half of the argument");
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, advice, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     return detail::filter_calls(program);

@@ -92,6 +92,19 @@ TEST_CASE("graph: malformed requests name the field", "[graph][collective]") {
         CHECK(problem(g) == "bytes: 4, but the root's block in receive has 8");
         CHECK(problem(g, 1).empty());
     }
+    SECTION("edges") {
+        Request n = request(Collective::neighbor_alltoallv, 3, 0);
+        n.send = {{4, 8}, {0, 4}, {1, 0}};
+        n.receive = {{8, 4}, {0, 8}, {0, 1}};
+        CHECK(problem(n).empty());
+        n.receive.bytes[0] = 4;
+        CHECK(problem(n) == "peers: rank 0 sends itself other blocks than it receives from itself");
+        CHECK(problem(n, 2).empty());
+        n.receive.peers[1] = 3;
+        CHECK(problem(n, 2) == "receive.peers: 3 is not in 0 .. 2");
+        n.send.offsets.pop_back();
+        CHECK(problem(n, 2) == "send.offsets: has 1 entries for 2 peers");
+    }
 }
 
 } // namespace

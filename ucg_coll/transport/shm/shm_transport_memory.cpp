@@ -62,7 +62,7 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
     if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
         log(LogLevel::error, "{}", status.message());
         boards_->lose(shm::Loss::memory);
-        return lost();
+        return !lost();
     }
     Exposed& entry = exposed(sites_[self_], sequence);
     for (std::size_t i = 0; i < buffers.size(); ++i) {
