@@ -114,24 +114,27 @@ static void run_started(struct buffers* b, int bytes) {
 #define CALLS BLOCKING_AND_NONBLOCKING
 #endif
 
-/* clang-format off */
 CALLS(barrier, Barrier, b->comm)
 CALLS(bcast, Bcast, root_sends(b), bytes, MPI_BYTE, 0, b->comm)
 CALLS(reduce, Reduce, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, 0, b->comm)
 CALLS(allreduce, Allreduce, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
 CALLS(allgather, Allgather, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, b->comm)
-CALLS(allgatherv, Allgatherv, b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, b->comm)
+CALLS(allgatherv, Allgatherv, b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE,
+      b->comm)
 CALLS(alltoall, Alltoall, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, b->comm)
-CALLS(alltoallv, Alltoallv, b->send, b->counts, b->displs, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, b->comm)
+CALLS(alltoallv, Alltoallv, b->send, b->counts, b->displs, MPI_BYTE, b->recv, b->counts, b->displs,
+      MPI_BYTE, b->comm)
 CALLS(gather, Gather, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm)
-CALLS(gatherv, Gatherv, b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, 0, b->comm)
+CALLS(gatherv, Gatherv, b->send, bytes, MPI_BYTE, b->recv, b->counts, b->displs, MPI_BYTE, 0,
+      b->comm)
 CALLS(scatter, Scatter, b->send, bytes, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm)
-CALLS(scatterv, Scatterv, b->send, b->counts, b->displs, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0, b->comm)
+CALLS(scatterv, Scatterv, b->send, b->counts, b->displs, MPI_BYTE, b->recv, bytes, MPI_BYTE, 0,
+      b->comm)
 CALLS(reduce_scatter, Reduce_scatter, b->send, b->recv, b->counts, MPI_DOUBLE, MPI_SUM, b->comm)
-CALLS(reduce_scatter_block, Reduce_scatter_block, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
+CALLS(reduce_scatter_block, Reduce_scatter_block, b->send, b->recv, doubles(bytes), MPI_DOUBLE,
+      MPI_SUM, b->comm)
 CALLS(scan, Scan, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
 CALLS(exscan, Exscan, b->send, b->recv, doubles(bytes), MPI_DOUBLE, MPI_SUM, b->comm)
-/* clang-format on */
 
 /* ---- checks: 0 = right */
 
