@@ -112,7 +112,7 @@ def small_limits():
     job = run([ALLOCATIONS, "limited"], {resource.RLIMIT_AS: 600 * mebi})
     expect(job.returncode == 0, "RLIMIT_AS 600 MiB", job)
     for bytes_max in [0, 4096]:
-        job = run(["/bin/ls", "/"], {resource.RLIMIT_FSIZE: bytes_max})
+        job = run([ALLOCATIONS, "shadow", "5"], {resource.RLIMIT_FSIZE: bytes_max})
         expect_one_line(f"RLIMIT_FSIZE {bytes_max}", job, STEP_DOWN)
     expect_quiet("RLIMIT_MEMLOCK 0", run([ALLOCATIONS, "place"], {resource.RLIMIT_MEMLOCK: 0}))
     expect_quiet("few descriptors", run(["/bin/true"], {resource.RLIMIT_NOFILE: 4}))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "ucg_coll/base/copy.hpp"
 
@@ -28,13 +29,9 @@ void add_parts(const Schedule& schedule, HelpedProgram& program) {
         program.repeats.push_back(&repeat);
         program.scratch_bytes = std::max(program.scratch_bytes, schedule.scratch_bytes);
         program.unit_bytes = std::max(program.unit_bytes, repeat.segment_bytes);
-        // A copy between other ranks' memory that is not mapped goes by way of here.
-        std::uint32_t operands = 1;
-        for (std::uint32_t k = 0; k < repeat.op_count; ++k) {
-            operands =
-                std::max<std::uint32_t>(operands, schedule.ops[repeat.first_op + k].operand_count);
+        for (const Op& op : std::span(schedule.ops).subspan(repeat.first_op, repeat.op_count)) {
+            program.operands_max = std::max<std::uint32_t>(program.operands_max, op.operand_count);
         }
-        program.operands_max = std::max(program.operands_max, operands);
     }
 }
 

@@ -26,7 +26,8 @@ struct HelpedProgram {
     std::vector<const graph::Repeat*> repeats; ///< and its ops. Into `schedules`.
     std::uint64_t scratch_bytes = 0;           ///< The most that one has,
     std::uint64_t unit_bytes = 0;              ///< the longest slice of a unit,
-    std::uint32_t operands_max = 1;            ///< and the most operands of a reduction.
+    std::uint32_t operands_max = 1;            ///< and the most operands of a reduction; a copy
+                                               ///< between others' unmapped memory needs room, too.
 
     HelpedProgram() = default;
     HelpedProgram(HelpedProgram&&) = default;

@@ -146,7 +146,9 @@ TEST_CASE("engine: an operator of the program is called from outside", "[engine]
     for (int calls = 0; !ranks.drive(); ++calls) {
         REQUIRE(calls < 6); // Three segments at two ranks.
         const Rank rank = ranks.execution(1).state() == ExecutionState::operator_due ? 1 : 2;
-        REQUIRE(ranks.engine(rank).take_operator(ranks.execution(rank)));
+        // Rank 2 keeps its own for nobody: whoever asks gets it.
+        REQUIRE((rank == 1 ? ranks.engine(1).take_operator(ranks.execution(1))
+                           : ranks.engine(2).take_operator() == &ranks.execution(2)));
         CHECK_FALSE(ranks.engine(rank).take_operator(ranks.execution(rank))); // Once.
         ranks.engine(rank).progress(); // Leaves it alone meanwhile.
         CHECK(ranks.execution(rank).state() == ExecutionState::in_operator);
