@@ -11,29 +11,39 @@ namespace {
 
 constexpr std::uint64_t kBytes = 1024;
 
-/// How rank 0's program reduces `bytes` that it receives from rank 1.
-StepKind
-reduction(std::uint64_t element_bytes,
-          const std::function<void(Builder&, const Slice& mine, const Slice& theirs)>& rest,
-          std::uint64_t bytes = kBytes) {
+Request reduce_request(std::uint64_t bytes, std::uint64_t element_bytes) {
     Request request;
     request.collective = Collective::reduce;
     request.rank_count = 2;
     request.bytes = bytes;
     request.element_bytes = element_bytes;
-    Builder b(request, 0, "sum");
-    const Slice theirs = b.scratch(bytes);
-    b.recv(1, theirs);
-    rest(b, b.input(0, bytes), theirs);
+    return request;
+}
+
+/// The step of rank 0's program that reduces.
+Step reducing_step(Builder& b) {
     const LoweredSchedule lowered = lower(b.finish()).value();
     for (const Step& step : lowered.steps) {
         if (step.kind == StepKind::reduce || step.kind == StepKind::reduce_parts) {
-            CHECK((step.kind == StepKind::reduce || step.message == 0));
-            return step.kind;
+            return step;
         }
     }
     FAIL("no reduction");
-    return StepKind::finish;
+    return {};
+}
+
+/// How rank 0's program reduces `bytes` that it receives from rank 1.
+StepKind
+reduction(std::uint64_t element_bytes,
+          const std::function<void(Builder&, const Slice& mine, const Slice& theirs)>& rest,
+          std::uint64_t bytes = kBytes) {
+    Builder b(reduce_request(bytes, element_bytes), 0, "sum");
+    const Slice theirs = b.scratch(bytes);
+    b.recv(1, theirs);
+    rest(b, b.input(0, bytes), theirs);
+    const Step step = reducing_step(b);
+    CHECK((step.kind == StepKind::reduce || step.message == 0));
+    return step.kind;
 }
 
 void reduce(Builder& b, const Slice& mine, const Slice& theirs) {
@@ -51,6 +61,22 @@ TEST_CASE("graph: a message that only a reduction reads is combined where it arr
         reduce(b, mine, theirs);
     };
     CHECK(reduction(8, sent_between) == StepKind::reduce_parts);
+}
+
+TEST_CASE("graph: a message that is posted behind others is combined where it arrives, too",
+          "[graph][lowering]") {
+    Builder b(reduce_request(kBytes, 8), 0, "sum");
+    const Slice mine = b.input(0, kBytes);
+    const Slice theirs = b.scratch(kBytes);
+    for (int i = 0; i < 3; ++i) {
+        b.send(1, mine);
+    }
+    b.copy(mine, b.scratch(kBytes)); // So that what follows is posted by another step.
+    b.recv(1, theirs);
+    reduce(b, mine, theirs);
+    const Step step = reducing_step(b);
+    CHECK(step.kind == StepKind::reduce_parts);
+    CHECK(step.message == 3);
 }
 
 TEST_CASE("graph: a message that others read, too, or that is short, is copied first",
