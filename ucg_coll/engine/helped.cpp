@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <span>
 
 #include "ucg_coll/base/copy.hpp"
@@ -70,10 +71,38 @@ void HelpedRun::begin(const Call& call) {
         call_.input = call.output;
         call_.input_bytes = call.output_bytes;
     }
+    move_within_reach();
     std::fill(over_.begin(), over_.end(), false);
     left_ = over_.size();
     program_.help->begin({call_.sequence, call_.plan, call_.input, call_.input_bytes, call_.output,
                           call_.output_bytes, program_.parts});
+}
+
+void HelpedRun::move_within_reach() {
+    if (program_.contributes_output) {
+        if (stand_in(output_, call_.output, call_.output_bytes)) {
+            call_.input = call_.output;
+        }
+        return;
+    }
+    stand_in(input_, call_.input, call_.input_bytes);
+    stand_in(output_, call_.output, call_.output_bytes);
+}
+
+/// Puts memory that peers reach in the place of a buffer that they do not. Where there is none the
+/// buffer stays, and who does not get at it says so.
+bool HelpedRun::stand_in(StandIn& place, std::byte*& buffer, std::uint64_t bytes) const {
+    if (bytes == 0 || program_.help->reached(buffer, bytes)) [[likely]] {
+        return false;
+    }
+    place.bytes.reset(new (std::nothrow) std::byte[bytes]);
+    if (place.bytes == nullptr) {
+        return false;
+    }
+    place.buffer = buffer;
+    copy_bytes(place.bytes.get(), buffer, bytes); // Of an output some bytes may not be written.
+    buffer = place.bytes.get();
+    return true;
 }
 
 HelpedRun::Outcome HelpedRun::advance() {
@@ -104,6 +133,11 @@ HelpedRun::Outcome HelpedRun::advance() {
 
 HelpedRun::Outcome HelpedRun::end() {
     program_.help->end(call_.sequence);
+    if (output_.bytes != nullptr) [[unlikely]] {
+        copy_bytes(output_.buffer, output_.bytes.get(), call_.output_bytes);
+    }
+    input_.bytes.reset();
+    output_.bytes.reset();
     return Outcome::over;
 }
 

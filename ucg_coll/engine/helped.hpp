@@ -39,7 +39,7 @@ struct HelpedProgram {
 HelpedProgram helped_program(std::span<const graph::Schedule> schedules, Rank rank,
                              transport::Help& help);
 
-/// One run of it. Never allocates again once it is made.
+/// One run of it. Once it is made it allocates for buffers alone that peers do not reach.
 class HelpedRun {
   public:
     explicit HelpedRun(const HelpedProgram& program);
@@ -61,6 +61,14 @@ class HelpedRun {
     Outcome advance();
 
   private:
+    /// What peers are given in the place of a buffer that they do not reach.
+    struct StandIn {
+        std::byte* buffer = nullptr;
+        std::unique_ptr<std::byte[]> bytes;
+    };
+
+    void move_within_reach();
+    bool stand_in(StandIn& place, std::byte*& buffer, std::uint64_t bytes) const;
     Outcome end();
     void do_unit(std::size_t part, std::uint64_t unit);
     std::byte* own(const graph::Slice& slice) const;
@@ -78,7 +86,9 @@ class HelpedRun {
     std::size_t left_ = 0;   ///< Of them.
     std::vector<const std::byte*> pointers_;
     std::unique_ptr<std::byte[]> room_;
-    std::byte* scratch_ = nullptr;  ///< In `room_`; of whoever's part this rank is at.
+    std::byte* scratch_ = nullptr; ///< In `room_`; of whoever's part this rank is at.
+    StandIn input_;
+    StandIn output_;
     std::byte* operands_ = nullptr; ///< Behind it: what was read of peers' memory.
 };
 

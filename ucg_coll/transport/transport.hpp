@@ -151,8 +151,11 @@ class Help {
     Help(const Help&) = delete;
     Help& operator=(const Help&) = delete;
 
+    /// Do all peers get at these own bytes, so that they can be a call's?
+    virtual bool reached(const std::byte* data, std::uint64_t bytes) = 0;
+
     /// The own buffers are known to all from now on, and units of the parts that name this rank are
-    /// done by whoever takes them.
+    /// done by whoever takes them. REQUIRES: they are reached(); else a copy may fail.
     virtual void begin(const HelpedCall& call) = 0;
     /// All parts that name this rank are over.
     virtual void end(std::uint32_t sequence) = 0;

@@ -34,8 +34,8 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 } // namespace
 
 // The whole executable allocates through these. Not inline: gcc would see one half of a pair only
-// and take it for a mismatch. std::stable_sort uses the one that does not throw, which the
-// sanitizers' library would serve otherwise.
+// and take it for a mismatch. Those that do not throw are used as well (std::stable_sort, buffers
+// that stand in for others); the sanitizers' library would serve them otherwise.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
     return allocate(bytes, alignof(std::max_align_t));
 }
@@ -44,6 +44,10 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes,
                                      const std::nothrow_t& /*nothrow*/) noexcept {
+    return try_allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes,
+                                       const std::nothrow_t& /*nothrow*/) noexcept {
     return try_allocate(bytes, alignof(std::max_align_t));
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {

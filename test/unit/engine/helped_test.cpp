@@ -36,11 +36,13 @@ struct World {
     unsigned copies = 0;                                                     ///< By the kernel.
 };
 
-/// One rank's, in one thread: some buffers are mapped, as it is tossed each time.
+/// One rank's, in one thread: some buffers are mapped, and some not reached, as it is tossed each
+/// time.
 class FakeHelp final : public Help {
   public:
     FakeHelp(World& world, Rank rank) : world_(world), rank_(rank) {}
 
+    bool reached(const std::byte*, std::uint64_t) override { return world_.random() % 4 != 0; }
     void begin(const HelpedCall& call) override { world_.calls[{rank_, call.sequence}] = call; }
     void end(std::uint32_t) override {}
     State look(const HelpedPart& part, std::uint32_t sequence) override {

@@ -32,14 +32,19 @@ shm::UnitWord::Name name_of(std::uint32_t sequence) {
 
 ShmHelp::ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
                  std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
-                 BoardRoom& boards)
+                 shm::ReadableMemory& readable, BoardRoom& boards)
     : ranks_(ranks.begin(), ranks.end()), sites_(std::move(sites)), self_(self),
-      mask_(outstanding_max - 1), words_each_(words_each), heap_(heap), boards_(boards) {}
+      mask_(outstanding_max - 1), words_each_(words_each), heap_(heap), readable_(readable),
+      boards_(boards) {}
 
 std::uint32_t ShmHelp::index_of(Rank rank) const {
     const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
     UCG_DEBUG_ASSERT(found != ranks_.end() && *found == rank);
     return static_cast<std::uint32_t>(found - ranks_.begin());
+}
+
+bool ShmHelp::reached(const std::byte* data, std::uint64_t bytes) {
+    return heap_.locate(data, bytes).has_value() || readable_.has(data, bytes);
 }
 
 /// The turn last: who acquires it finds the rest. In one order with abandon() of others, so that

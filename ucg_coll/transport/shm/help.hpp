@@ -9,6 +9,7 @@
 
 #include "shm/heap.hpp"
 #include "shm/peer_copy.hpp"
+#include "shm/readable.hpp"
 #include "shm/unit_word.hpp"
 #include "ucg_coll/transport/shm/board_room.hpp"
 #include "ucg_coll/transport/shm/region_layout.hpp"
@@ -27,11 +28,12 @@ struct HelpSite {
 class ShmHelp final : public Help {
   public:
     /// `ranks`: on the host, rising; `sites`: theirs; `self`: the own index. `outstanding_max`: the
-    /// number of entries, a power of two. `heap` and `boards` must outlive it.
+    /// number of entries, a power of two. The other three must outlive it.
     ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
             std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
-            BoardRoom& boards);
+            shm::ReadableMemory& readable, BoardRoom& boards);
 
+    bool reached(const std::byte* data, std::uint64_t bytes) override;
     void begin(const HelpedCall& call) override;
     void end(std::uint32_t sequence) override { call_at(sequence).parts = {}; }
     State look(const HelpedPart& part, std::uint32_t sequence) override;
@@ -99,6 +101,7 @@ class ShmHelp final : public Help {
     std::uint32_t mask_;
     std::uint32_t words_each_;
     shm::Heap& heap_;
+    shm::ReadableMemory& readable_;
     BoardRoom& boards_;
     std::vector<HelpedCall> calls_; ///< By sequence; those that have not ended have parts.
     std::vector<std::uint64_t> earlier_turns_; ///< Of each rank, when the own call began.

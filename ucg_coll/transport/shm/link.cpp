@@ -38,7 +38,8 @@ bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
         return message.bytes >= limits_.mapped_bytes;
     }
     const bool far = message.bytes >= limits_.far_bytes && ring_.receiver_far();
-    return (far || message.bytes >= limits_.private_bytes) && ring_.receiver_reads();
+    return (far || message.bytes >= limits_.private_bytes) && ring_.receiver_reads() &&
+           readable_->has(message.data, message.bytes);
 }
 
 /// At most one ring's worth at a time, so that a fast receiver cannot keep the caller here while

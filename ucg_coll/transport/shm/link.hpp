@@ -11,6 +11,7 @@
 #include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/peer_copy.hpp"
+#include "shm/readable.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
 #include "ucg_coll/transport/transport.hpp"
@@ -40,12 +41,13 @@ class Outbox {
     Outbox() = default;
     /// Messages of at least `limits` bytes stay where they are, for a receiver that can read them
     /// there, and that lets the sender copy a part. `bell`: the peer's. `heap`: the own one; it
-    /// must outlive the outbox.
+    /// must outlive the outbox, as `readable` must.
     Outbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
-           shm::Doorbell& bell, shm::Heap& heap, const shm::PeerReach& receiver,
-           const SingleCopyLimits& limits)
+           shm::Doorbell& bell, shm::Heap& heap, shm::ReadableMemory& readable,
+           const shm::PeerReach& receiver, const SingleCopyLimits& limits)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          depth_(shape.depth), receiver_(receiver), limits_(limits), help_{true, receiver.writes} {
+          readable_(&readable), depth_(shape.depth), receiver_(receiver),
+          limits_(limits), help_{true, receiver.writes} {
         ring_.learn_distance(limits.far_bytes, limits.near_ns);
     }
 
@@ -103,6 +105,7 @@ class Outbox {
     MessageQueue queue_;
     MessageQueue announced_; ///< `moved` is the mark.
     shm::Heap* heap_ = nullptr;
+    shm::ReadableMemory* readable_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
     SingleCopyLimits limits_;

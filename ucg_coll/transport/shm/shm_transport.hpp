@@ -287,7 +287,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     shm::Lease pairs_;
     std::vector<std::shared_ptr<std::byte>> segments_; ///< Held until this group has left them.
     std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
-    LazyArray<Peer> peers_;   ///< Those with whom this rank has had messages.
+    shm::ReadableMemory readable_;
+    LazyArray<Peer> peers_;           ///< Those with whom this rank has had messages.
     std::optional<BoardRoom> boards_; ///< Empty before connect().
     std::optional<ShmHelp> help_;     ///< Likewise, and of too many ranks.
     ActiveSet sending_;

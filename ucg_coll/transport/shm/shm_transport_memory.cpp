@@ -19,7 +19,7 @@ void ShmTransport::make_help() {
                          site.head().ticket});
     }
     help_.emplace(ranks_, std::move(sites), self_, options_.outstanding_max,
-                  layout_.unit_words_each(), heap_, *boards_);
+                  layout_.unit_words_each(), heap_, readable_, *boards_);
 }
 
 bool ShmTransport::reaches_all() {
