@@ -8,24 +8,15 @@
  * on MPI_COMM_WORLD, although nobody uses them: one that all enter at once, and one that the last
  * rank enters late, so that the others wait.
  */
-#include <dirent.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <mpi.h>
 
-enum {
-    BARRIERS = 200,
-    REPETITIONS_MAX = 99,
-    LIVE_MAX = 10000,
-    PATH_BYTES = 300,
-    LINK_BYTES = 300,
-    FILES_MAX = 8
-};
+#include "memory.h"
+
+enum { BARRIERS = 200, REPETITIONS_MAX = 99, LIVE_MAX = 10000 };
 
 struct options {
     int repetitions;
@@ -128,86 +119,6 @@ static double time_barriers(double late_us, int rank, int size) {
     return times[BARRIERS / 2];
 }
 
-/* An anonymous shared file that a process has open: processes may share it. */
-struct file {
-    double inode;
-    double bytes;
-};
-
-/* Returns how many there are, FILES_MAX at most. */
-static int own_files(struct file files[FILES_MAX]) {
-    DIR* folder = opendir("/proc/self/fd");
-    struct dirent* entry;
-    int count = 0;
-
-    while (folder != NULL && count < FILES_MAX && (entry = readdir(folder)) != NULL) {
-        char path[PATH_BYTES];
-        char target[LINK_BYTES] = "";
-        struct stat info;
-        snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
-        if (readlink(path, target, sizeof(target) - 1) > 0 &&
-            strncmp(target, "/memfd:", strlen("/memfd:")) == 0 && stat(path, &info) == 0) {
-            files[count].inode = (double)info.st_ino;
-            files[count++].bytes = (double)info.st_blocks * 512;
-        }
-    }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return count;
-}
-
-/* Of those files that no rank before this one has open. */
-static double file_bytes(void) {
-    struct file mine[FILES_MAX] = {{0, 0}};
-    struct file* all;
-    double bytes = 0;
-    int rank, size, i, j;
-    const int count = own_files(mine);
-
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    all = malloc((size_t)size * sizeof(mine));
-    if (all == NULL) {
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        return 0;
-    }
-    MPI_Allgather(mine, 2 * FILES_MAX, MPI_DOUBLE, all, 2 * FILES_MAX, MPI_DOUBLE, MPI_COMM_WORLD);
-    for (i = 0; i < count; ++i) {
-        int seen = 0;
-        for (j = 0; j < rank * FILES_MAX + i; ++j) {
-            seen |= all[j].inode == mine[i].inode;
-        }
-        bytes += seen ? 0 : mine[i].bytes;
-    }
-    free(all);
-    return bytes;
-}
-
-/* Of /proc/self/status, in bytes. */
-static double status_bytes(const char* key) {
-    FILE* status = fopen("/proc/self/status", "r");
-    char line[256];
-    double kib = 0;
-
-    while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
-        if (strncmp(line, key, strlen(key)) == 0) {
-            kib = strtod(line + strlen(key), NULL);
-        }
-    }
-    if (status != NULL) {
-        fclose(status);
-    }
-    return kib * 1024;
-}
-
-/* Of all ranks together. */
-static void measure(double sums[3]) {
-    double mine[3] = {file_bytes(), status_bytes("RssAnon:"), status_bytes("VmPTE:")};
-
-    MPI_Allreduce(mine, sums, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
 /* What programs do on a communicator that they made for a part of theirs. */
 static int use(MPI_Comm comm) {
     double sum = 0;
@@ -225,19 +136,19 @@ static int use(MPI_Comm comm) {
 static int report_memory(int live, int rank, int size) {
     static MPI_Comm copies[LIVE_MAX];
     const double late_us = 200;
-    double before[3], after[3], alone[2], beside[2];
+    double before[MEMORY_KINDS], after[MEMORY_KINDS], alone[2], beside[2];
     int right = use(MPI_COMM_WORLD);
     int all;
     int i;
 
     alone[0] = time_barriers(0, rank, size);
     alone[1] = time_barriers(late_us, rank, size);
-    measure(before);
+    measure_memory(before);
     for (i = 0; i < live; ++i) {
         MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]);
         right &= use(copies[i]);
     }
-    measure(after);
+    measure_memory(after);
     beside[0] = time_barriers(0, rank, size);
     beside[1] = time_barriers(late_us, rank, size);
     if (rank == 0 && live > 0) {

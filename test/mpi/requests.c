@@ -249,6 +249,197 @@ static void persistent(void) {
     }
 }
 
+enum { LIVE = 240, RENEWED = LIVE / 2, RENEWALS = 12, LONG = 5000 };
+
+/** One of `LIVE` that are there at once. */
+typedef struct {
+    int kind;
+    int started; /* So often: data follow from it. */
+    int64_t send[8];
+    int64_t receive[8];
+    MPI_Request request;
+} live_t;
+
+static int64_t long_send[LONG];
+static int64_t long_receive[LONG];
+
+static void make_live(live_t* live, int kind, MPI_Comm comm) {
+    MPI_Request* request = &live->request;
+    live->kind = kind;
+    live->started = 0;
+    switch (kind % 5) {
+    case 0:
+        MPI_Allreduce_init(live->send, live->receive, 3, MPI_INT64_T, MPI_SUM, comm, MPI_INFO_NULL,
+                           request);
+        break;
+    case 1:
+        MPI_Bcast_init(live->receive, 8, MPI_INT64_T, kind % world_size, comm, MPI_INFO_NULL,
+                       request);
+        break;
+    case 2: MPI_Barrier_init(comm, MPI_INFO_NULL, request); break;
+    case 3:
+        MPI_Scan_init(live->send, live->receive, 2, MPI_INT64_T, MPI_MAX, comm, MPI_INFO_NULL,
+                      request);
+        break;
+    default:
+        MPI_Reduce_init(live->send, live->receive, 8, MPI_INT64_T, MPI_SUM, kind % world_size, comm,
+                        MPI_INFO_NULL, request);
+        break;
+    }
+}
+
+static void fill_live(live_t* live) {
+    live->started++;
+    for (int i = 0; i < 8; i++) {
+        live->send[i] = world_rank + live->kind + live->started + i;
+        live->receive[i] = live->send[i];
+    }
+}
+
+static void check_live(const live_t* live) {
+    const int root = live->kind % world_size;
+    const int64_t base = live->kind + live->started;
+    const int64_t sum = sum_of_ranks(world_size);
+    switch (live->kind % 5) {
+    case 0: require(live->receive[2] == sum + world_size * (base + 2), "of many: allreduce"); break;
+    case 1: require(live->receive[7] == root + base + 7, "of many: bcast"); break;
+    case 3: require(live->receive[1] == world_rank + base + 1, "of many: scan"); break;
+    case 4:
+        require(world_rank != root || live->receive[7] == sum + world_size * (base + 7),
+                "of many: reduce");
+        break;
+    default: break;
+    }
+}
+
+/** Starts them in an order of the rank's own, and ends them in another. */
+static void run_live(live_t* const* some, int count, int way, uint64_t* random) {
+    MPI_Request started[LIVE];
+    for (int i = 0; i < count; i++) {
+        fill_live(some[i]);
+        started[i] = some[i]->request;
+    }
+    shuffle(started, count, random);
+    for (int i = 0; i < count; i++) {
+        MPI_Start(&started[i]);
+    }
+    if (way != 2 && way != 3) { /* These ask again for one that has ended. */
+        complete(started, count, way == 0 ? 0 : 1, random);
+    }
+    for (int i = 0; i < count; i++) {
+        MPI_Wait(&some[i]->request, MPI_STATUS_IGNORE); /* At once, where inactive already. */
+        check_live(some[i]);
+    }
+}
+
+/**
+ * Hundreds at once. Ranks give up the same half in the end, but while new ones are made each rank
+ * has freed others of it, in an order of its own.
+ */
+static void persistent_many(void) {
+    live_t* all = malloc(LIVE * sizeof *all);
+    live_t* kept[LIVE];
+    MPI_Request late[LIVE];
+    uint64_t random = (uint64_t)world_rank + 5;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < LIVE; i++) {
+        make_live(&all[i], i, comm);
+        kept[i] = &all[i];
+    }
+    for (int round = 0; round < RENEWALS; round++) {
+        int left = 0;
+        run_live(kept, LIVE, round % WAYS, &random);
+        for (int i = 0; i < RENEWED; i++) {
+            late[i] = all[2 * i + round % 2].request;
+        }
+        shuffle(late, RENEWED, &random);
+        for (int i = 0; i < RENEWED; i++) {
+            make_live(&all[2 * i + round % 2], i + round, comm);
+            for (int j = next_random(&random) % 3; j > 0 && left < RENEWED; j--) {
+                MPI_Request_free(&late[left++]);
+            }
+        }
+        if (round % 3 == 0) { /* The first starts of the new ones come before the last frees. */
+            run_live(kept, LIVE, 1, &random);
+        }
+        for (; left < RENEWED; left++) {
+            MPI_Request_free(&late[left]);
+        }
+    }
+    MPI_Comm_free(&comm); /* Before their last starts, and before they are. */
+    run_live(kept, LIVE, 0, &random);
+    for (int i = 0; i < LIVE; i++) {
+        MPI_Request_free(&all[(i + world_rank * 7) % LIVE].request);
+    }
+    free(all);
+}
+
+/** One after the other, of all lengths: later ones have the groups of earlier ones. */
+static void persistent_loop(void) {
+    enum { LOOPS = 1000 };
+    for (int round = 0; round < LOOPS; round++) {
+        const int count = round % 4 == 3 ? LONG - round : 1 + round % 7;
+        const int starts = round % 3;
+        MPI_Request request;
+        if (round % 2 == 0) {
+            MPI_Bcast_init(long_receive, count, MPI_INT64_T, round % world_size, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &request);
+        } else {
+            MPI_Allreduce_init(long_send, long_receive, count, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD,
+                               MPI_INFO_NULL, &request);
+        }
+        for (int start = 0; start < starts; start++) { /* Roots may run ahead. */
+            for (int i = 0; i < count; i++) {
+                long_send[i] = world_rank + round + start + i;
+                long_receive[i] = long_send[i];
+            }
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            for (int i = 0; i < count; i++) {
+                const int64_t base = round + start + i;
+                require(long_receive[i] == (round % 2 == 0 ? round % world_size + base
+                                                           : sum_of_ranks(world_size) +
+                                                                 (int64_t)world_size * base),
+                        "one after the other");
+            }
+        }
+        MPI_Request_free(&request);
+    }
+}
+
+static live_t given_up[LIVE];
+static int given_up_count;
+
+static void* free_given_up(void* unused) {
+    (void)unused;
+    for (int i = 0; i < given_up_count; i++) {
+        MPI_Request_free(&given_up[i].request);
+    }
+    return NULL;
+}
+
+/** Another thread frees requests while this one makes further ones of the same communicator. */
+static void persistent_threads(void) {
+    static live_t live[LIVE];
+    live_t* const kept[] = {&live[0], &live[1], &live[2], &live[3], &live[4], &live[5], &live[6]};
+    const int count = (int)(sizeof kept / sizeof *kept);
+    uint64_t random = (uint64_t)world_rank + 3;
+    given_up_count = 0;
+    for (int round = 0; round < 60; round++) {
+        pthread_t thread;
+        require(0 == pthread_create(&thread, NULL, free_given_up, NULL), "a thread");
+        for (int i = 0; i < count; i++) {
+            make_live(&live[i], i + round, MPI_COMM_WORLD);
+        }
+        run_live(kept, count, 0, &random);
+        pthread_join(thread, NULL);
+        memcpy(given_up, live, (size_t)count * sizeof *live);
+        given_up_count = count;
+    }
+    (void)free_given_up(NULL);
+}
+
 /** One that the program forgets. */
 static void forgotten(void) {
     static int64_t send = 1;
@@ -330,6 +521,9 @@ static const struct {
     {"messages", messages},
     {"freed", freed},
     {"persistent", persistent},
+    {"persistent_many", persistent_many},
+    {"persistent_loop", persistent_loop},
+    {"persistent_threads", persistent_threads},
     {"forgotten", forgotten},
     {"idup", idup},
     {"threads", threads},

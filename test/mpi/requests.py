@@ -4,25 +4,34 @@
 usage: requests.py COMPONENT-FOLDER PROGRAM RANKS...
 """
 
+import re
 import sys
 
 import mpirun
 
-PARTS = ["many", "messages", "freed", "persistent", "forgotten", "idup", "threads",
+PARTS = ["many", "messages", "freed", "persistent", "persistent_many", "persistent_loop",
+         "persistent_threads", "forgotten", "idup", "threads",
          "neighbors_many", "neighbors_freed", "neighbors_persistent", "repeated",
          "repeated_threads"]
 # The most that is passed on: Open MPI's own calls while it makes a communicator.
 OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
              "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3,
-             "repeated": 3 * 10, "repeated_threads": 3 * 10}
+             "repeated": 3 * 10, "repeated_threads": 3 * 10, "persistent_many": 3}
+# The most groups that are made: one a communicator; one for each persistent request that is live;
+# of those of requests that were freed, also as long as some process has not freed its own; and
+# eight that nobody uses.
+GROUPS = {"persistent_loop": 1 + 8, "persistent_many": 2 + 240 + 120 + 8}
 
 
 def check(checks, launcher, program, part, ranks, tls):
     mca = {"coll_ucg_tls": tls, "coll_ucg_verbose": "1"}
-    job = launcher.run(ranks, [program, part], mca, timeout=120)
+    environment = {"UCG_LOG_LEVEL": "info"} if part in GROUPS else None
+    job = launcher.run(ranks, [program, part], mca, timeout=120, environment=environment)
     what = f"{part} on {ranks} ranks over {tls}"
     checks.expect(job.status == 0 and f"{part} ok" in job.output,
                   f"{what}: status {job.status}\n{job.output[-3000:]}")
+    groups = len(re.findall(rf": rank 0 of {ranks} on 1 hosts, ", job.output))
+    checks.expect(groups <= GROUPS.get(part, groups), f"{what}: {groups} groups")
     counted = mpirun.counters(job.output)
     passed = {name: calls for name, (_, calls) in counted.items() if calls > 0}
     own = passed.pop("iallreduce", 0)

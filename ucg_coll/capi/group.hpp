@@ -154,6 +154,13 @@ class Group {
         }
     }
 
+    /// Drops plans that are not in use, if all take more than that. The caller does not hold the
+    /// lock.
+    void trim(std::uint64_t bytes) {
+        const Lock held = lock();
+        plans_->trim(bytes);
+    }
+
     /// Does nobody use the group any more? Else what does.
     Status may_end();
 

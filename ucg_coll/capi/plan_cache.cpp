@@ -113,16 +113,28 @@ void PlanCache::set_rooms(AgreedRooms rooms) {
     forget_calls();
 }
 
-/// Nothing asks for plans by rooms that are no more.
-void PlanCache::drop_by_rooms() {
+/// Plans that are not in use and that `drop` is true of.
+template <typename Drop>
+void PlanCache::drop_idle(Drop drop) {
     forget_calls();
     for (auto entry = plans_.begin(); entry != plans_.end();) {
-        if (entry->second->request().rooms.empty() || entry->second->in_use()) {
+        if (entry->second->in_use() || !drop(*entry->second)) {
             ++entry;
         } else {
             bytes_ -= entry->second->bytes();
             entry = plans_.erase(entry);
         }
+    }
+}
+
+/// Nothing asks for plans by rooms that are no more.
+void PlanCache::drop_by_rooms() {
+    drop_idle([](const CachedPlan& plan) { return !plan.request().rooms.empty(); });
+}
+
+void PlanCache::trim(std::uint64_t bytes) {
+    if (bytes_ > bytes) {
+        drop_idle([](const CachedPlan& /*plan*/) { return true; });
     }
 }
 
@@ -142,18 +154,11 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
 /// the cache those that were used last would be the wrong ones to keep. False if none is idle.
 bool PlanCache::drop_some() {
     constexpr unsigned kOneOf = 8;
-    forget_calls();
     bool any_idle = false;
-    for (auto entry = plans_.begin(); entry != plans_.end();) {
-        const bool idle = !entry->second->in_use();
-        any_idle = any_idle || idle;
-        if (!idle || ++passed_ % kOneOf != 0) {
-            ++entry;
-        } else {
-            bytes_ -= entry->second->bytes();
-            entry = plans_.erase(entry);
-        }
-    }
+    drop_idle([&](const CachedPlan& /*plan*/) {
+        any_idle = true;
+        return ++passed_ % kOneOf == 0;
+    });
     return any_idle;
 }
 

@@ -122,6 +122,9 @@ class PlanCache {
     /// Adds to a request what ranks have agreed on.
     void add_agreed(graph::Request& request) const;
 
+    /// Drops all plans that are not in use, if all plans take more than that.
+    void trim(std::uint64_t bytes);
+
     std::uint64_t planned() const { return planned_; }
     std::size_t size() const { return plans_.size(); }
 
@@ -140,6 +143,8 @@ class PlanCache {
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
     bool drop_some();
     void drop_by_rooms();
+    template <typename Drop>
+    void drop_idle(Drop drop);
     void forget_calls() {
         recent_ = {};
         latest_ = recent_.data();

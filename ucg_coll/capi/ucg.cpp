@@ -246,6 +246,13 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
     return status;
 }
 
+UCG_PUBLIC ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes) {
+    return guarded([&] {
+        group->group->trim(bytes);
+        return UCG_OK;
+    });
+}
+
 UCG_PUBLIC ucg_status_t ucg_group_destroy(ucg_group_h group) {
     return guarded([&] {
         if (const Status status = group->group->may_end(); !status.ok()) {

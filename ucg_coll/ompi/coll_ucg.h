@@ -270,6 +270,7 @@ typedef struct {
     struct coll_ucg_restartable* restartable; /**< Those of nonblocking functions. */
     coll_ucg_workspace_t workspace;           /**< Of blocking calls. */
     coll_ucg_edges_t edges;
+    struct coll_ucg_pool* pool;   /**< Of persistent requests, or NULL: coll_ucg_pool.h. */
     struct coll_ucg_sides* sides; /**< Of an inter-communicator, or NULL: coll_ucg_inter.h. */
 } mca_coll_ucg_module_t;
 
@@ -307,9 +308,6 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module);
 /** One more has been called, by the previous module, which counts towards those. */
 void coll_ucg_count_call(mca_coll_ucg_module_t* module);
-/** Makes another group of the communicator's processes: collective over them, and blocks. The same
- *  status on all of them; UCG_ERR_UNSUPPORTED: they go without. */
-ucg_status_t coll_ucg_make_group(mca_coll_ucg_module_t* module, ucg_group_h* group_p);
 /** Leaves the group, if there is one. Local. */
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
 

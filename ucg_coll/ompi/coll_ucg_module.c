@@ -103,6 +103,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     module->restartable = coll_ucg_nothing_to_restart;
     memset(&module->workspace, 0, sizeof module->workspace);
     memset(&module->edges, 0, sizeof module->edges);
+    module->pool = NULL;
     module->sides = NULL;
     OBJ_CONSTRUCT(&module->enabled, opal_list_item_t);
     OBJ_CONSTRUCT(&module->link, opal_list_item_t);

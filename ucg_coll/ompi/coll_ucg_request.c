@@ -28,7 +28,6 @@ static void request_construct(coll_ucg_request_t* request) {
     request->coll = NULL;
     request->restartable = NULL;
     request->group = NULL;
-    request->polled = false;
     OBJ_CONSTRUCT(&request->link, opal_list_item_t);
 }
 
@@ -94,6 +93,8 @@ static ucg_status_t settle(coll_ucg_request_t* request, ucg_status_t status) {
                                       : ompi_errcode_get_mpi_code(coll_ucg_error(status));
     if (!super->req_persistent) {
         free_coll(request);
+    } else if (OPAL_UNLIKELY(UCG_OK != status)) {
+        request->intact = false;
     }
     return status;
 }
@@ -368,14 +369,8 @@ static void release(opal_object_t* object) {
 }
 
 static void leave_group(coll_ucg_request_t* request) {
-    if (request->polled) {
-        opal_mutex_lock(&mca_coll_ucg_component.lock);
-        coll_ucg_stop_polling();
-        opal_mutex_unlock(&mca_coll_ucg_component.lock);
-        request->polled = false;
-    }
     free_coll(request);
-    ucg_group_destroy(request->group);
+    coll_ucg_return_group(request->group, request->intact);
     request->group = NULL;
 }
 
@@ -445,18 +440,19 @@ static int free_persistent(ompi_request_t** request_p) {
 
 ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
                                        coll_ucg_request_t** request_p) {
-    ucg_group_h group = NULL;
-    const ucg_status_t status = coll_ucg_make_group(module, &group);
+    coll_ucg_pooled_t* group = NULL;
+    const ucg_status_t status = coll_ucg_take_group(module, &group);
     if (UCG_OK != status) {
         return status;
     }
     coll_ucg_request_t* request = take_request(module);
     if (NULL == request) {
-        ucg_group_destroy(group);
+        coll_ucg_return_group(group, true);
         return UCG_ERR_NO_MEMORY;
     }
     request->group = group;
-    coll_ucg_begin(&request->call, module, group, &request->workspace);
+    request->intact = true;
+    coll_ucg_begin(&request->call, module, coll_ucg_pooled_group(group), &request->workspace);
     *request_p = request;
     return UCG_OK;
 }
@@ -464,7 +460,6 @@ ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
 static void enlist(coll_ucg_request_t* request) {
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     opal_list_append(&requests.persistent, &request->link);
-    request->polled = coll_ucg_start_polling(request->group);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
 }
 
@@ -474,10 +469,11 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
     ucg_status_t status = opened;
     if (UCG_OK == status && !request->call.empty) {
         request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
-        status = ucg_coll_agree(request->group, &request->call.params);
+        status = ucg_coll_agree(request->call.group, &request->call.params);
+        request->intact = UCG_OK == status;
     }
     if (UCG_OK == status && !request->call.empty) {
-        status = ucg_coll_init(request->group, &request->call.params, &request->coll);
+        status = ucg_coll_init(request->call.group, &request->call.params, &request->coll);
     }
     if (UCG_OK != status) {
         leave_group(request);

@@ -4,12 +4,13 @@
  * They come from a free list and keep their memory, so that a program that has started its most
  * requests at once allocates nothing more. A nonblocking call belongs to its communicator's group.
  * A persistent one has a group of its own, since ranks may start their requests in different
- * orders, and collectives of one group must be started in one.
+ * orders, and collectives of one group must be started in one (coll_ucg_pool.h).
  */
 #ifndef MCA_COLL_UCG_REQUEST_H
 #define MCA_COLL_UCG_REQUEST_H
 
 #include "coll_ucg_call.h"
+#include "coll_ucg_pool.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 
 /** coll_ucg_restart.h */
@@ -40,9 +41,9 @@ typedef struct coll_ucg_request {
     ucg_coll_h coll;                     /**< NULL: there is nothing to do, or not its own. */
     coll_ucg_restartable_t* restartable; /**< That has it; NULL: it comes from the free list. */
     /* Of a persistent one: */
-    bool plain; /**< There is something to do, and nothing is packed for it. */
-    ucg_group_h group;
-    bool polled;           /**< The group is counted in polled_groups. */
+    bool plain;  /**< There is something to do, and nothing is packed for it. */
+    bool intact; /**< No start has failed. */
+    coll_ucg_pooled_t* group;
     opal_list_item_t link; /**< In the component's `persistent`. */
 } coll_ucg_request_t;
 
@@ -77,7 +78,8 @@ ucg_status_t coll_ucg_leave_restarted(coll_ucg_restartable_t* known, ompi_reques
 /** Gives the request up; one that the program has never given back stays its own. */
 void coll_ucg_end_restarting(coll_ucg_request_t* request);
 
-/** The same for persistent functions. MPI lets them block: this one makes the request's group. */
+/** The same for persistent functions. MPI lets them block, as this one does now and then to get the
+ *  request its group. */
 ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
                                        coll_ucg_request_t** request_p);
 

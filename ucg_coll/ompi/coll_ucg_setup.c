@@ -3,6 +3,7 @@
  */
 
 #include "coll_ucg_inter.h"
+#include "coll_ucg_pool.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_restart.h"
 #include "opal/util/output.h"
@@ -37,6 +38,47 @@ static coll_ucg_exchange_t exchange_of_all(mca_coll_ucg_module_t* module) {
         .gather = gather_from_all,
         .find_worst = find_worst_of_all,
     };
+}
+
+/** The same of processes that have a group already. */
+static int gather_in_group(coll_ucg_exchange_t* exchange, const void* source, void* target,
+                           int bytes) {
+    const ucg_coll_params_t params = {
+        .type = UCG_COLL_ALLGATHER,
+        .send_buffer = source,
+        .recv_buffer = target,
+        .count = (uint64_t)bytes,
+        .element_bytes = 1,
+    };
+    return UCG_OK == ucg_coll_run(exchange->module->group, &params) ? OMPI_SUCCESS : OMPI_ERROR;
+}
+
+static int find_worst_in_group(coll_ucg_exchange_t* exchange, const int* mine, int* worst) {
+    const ucg_coll_params_t params = {
+        .field_mask = UCG_COLL_PARAM_FIELD_REDUCE,
+        .type = UCG_COLL_ALLREDUCE,
+        .send_buffer = mine,
+        .recv_buffer = worst,
+        .count = 1,
+        .element_bytes = sizeof *mine,
+        .datatype = UCG_DT_INT32,
+        .op = UCG_OP_MAX,
+    };
+    return UCG_OK == ucg_coll_run(exchange->module->group, &params) ? OMPI_SUCCESS : OMPI_ERROR;
+}
+
+ucg_status_t coll_ucg_find_least(mca_coll_ucg_module_t* module, uint64_t* numbers, size_t count) {
+    const ucg_coll_params_t params = {
+        .field_mask = UCG_COLL_PARAM_FIELD_REDUCE,
+        .type = UCG_COLL_ALLREDUCE,
+        .flags = UCG_COLL_FLAG_IN_PLACE,
+        .recv_buffer = numbers,
+        .count = count,
+        .element_bytes = sizeof *numbers,
+        .datatype = UCG_DT_UINT64,
+        .op = UCG_OP_MIN,
+    };
+    return ucg_coll_run(module->group, &params);
 }
 
 static int exchange_allgather(void* arg, const void* source, void* target, size_t bytes) {
@@ -212,6 +254,12 @@ void coll_ucg_count_call(mca_coll_ucg_module_t* module) {
     }
 }
 
+/** Of either kind of communicator. */
+static coll_ucg_exchange_t exchange_of_processes(mca_coll_ucg_module_t* module) {
+    return OMPI_COMM_IS_INTER(module->comm) ? coll_ucg_exchange_of_sides(module)
+                                            : exchange_of_all(module);
+}
+
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     if (COLL_UCG_FRESH != module->state || making) {
         return UCG_ERR_UNSUPPORTED;
@@ -221,7 +269,8 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    const ucg_status_t status = coll_ucg_make_group(module, &module->group);
+    coll_ucg_exchange_t exchange = exchange_of_processes(module);
+    const ucg_status_t status = coll_ucg_make_group_by(&exchange, &module->group);
     if (UCG_OK == status) {
         enlist(module);
     }
@@ -229,19 +278,18 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     return status;
 }
 
-ucg_status_t coll_ucg_make_group(mca_coll_ucg_module_t* module, ucg_group_h* group_p) {
-    if (COLL_UCG_FRESH != module->state && COLL_UCG_READY != module->state) {
-        return UCG_ERR_UNSUPPORTED;
-    }
-    coll_ucg_exchange_t exchange = OMPI_COMM_IS_INTER(module->comm)
-                                       ? coll_ucg_exchange_of_sides(module)
-                                       : exchange_of_all(module);
+ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_group_h* group_p) {
+    coll_ucg_exchange_t exchange = exchange_of_processes(module);
+    exchange.gather = gather_in_group;
+    exchange.find_worst = find_worst_in_group;
+    exchange.with_side = false; /* That has its group. */
     return coll_ucg_make_group_by(&exchange, group_p);
 }
 
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
     coll_ucg_forget(module);
     coll_ucg_forget_starts(module);
+    coll_ucg_leave_pool(module);
     if (NULL != module->sides) {
         coll_ucg_leave_sides(module->sides);
     }

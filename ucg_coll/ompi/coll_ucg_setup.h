@@ -29,6 +29,14 @@ ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* 
 ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h context,
                                    ucg_group_h* group_p);
 
+/** Makes another group of the processes of the module's group, who exchange by that: sooner than by
+ *  the previous modules. Collective in the order of the module's calls. The same status on all of
+ *  them; UCG_ERR_UNSUPPORTED: there is none. */
+ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_group_h* group_p);
+
+/** The least that a process of the module's group has of each of these numbers, in place. */
+ucg_status_t coll_ucg_find_least(mca_coll_ucg_module_t* module, uint64_t* numbers, size_t count);
+
 /** Is this thread making a group? What serves the exchange may call collectives of other
  *  communicators, which must not make theirs meanwhile. */
 bool coll_ucg_is_making_group(void);

@@ -113,6 +113,22 @@ TEST_CASE("capi: plans of much memory are dropped before there are many", "[capi
     CHECK(most <= 256);
 }
 
+TEST_CASE("capi: what is trimmed drops the plans that nobody uses", "[capi]") {
+    Caller caller(std::uint64_t{1} << 10);
+    CachedPlan* const used = caller.plan_of(1);
+    PlanRun* const run = used->take();
+    caller.plan_of(2);
+    caller.plans.trim(std::uint64_t{1} << 20);
+    CHECK(caller.plans.size() == 2);
+    caller.plans.trim(std::uint64_t{1} << 10);
+    CHECK(caller.plans.size() == 1);
+    CHECK(caller.plan_of(1) == used);
+    CHECK(caller.plans.recall(caller.allgather_of(2)) == nullptr);
+    used->give_back(run);
+    caller.plans.trim(0);
+    CHECK(caller.plans.size() == 0);
+}
+
 TEST_CASE("capi: a call is recalled until another takes its place", "[capi]") {
     Caller caller;
     const ucg_coll_params_t call = caller.allgather_of(8);

@@ -32,6 +32,7 @@ class Alone {
     Alone& operator=(const Alone&) = delete;
 
     ucg_status_t run(const ucg_coll_params_t& params) { return ucg_coll_run(group_, &params); }
+    ucg_group_h group() const { return group_; }
     std::uint64_t planned() const {
         ucg_group_attr_t attributes;
         attributes.field_mask = UCG_GROUP_ATTR_FIELD_PLANNED;
@@ -215,4 +216,29 @@ TEST_CASE("capi: a loop over more sizes than the cache has plans for plans few o
     }
     CHECK(out == in);
     CHECK(alone.planned() < kSizes * kRounds * 3 / 5);
+}
+
+TEST_CASE("a group that is trimmed serves its requests, and plans other calls anew") {
+    const Alone group;
+    const Words in = {1, 2, 3, 4};
+    Words kept = {};
+    Words run = {};
+    const ucg_coll_params_t call = allreduce_of(in, kept, UCG_OP_SUM);
+    ucg_coll_params_t shorter = allreduce_of(in, run, UCG_OP_SUM);
+    shorter.count = 2;
+    ucg_coll_h coll = nullptr;
+    REQUIRE(ucg_coll_init(group.group(), &call, &coll) == UCG_OK);
+    REQUIRE(ucg_coll_run(group.group(), &shorter) == UCG_OK);
+    const std::uint64_t planned = group.planned();
+    REQUIRE(ucg_group_trim(group.group(), 1U << 20) == UCG_OK);
+    REQUIRE(ucg_coll_run(group.group(), &shorter) == UCG_OK);
+    CHECK(group.planned() == planned);
+    REQUIRE(ucg_group_trim(group.group(), 0) == UCG_OK);
+    CHECK(ucg_coll_start(coll) == UCG_OK);
+    CHECK(kept == in);
+    run = {};
+    REQUIRE(ucg_coll_run(group.group(), &shorter) == UCG_OK);
+    CHECK(run == Words{1, 2, 0, 0});
+    CHECK(group.planned() == planned + 1);
+    CHECK(ucg_coll_free(coll) == UCG_OK);
 }

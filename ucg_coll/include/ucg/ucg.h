@@ -226,6 +226,10 @@ typedef struct {
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
 
+/** Gives back what the group keeps for calls like earlier ones, if that is more than about so many
+ *  bytes; local. What requests have and what is in progress stays. */
+ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes);
+
 /** Destroys a group; local. UCG_ERR_BUSY: requests of the group are not freed, or a collective is
  * in progress; it stays as it is. */
 ucg_status_t ucg_group_destroy(ucg_group_h group);
