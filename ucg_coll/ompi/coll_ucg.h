@@ -257,6 +257,7 @@ typedef struct {
 
     coll_ucg_state_t state;
     int calls_before_group; /**< That the previous modules still serve while it is fresh. */
+    bool retired;           /**< It serves nobody any more. */
     bool polled;            /**< The group is counted in polled_groups. */
     bool takes_turns;       /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;

@@ -68,14 +68,19 @@ void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* 
     }
 }
 
-/** Leaves the group. Called more than once. */
+/** Leaves the group, and lets go of the modules that were there before. Called more than once. */
 static void retire(mca_coll_ucg_module_t* module) {
+    if (module->retired) {
+        return;
+    }
+    module->retired = true;
     module->state = COLL_UCG_OFF;
     coll_ucg_tear_down(module);
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     coll_ucg_add_counters(&mca_coll_ucg_component.counters, &module->counters);
     memset(&module->counters, 0, sizeof module->counters);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    release_previous(&module->previous);
 }
 
 /** Open MPI calls this once for each function that the module owns. */
@@ -83,7 +88,6 @@ static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* com
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     (void)comm;
     retire(module);
-    release_previous(&module->previous);
     return OMPI_SUCCESS;
 }
 
@@ -92,6 +96,7 @@ static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* com
 static void module_construct(mca_coll_ucg_module_t* module) {
     module->state = COLL_UCG_FRESH;
     module->calls_before_group = 0;
+    module->retired = false;
     module->polled = false;
     module->takes_turns = false;
     module->comm = NULL;
@@ -112,7 +117,6 @@ static void module_construct(mca_coll_ucg_module_t* module) {
 
 static void module_destruct(mca_coll_ucg_module_t* module) {
     retire(module);
-    release_previous(&module->previous);
     if (NULL != module->comm) {
         opal_mutex_lock(&mca_coll_ucg_component.lock);
         opal_list_remove_item(&mca_coll_ucg_component.enabled_modules, &module->enabled);
