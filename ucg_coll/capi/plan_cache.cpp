@@ -54,12 +54,38 @@ Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, 
     const CallShape shape = shape_of(params);
     const CallBinding binding = binding_of(params, *key, rank, rank_count);
     const bool by_shape = !binding.user && !binding.vectors.send && !binding.vectors.receive;
-    KnownCall& known = recent_[place_of(shape)];
-    known = {shape,    *plan,   key->collective,
-             by_shape, binding, GivenVectors(params, binding.vectors, rank_count)};
+    KnownCall call = {shape,    *plan,   key->collective,
+                      by_shape, binding, GivenVectors(params, binding.vectors, rank_count)};
+    KnownCall& known = place_for(shape);
+    known = std::move(call);
     latest_ = &known;
     given_ = GivenValues(params);
     return &known;
+}
+
+/// One that no call of another shape has, as long as there may be more places. What was recalled
+/// may have moved: it is to be the latest call now.
+KnownCall& PlanCache::place_for(const CallShape& shape) {
+    const auto taken = [&] {
+        const KnownCall& known = recent_[place_of(shape)];
+        return known.plan != nullptr && !(known.shape == shape);
+    };
+    while (recent_bits_ < kRecentBitsMax && taken()) {
+        grow_recent();
+    }
+    return recent_[place_of(shape)];
+}
+
+/// Twice as many places: each call has one of the two that its own becomes.
+void PlanCache::grow_recent() {
+    std::vector<KnownCall> more(2 * recent_.size());
+    ++recent_bits_;
+    for (KnownCall& known : recent_) {
+        if (known.plan != nullptr) {
+            more[place_of(known.shape)] = std::move(known);
+        }
+    }
+    recent_ = std::move(more);
 }
 
 Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,

@@ -1,7 +1,7 @@
 // Plans of one group, lowered and ready to run, by the call that needs them.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -133,11 +133,14 @@ class PlanCache {
     /// repeat must not grow without bound, and a loop over a few more than these keeps most.
     static constexpr std::size_t kPlansMax = 512;
     static constexpr std::uint64_t kBytesMax = 256ULL << 20;
-    static constexpr unsigned kRecentBits = 6;
+    static constexpr unsigned kRecentBitsMax = 6;
 
-    static std::size_t place_of(const CallShape& shape) {
-        return shape.hash() >> (64 - kRecentBits);
+    /// By the uppermost bits of its hash.
+    std::size_t place_of(const CallShape& shape) const {
+        return shape.hash() >> 1U >> (63 - recent_bits_);
     }
+    KnownCall& place_for(const CallShape& shape);
+    void grow_recent();
     Result<CachedPlan*> find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
                              Rank rank_count);
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
@@ -146,12 +149,15 @@ class PlanCache {
     template <typename Drop>
     void drop_idle(Drop drop);
     void forget_calls() {
-        recent_ = {};
+        std::fill(recent_.begin(), recent_.end(), KnownCall());
         latest_ = recent_.data();
     }
 
     Make make_;
-    std::array<KnownCall, 1U << kRecentBits> recent_ = {};
+    /// Programs have thousands of groups, most of which serve one or two calls: there are as many
+    /// places as it takes to keep these apart.
+    unsigned recent_bits_ = 0;
+    std::vector<KnownCall> recent_ = std::vector<KnownCall>(1);
     const KnownCall* latest_ = recent_.data(); ///< That was recalled or understood ...
     GivenValues given_;                        ///< ... by these values.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.

@@ -145,6 +145,37 @@ TEST_CASE("capi: a call is recalled until another takes its place", "[capi]") {
     CHECK((again == nullptr || again->plan == caller.plan_of(8)));
 }
 
+TEST_CASE("capi: calls of several shapes are all recalled, in any order", "[capi]") {
+    constexpr std::uint64_t kShapes = 8;
+    Caller caller;
+    for (int round = 0; round < 3; ++round) { // The first one finds out how many places they need.
+        for (std::uint64_t bytes = 1; bytes <= kShapes; ++bytes) {
+            const KnownCall* known = caller.plans.recall(caller.allgather_of(bytes));
+            CHECK((known == nullptr || known->plan == caller.plan_of(bytes)));
+            if (known == nullptr) {
+                CHECK(round == 0);
+                CHECK(caller.plan_of(bytes) != nullptr);
+            }
+        }
+    }
+    CHECK(caller.plans.planned() == kShapes);
+}
+
+TEST_CASE("capi: a call that is known does not stand for others of the same place", "[capi]") {
+    Caller caller;
+    CHECK(caller.plans.recall({}) == nullptr);
+    CachedPlan* const plan = caller.plan_of(8);
+    ucg_coll_params_t barrier = {};
+    barrier.type = UCG_COLL_BARRIER;
+    CHECK(caller.plans.recall(barrier) == nullptr);
+    for (std::uint64_t bytes = 9; bytes < 200; ++bytes) { // There are more and more places.
+        CHECK(caller.plan_of(bytes) != plan);
+        CHECK(caller.plans.recall(barrier) == nullptr);
+        const KnownCall* const known = caller.plans.recall(caller.allgather_of(8));
+        CHECK((known == nullptr || known->plan == plan));
+    }
+}
+
 TEST_CASE("capi: a call with another operator is not taken for a repetition", "[capi]") {
     Caller caller;
     ucg_coll_params_t call = caller.allgather_of(2);
