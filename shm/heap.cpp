@@ -268,7 +268,7 @@ Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed, Where whe
     if (std::optional<Lease> kept = take_kept(size, start)) {
         return std::move(*kept);
     }
-    Result<std::uint64_t> offset = take_range(size, where);
+    Result<std::uint64_t> offset = take_range(size, where, start == 0);
     if (!offset.ok()) {
         return offset.status();
     }
@@ -280,12 +280,12 @@ Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed, Where whe
     return Lease(*this, segment_->base() + *offset, *offset, size, start);
 }
 
-Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where) {
+Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where, bool bare) {
     const std::lock_guard lock(mutex_);
-    auto offset = take_free(size, where);
+    auto offset = take_free(size, where, bare);
     if (!offset) {
         drop_kept();
-        offset = take_free(size, where);
+        offset = take_free(size, where, bare);
     }
     if (!offset) {
         return failure(
@@ -298,10 +298,13 @@ Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where) {
     return *offset;
 }
 
-/// Offsets are from the segment's start. The caller of either holds the lock.
-std::optional<std::uint64_t> Heap::take_free(std::uint64_t bytes, Where where) {
+/// Offsets are from the segment's start. The caller of either holds the lock. What has pages, which
+/// all peers touch, lies together for the sake of their page tables; what is `bare`, at the end.
+std::optional<std::uint64_t> Heap::take_free(std::uint64_t bytes, Where where, bool bare) {
     for (const Where at : {where, Where::part}) {
-        if (const auto taken = free_in(at).take(bytes)) {
+        Ranges& free = free_in(at);
+        if (const auto taken =
+                bare && at == Where::part ? free.take_last(bytes) : free.take(bytes)) {
             return part(at).offset + *taken;
         }
     }

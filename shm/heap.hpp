@@ -237,11 +237,11 @@ class Heap {
     std::uint64_t part_bytes() const;
     std::uint64_t bytes_in_free() const;
     Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed, Where where);
-    std::optional<std::uint64_t> take_free(std::uint64_t bytes, Where where);
+    std::optional<std::uint64_t> take_free(std::uint64_t bytes, Where where, bool bare);
     void give_free(std::uint64_t offset, std::uint64_t bytes);
     void give_back(const Lease& lease);
     Status take_pages(std::uint64_t offset, std::uint64_t bytes);
-    Result<std::uint64_t> take_range(std::uint64_t bytes, Where where);
+    Result<std::uint64_t> take_range(std::uint64_t bytes, Where where, bool bare);
     Status allow(std::uint64_t bytes);
     Status expect(std::uint64_t bytes);
     std::uint64_t read_share();

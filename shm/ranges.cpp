@@ -28,6 +28,24 @@ std::optional<std::uint64_t> Ranges::take(std::uint64_t size) {
     return offset;
 }
 
+std::optional<std::uint64_t> Ranges::take_last(std::uint64_t size) {
+    UCG_ASSERT(size > 0);
+    const auto found = std::find_if(free_.rbegin(), free_.rend(),
+                                    [size](const auto& range) { return range.second >= size; });
+    if (found == free_.rend()) {
+        return std::nullopt;
+    }
+    free_bytes_ -= size;
+    const std::uint64_t left = found->second - size;
+    const std::uint64_t offset = found->first + left;
+    if (left == 0) {
+        free_.erase(found->first);
+    } else {
+        found->second = left;
+    }
+    return offset;
+}
+
 void Ranges::give_back(std::uint64_t offset, std::uint64_t size) {
     free_bytes_ += size;
     auto next = free_.upper_bound(offset);

@@ -1,5 +1,5 @@
-// Which ranges of an address space are free: first fit, neighbours merged on release. A plain
-// value; the memory behind the ranges is the heap's matter.
+// Which ranges of an address space are free: first or last fit, neighbours merged on release. A
+// plain value; the memory behind the ranges is the heap's matter.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@ class Ranges {
 
     /// The offset of `size` bytes that were free and now are not, or nothing. REQUIRES: size > 0.
     std::optional<std::uint64_t> take(std::uint64_t size);
+    /// The same from the end of the last range that has so many.
+    std::optional<std::uint64_t> take_last(std::uint64_t size);
 
     /// REQUIRES: the range was taken, as a whole.
     void give_back(std::uint64_t offset, std::uint64_t size);

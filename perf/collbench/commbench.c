@@ -138,25 +138,30 @@ static int report_memory(int live, int rank, int size) {
     const double late_us = 200;
     double before[MEMORY_KINDS], after[MEMORY_KINDS], alone[2], beside[2];
     int right = use(MPI_COMM_WORLD);
+    double start, seconds;
     int all;
     int i;
 
     alone[0] = time_barriers(0, rank, size);
     alone[1] = time_barriers(late_us, rank, size);
     measure_memory(before);
+    start = MPI_Wtime();
     for (i = 0; i < live; ++i) {
         MPI_Comm_dup(MPI_COMM_WORLD, &copies[i]);
         right &= use(copies[i]);
     }
+    seconds = MPI_Wtime() - start;
     measure_memory(after);
     beside[0] = time_barriers(0, rank, size);
     beside[1] = time_barriers(late_us, rank, size);
     if (rank == 0 && live > 0) {
         const double each = 1024.0 * live * size;
-        printf("%d ranks: %.1f KiB of shared files, %.1f KiB of private memory, %.1f KiB of page "
-               "tables per rank and communicator; %.0f KiB of shared files before\n",
-               size, (after[0] - before[0]) / each, (after[1] - before[1]) / each,
-               (after[2] - before[2]) / each, before[0] / 1024);
+        printf(
+            "%d ranks: %.1f KiB of shared files, %.1f KiB of private memory, %.1f KiB of page "
+            "tables per rank and communicator; %.0f KiB of shared files before; making and using "
+            "one took %.1f us\n",
+            size, (after[0] - before[0]) / each, (after[1] - before[1]) / each,
+            (after[2] - before[2]) / each, before[0] / 1024, seconds / live * 1e6);
         printf("%d ranks: barrier alone %.1f us, beside %d communicators %.1f us; with the last "
                "rank %.0f us late %.1f and %.1f us more\n",
                size, alone[0], live, beside[0], late_us, alone[1], beside[1]);

@@ -284,21 +284,24 @@ std::uint64_t Context::staging_for_group() {
     return staging_groups_ < kGroupsMax ? config_.staging_bytes() : 0;
 }
 
-/// Many groups, and small heaps, must do with little.
+/// Many groups, and small heaps, must do with little: a ring has no more than a 2048th of what is
+/// left, so that however many groups there are, further ones share memory, too.
 std::uint64_t Context::ring_bytes_for_group() {
     constexpr std::size_t kGroupsMax = 16;
     constexpr std::uint64_t kPartOfHeap = 64;
+    constexpr std::uint64_t kPartOfRest = 2048;
+    constexpr std::uint64_t kLeast = std::uint64_t{16} << 10;
     const std::uint64_t few = transport::ShmOptions().ring_bytes;
+    bool many = false;
     {
         const std::lock_guard lock(groups_mutex_);
-        if (group_count_ >= kGroupsMax) {
-            return few;
-        }
+        many = group_count_ >= kGroupsMax;
     }
     const std::lock_guard lock(memory_mutex_);
     const std::uint64_t heap = heap_ == nullptr ? config_.heap_bytes() : heap_->free_bytes();
     // Rounded, so that what a group takes does not make the next one another kind.
-    return std::max(few, std::bit_floor(heap / kPartOfHeap));
+    return many ? std::clamp(std::bit_floor(heap / kPartOfRest), kLeast, few)
+                : std::max(few, std::bit_floor(heap / kPartOfHeap));
 }
 
 /// A collective that starts allocates nothing, nor does add().

@@ -17,6 +17,23 @@ TEST_CASE("shm/ranges: the first range that fits is taken", "[shm]") {
     CHECK(ranges.free_bytes() == 15);
 }
 
+TEST_CASE("shm/ranges: the end of the last range that fits is taken", "[shm]") {
+    Ranges ranges(100);
+    CHECK(ranges.take_last(10) == 90);
+    CHECK(ranges.take(10) == 0);
+    CHECK(ranges.take_last(20) == 70);
+    ranges.give_back(90, 10);
+    CHECK(ranges.take_last(20) == 50);
+    CHECK(ranges.take_last(10) == 90);
+    CHECK(ranges.free_bytes() == 40);
+    CHECK(ranges.largest_free() == 40);
+    CHECK_FALSE(ranges.take_last(41));
+    CHECK(ranges.take_last(40) == 10);
+    CHECK_FALSE(ranges.take_last(1));
+    ranges.give_back(0, 10);
+    CHECK(ranges.take(10) == 0);
+}
+
 TEST_CASE("shm/ranges: neighbours merge on both sides", "[shm]") {
     Ranges ranges(30);
     for (const std::uint64_t offset : {0U, 10U, 20U}) {
@@ -46,7 +63,10 @@ TEST_CASE("shm/ranges: taken ranges never overlap and all come back", "[shm]") {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (int i = 0; i < 5000; ++i) {
         const std::uint64_t size = 1 + random() % 40;
-        const auto offset = random() % 2 == 0 ? ranges.take(size) : std::nullopt;
+        const auto which = random() % 4;
+        const auto offset = which == 0   ? ranges.take(size)
+                            : which == 1 ? ranges.take_last(size)
+                                         : std::nullopt;
         if (offset) {
             for (std::uint64_t b = *offset; b < *offset + size; ++b) {
                 REQUIRE_FALSE(used[b]);

@@ -41,7 +41,8 @@ void SharedMemoryWireup::guess(Hello& mine) {
 }
 
 void SharedMemoryWireup::agree(const std::vector<Hello>& all) {
-    ring_bytes_ = group_.profile.memory.ring_bytes(group_.ranks_per_cpu);
+    ring_bytes_ = std::max(group_.profile.memory.ring_bytes(group_.ranks_per_cpu),
+                           transport::ShmOptions().ring_bytes);
     for (const Hello& hello : all) {
         all_enable_ = all_enable_ && hello.shm_enabled != 0;
         staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
@@ -86,6 +87,10 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     }
     options.joint_copy_bytes_min = memory.joint.bytes_min;
     options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
+    // Where a rank has little address space left, all messages and shares go in shorter pieces.
+    const std::uint64_t times_less = std::max(options.ring_bytes / ring_bytes_, std::uint64_t{1});
+    options.slot_bytes_max = static_cast<std::uint32_t>(options.slot_bytes_max / times_less);
+    options.board_bytes_max = static_cast<std::uint32_t>(options.board_bytes_max / times_less);
     options.ring_bytes = ring_bytes_;
     options.own_processors = group_.ranks_per_cpu <= 1;
     options.staging_bytes = staging_bytes_;
