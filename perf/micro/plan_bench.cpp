@@ -48,16 +48,41 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
     }
 }
 
+/// Of blocks that are equal, as the second rank asks for it. `bytes`: the vector, or a block.
+graph::Request host_request(graph::Collective collective, Rank ranks, std::uint64_t bytes) {
+    graph::Request request = request_for(collective, bytes);
+    request.rank_count = ranks;
+    request.root = 0;
+    graph::Blocks blocks;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+        blocks.bytes.push_back(bytes);
+        blocks.offsets.push_back(static_cast<std::uint64_t>(rank) * bytes);
+    }
+    if (collective == graph::Collective::reduce_scatter) {
+        blocks.offsets.clear();
+    }
+    if (!graph::rooted(collective) && graph::has_block_vectors(collective)) {
+        request.receive = blocks;
+        request.bytes = 0;
+    }
+    if (collective == graph::Collective::alltoallv) {
+        request.send = std::move(blocks);
+    }
+    return request;
+}
+
 /// What a call of a length that is new costs a rank of a host before it begins.
 void plan_on_host(benchmark::State& state, graph::Collective collective, Rank ranks,
-                  double ranks_per_cpu) {
+                  double ranks_per_cpu, std::uint64_t bytes) {
     const topo::Placement placement = topo::Placement::one_host(ranks);
     const cost::Profile& profile = cost::default_profile();
     const plan::Facts facts{placement, profile,
                             plan::shared_memory(placement, profile, 1 << 20, false), ranks_per_cpu};
-    graph::Request request = request_for(collective, 4096);
-    request.rank_count = ranks;
-    request.root = 0;
+    const graph::Request request = host_request(collective, ranks, bytes);
+    if (const auto schedule = plan::plan(facts, request, 1); !schedule.ok()) {
+        state.SkipWithError(std::string(schedule.status().message()).c_str());
+        return;
+    }
     for (auto _ : state) {
         benchmark::DoNotOptimize(plan::plan(facts, request, 1));
     }
@@ -80,6 +105,30 @@ void plan_on_levels(benchmark::State& state, graph::Collective collective, Rank 
     request.root = 0;
     for (auto _ : state) {
         benchmark::DoNotOptimize(plan::plan(facts, request, 1));
+    }
+}
+
+void register_hosts() {
+    for (const graph::Collective collective : graph::kCollectives) {
+        if (collective == graph::Collective::neighbor_alltoallv) {
+            continue; // It has one row.
+        }
+        const bool empty = collective == graph::Collective::barrier;
+        const std::vector<std::uint64_t> lengths =
+            empty ? std::vector<std::uint64_t>{0}
+                  : std::vector<std::uint64_t>{8, 4 << 10, 64 << 10, 1 << 20};
+        for (const Rank ranks : {2, 8, 16}) {
+            for (const double ranks_per_cpu : {1.0, 4.0}) {
+                for (const std::uint64_t bytes : lengths) {
+                    const std::string host =
+                        fmt::format("host/{}/{}_ranks/{:g}_per_cpu/{}", graph::name(collective),
+                                    ranks, ranks_per_cpu, bytes);
+                    benchmark::RegisterBenchmark(host.c_str(), plan_on_host, collective, ranks,
+                                                 ranks_per_cpu, bytes)
+                        ->Unit(benchmark::kMicrosecond);
+                }
+            }
+        }
     }
 }
 
@@ -122,16 +171,8 @@ int main(int argc, char** argv) {
             benchmark::RegisterBenchmark(levels.c_str(), plan_on_levels, collective, ranks)
                 ->Unit(benchmark::kMicrosecond);
         }
-        for (const Rank ranks : {8, 16}) {
-            for (const double ranks_per_cpu : {1.0, 4.0}) {
-                const std::string host = fmt::format("host/{}/{}_ranks/{:g}_per_cpu",
-                                                     graph::name(collective), ranks, ranks_per_cpu);
-                benchmark::RegisterBenchmark(host.c_str(), plan_on_host, collective, ranks,
-                                             ranks_per_cpu)
-                    ->Unit(benchmark::kMicrosecond);
-            }
-        }
     }
+    register_hosts();
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
         return 1;

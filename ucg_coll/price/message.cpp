@@ -95,8 +95,10 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
     return {.terms = cost::message_terms(model_, 0),
             .copy_ns = single_copy_ns(bytes, source),
             .by_both = copied_by_both(bytes),
-            .half_ns = single_copy_ns(divide_up(bytes, 2), source),
-            .pushed_ns = single_copy_ns(bytes, Source::settled)};
+            .half_ns = single_copy_ns(divide_up(bytes, 2), source,
+                                      profile_->memory.cache_for(touched_by_copy(bytes))),
+            .pushed_ns = single_copy_ns(bytes, Source::settled),
+            .contended_ns = contended_ns(bytes, 1)};
 }
 
 Messages Messages::in_exchanges() const {

@@ -34,8 +34,9 @@ struct MessagePrice {
     double copy_ns = 0;       ///< If it is copied once, what that takes the receiver; else 0.
     /// The sender copies a half meanwhile, if it has nothing else to do.
     bool by_both = false;
-    double half_ns = 0;   ///< What copying that half takes each of them,
-    double pushed_ns = 0; ///< and copying all of it by its sender, whose cache holds it.
+    double half_ns = 0;      ///< What copying that half takes each of them,
+    double pushed_ns = 0;    ///< and copying all of it by its sender, whose cache holds it.
+    double contended_ns = 0; ///< For so long the way to each of their memories is taken.
     /// If it is copied in and out: what that takes the processors of its sender, as it leaves, and
     /// of its receiver, as it comes, which takes in no two at a time.
     bool through_ring = false;

@@ -23,6 +23,18 @@ double copy_ns(const cost::Profile& profile, std::uint64_t bytes) {
     return copy_ns(profile, bytes, profile.memory.cache_for(touched_by_copy(bytes)));
 }
 
+double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
+                  std::uint64_t passing_bytes) {
+    return std::max(cost::overwrite_ns(memory, bytes),
+                    static_cast<double>(bytes) * memory.cache_for(passing_bytes).copy_per_byte_ns);
+}
+
+double read_ns(const cost::MemoryLevel& level, double readers, std::uint64_t bytes) {
+    return level.latency_ns +
+           static_cast<double>(bytes) *
+               std::max(level.per_byte_ns, level.contended_per_byte_ns * readers);
+}
+
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
                  const cost::CacheRates& there) {
     return combining_ns(profile, operands, bytes,

@@ -21,6 +21,13 @@ inline std::uint64_t touched_by_reduction(unsigned operands, std::uint64_t bytes
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes, const cost::CacheRates& there);
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes);
 
+/// A copy to a window, which peers have read last, of bytes of a vector; so many bytes of vectors
+/// pass through the caches, which hold them or do not.
+double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
+                  std::uint64_t passing_bytes);
+/// max(a + b m, a + B d m): bytes of another core's, while `readers` read by the same way.
+double read_ns(const cost::MemoryLevel& level, double readers, std::uint64_t bytes);
+
 /// One reduction of `operands` slices of `bytes` each that lie `there`.
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
                  const cost::CacheRates& there);

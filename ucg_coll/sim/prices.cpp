@@ -131,9 +131,10 @@ double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
                                          combinations * compute.combine_ns_per_byte);
 }
 
-double copy_ns(const Compute& compute, std::uint64_t bytes) {
+double copy_ns(const Compute& compute, std::uint64_t bytes, std::uint64_t touched_bytes) {
     if (compute.profile != nullptr) {
-        return price::copy_ns(*compute.profile, bytes);
+        return price::copy_ns(*compute.profile, bytes,
+                              compute.profile->memory.cache_for(touched_bytes));
     }
     return static_cast<double>(bytes) * compute.copy_ns_per_byte;
 }
@@ -143,8 +144,14 @@ double kernel_copy_ns(const Compute& compute, std::uint64_t bytes) {
                                       : copy_ns(compute, bytes);
 }
 
-double publish_ns(const Memory& memory, std::uint64_t bytes) {
-    return memory.in_place ? 0 : cost::overwrite_ns(memory.model, bytes);
+double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t passing_bytes) {
+    return memory.in_place ? 0 : price::publish_ns(memory.model, bytes, passing_bytes);
+}
+
+Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t bytes) {
+    const cost::MemoryLevel& level = memory.model.level(distance);
+    const auto length = static_cast<double>(bytes);
+    return {level.latency_ns, length * level.per_byte_ns, length * level.contended_per_byte_ns};
 }
 
 double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,

@@ -64,7 +64,11 @@ inline double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t
 double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
                           std::uint64_t bytes, std::uint64_t touched_bytes);
 
-double copy_ns(const Compute& compute, std::uint64_t bytes);
+/// With a profile, of bytes that lie in a working set of so many bytes.
+double copy_ns(const Compute& compute, std::uint64_t bytes, std::uint64_t touched_bytes);
+inline double copy_ns(const Compute& compute, std::uint64_t bytes) {
+    return copy_ns(compute, bytes, price::touched_by_copy(bytes));
+}
 /// From or to the memory of another process, by the kernel; of models without one a copy.
 double kernel_copy_ns(const Compute& compute, std::uint64_t bytes);
 
@@ -80,10 +84,20 @@ struct Memory {
 
     bool operator==(const Memory&) const = default;
 };
-/// Making own bytes known to peers.
-double publish_ns(const Memory& memory, std::uint64_t bytes);
-/// max(a + b m, a + B d m) for bytes of a peer's at that distance, while `readers` ranks read that
-/// peer's memory, this one among them. REQUIRES: distance != Distance::network.
+/// Making own bytes known to peers, which are a part of so many that do.
+double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t passing_bytes);
+inline double publish_ns(const Memory& memory, std::uint64_t bytes) {
+    return publish_ns(memory, bytes, price::touched_by_copy(bytes));
+}
+/// Bytes of a peer's at that distance take a + b m of their reader, and B m of the way on which
+/// others read. REQUIRES: distance != Distance::network.
+struct Reads {
+    double latency_ns = 0;
+    double alone_ns = 0;
+    double way_ns = 0;
+};
+Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t bytes);
+/// max(a + b m, a + B d m), while `readers` ranks read by the same way, this one among them.
 double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
                std::uint64_t bytes);
 

@@ -21,7 +21,7 @@ Run::Run(const topo::Placement& placement, const Options& options,
          std::span<const LoweredSchedule> programs, std::span<const OwnBuffers> buffers,
          std::uint64_t seed, Trace* trace)
     : placement_(placement), options_(options), programs_(programs), buffers_(buffers), seed_(seed),
-      trace_(trace), states_(programs.size()) {
+      trace_(trace), states_(programs.size()), sockets_(sockets_of(placement)) {
     if (options.host_link) {
         links_.emplace(*options.host_link, placement.host_count());
     }
@@ -42,7 +42,6 @@ Run::Run(const topo::Placement& placement, const Options& options,
     for (std::size_t i = 0; i < boards_.size(); ++i) {
         boards_[i].readers = readers[i % readers.size()];
     }
-    readings_.resize(programs.size());
     outcome_.entered.reserve(states_.size());
     outcome_.finish.assign(states_.size(), kNotFinished);
 }
@@ -130,7 +129,9 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
     case StepKind::post: status = post(rank, state, step); break;
     case StepKind::copy:
         if (bytes > 0) {
-            compute(rank, state, Activity::Kind::copy, copy_ns(options_.compute, bytes));
+            const std::uint64_t touched = copied_through_bytes(
+                step, program(rank), bytes, buffers_[static_cast<std::size_t>(rank)]);
+            compute(rank, state, Activity::Kind::copy, copy_ns(options_.compute, bytes, touched));
         }
         break;
     case StepKind::reduce:
@@ -138,7 +139,10 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
         compute(rank, state, Activity::Kind::reduce, reduction_ns(rank, state, step));
         break;
     case StepKind::publish:
-        compute(rank, state, Activity::Kind::publish, publish_ns(options_.memory, bytes));
+        compute(rank, state, Activity::Kind::publish,
+                publish_ns(options_.memory, bytes,
+                           2 * copied_through_bytes(step, program(rank), bytes,
+                                                    buffers_[static_cast<std::size_t>(rank)])));
         break;
     case StepKind::share: share(rank, state); break;
     case StepKind::wait: break;
@@ -190,16 +194,42 @@ double Run::reduction_ns(Rank rank, const RankState& state, const Step& step) co
 
 void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns) {
     const Picoseconds start = state.clock;
-    state.clock += to_picoseconds(std::max(own_ns, reading_ns(rank, state)));
+    const Step& step = program(rank).steps[state.step];
+    const double read_ns = reading_ns(rank, state);
+    // What the kernel copies is not there to be combined meanwhile.
+    const bool both = program(rank).helped && step.kind != StepKind::copy;
+    const double ns = both ? own_ns + read_ns : std::max(own_ns, read_ns);
+    state.clock += to_picoseconds(ns * (program(rank).helped ? helped_part(rank) : 1));
     state.clock +=
         draw(options_.compute_noise, seed_, Stream::computation, rank, state.compute_count++);
     record(kind, rank, start);
     if (kind == Activity::Kind::copy || kind == Activity::Kind::reduce) {
         state.note_written(program(rank).addresses_of(program(rank).steps[state.step]).front());
     }
-    for_each_peer_read(program(rank).steps[state.step], program(rank), [&](Rank owner) {
-        readings_[static_cast<std::size_t>(owner)].push_back(state.clock);
-    });
+    for (const WayLoad& load : loads_) {
+        ways_[load.way].push_back({state.clock, load.ns});
+    }
+    loads_.clear();
+}
+
+/// How much of the work of its own a rank has to do where all help one another as long as there is
+/// some: whole units.
+double Run::helped_part(Rank rank) const {
+    std::uint64_t all = 0;
+    const auto units_of = [&](Rank of) {
+        std::uint64_t units = 0;
+        for (const graph::Repeat& repeat : program(of).repeats) {
+            units += repeat.iterations;
+        }
+        return units;
+    };
+    for (Rank other = 0; other < static_cast<Rank>(programs_.size()); ++other) {
+        all += units_of(other);
+    }
+    const std::uint64_t own = units_of(rank);
+    return own == 0
+               ? 1 // A part of one unit.
+               : static_cast<double>(divide_up(all, programs_.size())) / static_cast<double>(own);
 }
 
 /// Has every rank finished, and was every message received?

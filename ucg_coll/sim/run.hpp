@@ -9,6 +9,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <queue>
 #include <span>
@@ -20,6 +21,8 @@
 #include "ucg_coll/sim/tree_links.hpp"
 
 namespace ucg::sim {
+
+std::vector<std::uint32_t> sockets_of(const topo::Placement& placement);
 
 class Run {
   public:
@@ -34,7 +37,8 @@ class Run {
     struct Slot {
         static constexpr Picoseconds kUnderWay = -1;
         MessageId message = kNoMessage; ///< A receive that has not been taken in.
-        Picoseconds done = 0; ///< Else: when it completed, or will; of a send, if it is known.
+        Picoseconds done = 0; ///< When it was posted; else when it completed, or will; of a send,
+                              ///< if it is known.
     };
 
     struct RankState : graph::Position {
@@ -49,10 +53,12 @@ class Run {
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
         bool has_looked = false; ///< At the boards of this step,
         bool waits_for_send = false;
-        bool is_resting = false;     ///< Waits, and has nothing to do.
-        Picoseconds alarm = -1;      ///< It is let go on at this time at the latest, if it rests.
-        Picoseconds way_in_free = 0; ///< The next message may come through a ring.
-        std::vector<Slot*> copies;   ///< Receives that are copied once and have not been.
+        bool is_resting = false;      ///< Waits, and has nothing to do.
+        Picoseconds alarm = -1;       ///< It is let go on at this time at the latest, if it rests.
+        Picoseconds way_out_free = 0; ///< For the next copy out of its memory,
+        Picoseconds way_copied_free = 0; ///< and into it.
+        Picoseconds way_in_free = 0;     ///< The next message may come through a ring.
+        std::vector<Slot*> copies;       ///< Receives that are copied once and have not been.
         std::array<bool, graph::kBufferKinds.size()> written =
             {};                  ///< Of own buffers, by graph::BufferKind.
         bool is_in_turn = false; ///< and has come to peers' memory in the order of time.
@@ -79,6 +85,17 @@ class Run {
         Rank owner = kNoRank;
         std::uint32_t op = 0; ///< Of the schedule.
         Picoseconds arrival = 0;
+    };
+
+    /// For how long what a step reads of peers takes one way to their memory, if nobody else does.
+    struct WayLoad {
+        std::uint64_t way = 0;
+        double ns = 0;
+    };
+    /// The same of a step that is under way.
+    struct Reading {
+        Picoseconds end = 0;
+        double ns = 0;
     };
 
     enum class EventKind : std::uint8_t { resume, link_out, link_in, edge };
@@ -123,6 +140,8 @@ class Run {
     bool take_copies(Rank rank, RankState& state);
     void rest(Rank rank, RankState& state, std::optional<Picoseconds> until);
     void copy_once(Rank rank, RankState& state, Slot& slot);
+    static Picoseconds copied(const Copying& copying, Picoseconds offered, Picoseconds begin);
+    Picoseconds memory_taken(Rank rank, const Copying& copying, Picoseconds begin, Picoseconds end);
     void finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end);
     MessageId await_receipt(Rank rank, MessageId id, const price::MessagePrice& price);
 
@@ -147,6 +166,9 @@ class Run {
     double reduction_ns(Rank rank, const RankState& state, const graph::Step& step) const;
     void compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns);
     double reading_ns(Rank rank, const RankState& state);
+    double helped_part(Rank rank) const;
+    std::uint64_t way(Rank reader, Rank owner) const;
+    double load_ns(std::uint64_t way, Picoseconds now);
     const graph::LoweredSchedule& program(Rank rank) const {
         return programs_[static_cast<std::size_t>(rank)];
     }
@@ -170,12 +192,14 @@ class Run {
     Mailbox mailbox_;
     std::vector<Transit> transits_; ///< With links only.
     std::vector<RankState> states_;
-    std::vector<Board> boards_;                      ///< By round and rank.
-    std::vector<std::vector<Picoseconds>> readings_; ///< By owner: when those under way end.
-    std::vector<Slot> slots_;                        ///< Of all ranks.
-    std::vector<Slot*> awaited_;                     ///< What the next step waits for,
-    std::vector<Slot*> arrived_;                     ///< and the receives among it.
-    std::vector<Look> looks_;                        ///< The boards that it takes in.
+    std::vector<Board> boards_;                          ///< By round and rank.
+    std::vector<std::uint32_t> sockets_;                 ///< By rank; see sockets_of().
+    std::map<std::uint64_t, std::vector<Reading>> ways_; ///< Who reads by each way to memory.
+    std::vector<WayLoad> loads_;                         ///< Of what the step reads of peers.
+    std::vector<Slot> slots_;                            ///< Of all ranks.
+    std::vector<Slot*> awaited_;                         ///< What the next step waits for,
+    std::vector<Slot*> arrived_;                         ///< and the receives among it.
+    std::vector<Look> looks_;                            ///< The boards that it takes in.
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t event_count_ = 0;
     Picoseconds now_ = 0; ///< The common clock.

@@ -117,20 +117,77 @@ bool Run::in_turn(Rank rank, RankState& state) {
     return false;
 }
 
-/// A pass over peers' memory takes as long as bringing all of it here, however little is done with
-/// it. Who comes later makes it longer for itself, not for those who are at it.
-double Run::reading_ns(Rank rank, const RankState& state) {
-    const std::uint64_t bytes = bytes_of(state, program(rank));
+/// The ranks of a host that lie closer together than its widest distance, numbered over all hosts.
+/// Where nothing does, as for ranks that are not bound, they are one socket.
+std::vector<std::uint32_t> sockets_of(const topo::Placement& placement) {
+    std::vector<std::uint32_t> sockets(static_cast<std::size_t>(placement.rank_count()), 0);
+    std::uint32_t count = 0;
+    for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
+        const std::span<const Rank> ranks = placement.ranks_on(host);
+        const auto groups = topo::groups_closer_than(placement, ranks, placement.widest_on_host());
+        const bool flat = groups.size() == ranks.size();
+        for (const std::vector<Rank>& group : groups) {
+            for (const Rank rank : group) {
+                sockets[static_cast<std::size_t>(rank)] = count;
+            }
+            count += flat ? 0 : 1;
+        }
+        count += flat ? 1 : 0;
+    }
+    return sockets;
+}
+
+/// Within a socket what its readers share is the way to the owner's cache, between two sockets the
+/// link that joins them.
+std::uint64_t Run::way(Rank reader, Rank owner) const {
+    const std::uint64_t from = sockets_[static_cast<std::size_t>(owner)];
+    const std::uint64_t to = sockets_[static_cast<std::size_t>(reader)];
+    constexpr std::uint64_t kBetween = std::uint64_t{1} << 63;
+    return from == to ? static_cast<std::uint64_t>(owner) : kBetween | from << 31 | to;
+}
+
+double Run::load_ns(std::uint64_t way, Picoseconds now) {
+    std::vector<Reading>& readings = ways_[way];
+    std::erase_if(readings, [&](const Reading& reading) { return reading.end <= now; });
     double ns = 0;
-    for_each_peer_read(program(rank).steps[state.step], program(rank), [&](Rank owner) {
-        std::vector<Picoseconds>& ends = readings_[static_cast<std::size_t>(owner)];
-        std::erase_if(ends, [&](Picoseconds end) { return end <= state.clock; });
-        ns += program(rank).helped ? kernel_copy_ns(options_.compute, bytes)
-                                   : read_ns(options_.memory, placement_.distance(rank, owner),
-                                             ends.size() + 1, bytes);
-        outcome_.peer_bytes += bytes;
-    });
+    for (const Reading& reading : readings) {
+        ns += reading.ns;
+    }
     return ns;
+}
+
+/// A pass over peers' memory takes as long as bringing all of it here, however little is done with
+/// it, or as long as one of the ways is taken by all who use it. Who comes later makes it longer
+/// for itself, not for those who are at it.
+double Run::reading_ns(Rank rank, const RankState& state) {
+    const graph::Step& step = program(rank).steps[state.step];
+    const std::uint64_t bytes = bytes_of(state, program(rank));
+    loads_.clear();
+    double latencies_ns = 0;
+    double alone_ns = 0;
+    for_each_peer_read(step, program(rank), [&](Rank owner) {
+        outcome_.peer_bytes += bytes;
+        if (program(rank).helped) {
+            alone_ns += kernel_copy_ns(options_.compute, bytes);
+            return;
+        }
+        const Reads reads = reads_of(options_.memory, placement_.distance(rank, owner), bytes);
+        latencies_ns += reads.latency_ns;
+        alone_ns += reads.alone_ns;
+        const std::uint64_t key = way(rank, owner);
+        const auto known = std::find_if(loads_.rbegin(), loads_.rend(),
+                                        [&](const WayLoad& load) { return load.way == key; });
+        if (known == loads_.rend()) {
+            loads_.push_back({key, reads.way_ns});
+        } else {
+            known->ns += reads.way_ns;
+        }
+    });
+    double taken_ns = 0;
+    for (const WayLoad& load : loads_) {
+        taken_ns = std::max(taken_ns, load.ns + load_ns(load.way, state.clock));
+    }
+    return latencies_ns + std::max(alone_ns, taken_ns);
 }
 
 } // namespace ucg::sim

@@ -1,5 +1,6 @@
 // A run's messages: who waits for which, and when they come.
 #include <algorithm>
+#include <utility>
 
 #include "ucg_coll/sim/run.hpp"
 #include "ucg_coll/sim/steps.hpp"
@@ -128,35 +129,65 @@ static bool reduces_next(const graph::Step& step) {
     return step.kind == graph::StepKind::reduce || step.kind == graph::StepKind::reduce_parts;
 }
 
-/// Of two that send to one another and both wait each copies its own, else both copy a half each.
+/// Of two that send to one another and both wait each copies its own. Else a sender with nothing
+/// else to do copies by itself until its receiver comes to it, and from when both are at it each a
+/// half of the rest.
 void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     const Message& message = mailbox_[slot.message];
-    const Copying& copying = message.copying;
+    const Copying copying = message.copying;
     const Picoseconds begin = std::max(state.clock, message.arrival) + message.take;
-    RankState& sender = this->state(copying.sender);
-    if (!copying.by_both || reduces_next(program(rank).steps[state.step]) || !sender.is_resting ||
-        sender.clock > begin) {
-        finish_copy(rank, state, slot, begin + copying.alone);
+    const Rank from = copying.sender;
+    RankState& sender = this->state(from);
+    if (!copying.by_both || reduces_next(program(rank).steps[state.step]) || !sender.is_resting) {
+        finish_copy(rank, state, slot, memory_taken(rank, copying, begin, begin + copying.alone));
         return;
     }
+    const Picoseconds offered = std::max({sender.clock, message.arrival + message.take, slot.done});
+    const Picoseconds joins = std::max(offered, begin);
     const auto back =
         std::find_if(sender.copies.begin(), sender.copies.end(), [&](const Slot* other) {
             const Message& theirs = mailbox_[other->message];
             return theirs.copying.sender == rank && theirs.copying.by_both &&
-                   theirs.arrival != Message::kUnknown && theirs.arrival <= begin;
+                   theirs.arrival != Message::kUnknown && theirs.arrival <= joins;
         });
-    const Rank from = copying.sender;
-    if (back == sender.copies.end()) {
-        const Picoseconds start = std::max(sender.clock, begin);
-        sender.clock = begin + copying.half;
-        record(Activity::Kind::take, copying.sender, start);
-        finish_copy(rank, state, slot, begin + copying.half);
+    const bool worthwhile = joins + copying.pushed <= begin + copying.alone;
+    if (back != sender.copies.end() && worthwhile) {
+        finish_copy(from, sender, **back, joins + mailbox_[(*back)->message].copying.pushed);
+        finish_copy(rank, state, slot, joins + copying.pushed);
     } else {
-        const Picoseconds pushed = copying.pushed;
-        finish_copy(from, sender, **back, begin + mailbox_[(*back)->message].copying.pushed);
-        finish_copy(rank, state, slot, begin + pushed);
+        const Picoseconds end =
+            memory_taken(rank, copying, std::min(offered, begin), copied(copying, offered, begin));
+        if (end > offered) {
+            const Picoseconds start = std::exchange(sender.clock, end);
+            record(Activity::Kind::take, from, std::max(start, offered));
+        }
+        finish_copy(rank, state, slot, std::max(begin, end));
     }
     push(EventKind::resume, std::max(now_, sender.clock), static_cast<std::uint32_t>(from));
+}
+
+/// When a message is there that its sender copies from `offered` on and its receiver from `begin`
+/// on.
+Picoseconds Run::copied(const Copying& copying, Picoseconds offered, Picoseconds begin) {
+    if (offered >= begin) { // Of what the two would have copied together one has done a part.
+        return std::min(begin + copying.alone, begin + copying.half + (offered - begin) / 2);
+    }
+    const Picoseconds before = begin - offered;
+    return before >= copying.pushed ? offered + copying.pushed
+                                    : begin + std::max<Picoseconds>(copying.half - before / 2, 0);
+}
+
+/// Those who copy out of one memory, or into it, share the way there: who comes while it is taken
+/// is done no sooner than all of them can be.
+Picoseconds Run::memory_taken(Rank rank, const Copying& copying, Picoseconds begin,
+                              Picoseconds end) {
+    for (Picoseconds* free : {&state(copying.sender).way_out_free, &state(rank).way_copied_free}) {
+        if (*free > begin) {
+            end = std::max(end, *free + copying.contended);
+        }
+        *free = std::max(*free, begin) + copying.contended;
+    }
+    return end;
 }
 
 void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) {
@@ -221,7 +252,7 @@ Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& 
     const Mailbox::Lane lane = {plan.peer, rank, plan.signals};
     const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
     const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
-    slot = {.message = match.id};
+    slot = {.message = match.id, .done = state.clock};
     if (const std::uint64_t sent = mailbox_[match.id].bytes; sent != bytes) {
         return mismatch(lane, sent, bytes);
     }
@@ -293,6 +324,7 @@ MessageId Run::await_receipt(Rank rank, MessageId id, const price::MessagePrice&
     mailbox_[id].copying = {.alone = to_picoseconds(price.copy_ns),
                             .half = to_picoseconds(price.half_ns),
                             .pushed = to_picoseconds(price.pushed_ns),
+                            .contended = to_picoseconds(price.contended_ns),
                             .issue = to_picoseconds(price.terms.issue_ns),
                             .flight = to_picoseconds(price.terms.flight_ns),
                             .sender = rank,

@@ -166,7 +166,7 @@ Slice climb(Builder& builder, const Facts& facts, const TwoLevels& levels, const
             Slice source, Slice others) {
     const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place,
                           leader_of(levels));
-    const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
+    const Climb climb(builder, sockets, strips, climb_radix(facts, strips));
     const Slice target = levels.leads() ? builder.scratch(source.length) : Slice{};
     climb_by_strips(builder, climb, strips, source, others, target);
     return target;

@@ -61,12 +61,14 @@ void allgather_bruck(Builder& builder, const Team& team, Slice own, const BlockM
 double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
                           std::uint64_t longest) {
     const auto ranks = static_cast<std::uint64_t>(count);
-    double ns = link.copy_ns(total);
+    double ns = ranks == 1 ? link.copy_ns(total) : 0;
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t blocks = std::min(distance, ranks - distance);
         const std::uint64_t bytes = std::max(longest, divide_up(total, ranks) * blocks);
-        const Link round = link.within(2 * distance + 1);
-        ns += distance == 1 ? round.message_ns(bytes) : round.passing_on_ns(bytes);
+        const Link round = link.rotated_before(4 * distance);
+        // A run around the end of the vector is packed, and unpacked where it goes.
+        ns += distance == 1 ? round.message_ns(bytes) + round.beside_ns(link.copy_ns(bytes), bytes)
+                            : round.passing_on_ns(bytes) + 2 * link.copy_ns(bytes);
     }
     return ns;
 }

@@ -97,25 +97,34 @@ class Price {
         : Price(link, request.rank_count, all_blocks(request), longest_block(request)) {}
 
     double operator()(const DisseminationRounds& rounds) const {
-        double ns = link_.copy_ns(longest_);
+        double ns = rounds.rounds == 0 ? link_.copy_ns(longest_) : 0;
         std::int64_t distance = 1;
         for (unsigned round = 0; round < rounds.rounds; ++round) {
-            const std::uint64_t first = bytes_of(blocks_at(distance, distance, count_));
             const std::int64_t end =
                 std::min<std::int64_t>(distance * rounds.base_of(round), count_);
-            const Link link = link_.within(static_cast<std::uint64_t>(end) + 1);
-            ns += round == 0 ? link.message_ns(first) : link.passing_on_ns(first);
-            for (std::int64_t hop = 2 * distance; hop < end; hop += distance) {
-                const std::uint64_t bytes = bytes_of(blocks_at(hop, distance, count_));
-                ns += link.relay_ns(bytes); // One goes and one comes.
-                ns += link.meeting_ns(hop == 2 * distance ? first + bytes : bytes);
-            }
+            const Rank next = round + 1 < rounds.rounds ? rounds.base_of(round + 1) : 1;
+            ns += round_ns(distance, end,
+                           link_.rotated_before(static_cast<std::uint64_t>(end * next)));
             distance = end;
         }
         return ns;
     }
 
   private:
+    double round_ns(std::int64_t distance, std::int64_t end, const Link& link) const {
+        const auto peers = static_cast<Rank>((end - 1) / distance);
+        const auto coming = static_cast<Rank>(end - distance); // Blocks, of all messages together.
+        const std::uint64_t bytes =
+            std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
+        const bool first = distance == 1;
+        const double ns = link.phase_ns(
+            bytes, first ? price::Source::settled : price::Source::fresh, Link::round_of(peers),
+            first ? link_.copy_ns(longest_) : 0); // The own block, while messages travel.
+        // A run around the end of the vector is packed, and unpacked where it goes.
+        return ns + (first ? 0 : 2 * link_.copy_ns(bytes)) +
+               (peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0);
+    }
+
     /// A run of neighbours' blocks is priced as average ones, or as the longest alone.
     std::uint64_t bytes_of(Rank blocks) const {
         return std::max(longest_, average_ * static_cast<std::uint64_t>(blocks));

@@ -69,7 +69,8 @@ void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
 }
 
 double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    double ns = link.copy_ns(block_bytes);
+    double ns = count == 1 ? link.copy_ns(block_bytes)
+                           : link.beside_ns(link.copy_ns(block_bytes), block_bytes);
     for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
         const std::uint64_t bytes = distance * block_bytes;
         const Link round = link.within(2 * distance);

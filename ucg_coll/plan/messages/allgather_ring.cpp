@@ -65,8 +65,8 @@ double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
     const auto further_ns = [&](const Link& step) { return step.passing_on_ns(longest); };
     const double way_ns =
         link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
-    const double load_ns = link.message_ns(longest) + (count - 2) * link.relay_ns(longest);
-    return link.copy_ns(longest) + std::max(way_ns, load_ns);
+    const double load_ns = link.message_ns(longest) + (count - 2) * link.along_relay_ns(longest);
+    return link.beside_ns(link.copy_ns(longest), longest) + std::max(way_ns, load_ns);
 }
 
 const Algorithm kAllgatherRing = {

@@ -31,7 +31,8 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
     const double fold_ns = size == count ? 0
                                          : 2 * link.within(2).message_ns(bytes) +
                                                link.reduce_ns(2, bytes, vector_bytes);
-    return fold_ns + halving_ns(link, size, bytes) +
+    const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
+    return fold_ns + halving_ns(link, size, bytes, source) +
            doubling_ns(link, size, bytes, Sender::exchanges) +
            halving_reduce_ns(link, size, bytes, vector_bytes);
 }

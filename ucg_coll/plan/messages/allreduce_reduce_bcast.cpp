@@ -18,9 +18,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Rank count = request.rank_count;
     const std::uint64_t bytes = request.bytes;
     const double span_ns =
-        reduce_knomial_ns(link, count, kRoot, bytes, operator_of(request),
-                          reduce_knomial_radix(link, count, bytes)) +
-        bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes));
+        reduce_knomial_once_ns(link, count, bytes, reduce_knomial_radix(link, count, bytes)) +
+        bcast_knomial_once_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes),
+                              price::Source::fresh);
     const std::uint64_t vectors = link.combines_in_place(bytes) ? 3 : 4; // Or to scratch.
     return crowded_ns(facts, link, vectors * bytes, span_ns, [&](const Work& work) {
         return all_but_one(count) *

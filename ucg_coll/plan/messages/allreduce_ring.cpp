@@ -55,10 +55,11 @@ void allreduce_ring(Builder& builder, const Team& team, Slice source, Slice targ
 
 double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes) {
     const std::uint64_t block = divide_up(bytes, static_cast<std::uint64_t>(count));
+    // The allgather finds its own block in place.
+    const auto step_ns = [&](const Link& step) { return step.passing_on_ns(block); };
     return reduce_scatter_ring_ns(link, count, block) +
-           link.along_ns(count - 1, count, [&](const Link& step) {
-               return std::max(step.passing_on_ns(block), link.relay_ns(block));
-           }); // The allgather finds its own block in place.
+           std::max(link.along_ns(count - 1, count, step_ns),
+                    link.passing_on_ns(block) + (count - 2) * link.along_relay_ns(block));
 }
 
 const Algorithm kAllreduceRing = {

@@ -130,10 +130,15 @@ void alltoall_bruck(Builder& builder, const Team& team, const BlockMap& source,
 
 double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     const auto ranks = static_cast<std::uint64_t>(count);
-    double ns = link.copy_ns(ranks * block_bytes);
+    const double block_ns = link.copy_ns(block_bytes);
+    double ns = static_cast<double>(ranks) * block_ns;
     for (unsigned bit = 0; bit < ceil_log2(ranks); ++bit) {
-        const std::uint64_t bytes = count_with_bit(ranks, bit) * block_bytes;
-        ns += link.within((std::uint64_t{2} << bit) + 1).message_ns(bytes) + link.copy_ns(bytes);
+        const std::uint64_t blocks = count_with_bit(ranks, bit);
+        const std::uint64_t bytes = blocks * block_bytes;
+        const Link round = link.rotated_before(std::uint64_t{4} << bit);
+        // Several are packed.
+        ns += blocks == 1 ? round.message_ns(bytes)
+                          : round.passing_on_ns(bytes) + static_cast<double>(blocks) * block_ns;
     }
     return ns;
 }

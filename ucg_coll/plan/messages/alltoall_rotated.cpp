@@ -113,18 +113,32 @@ void alltoall_in_place(Builder& builder, const Team& team, const BlockMap& block
 
 double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_bytes, Rank window) {
     const double copy_ns = link.copy_ns(block_bytes);
+    if (count == 1) {
+        return copy_ns;
+    }
+    // The last message is one of the farthest.
+    const auto steps_ns = [&](Rank peers, double beside_ns) {
+        const auto phase_ns = [&](const Link& step, Rank messages) {
+            return step.phase_ns(block_bytes, price::Source::settled, Link::round_of(messages),
+                                 beside_ns);
+        };
+        return phase_ns(link, 1) + link.to_all_ns(1, count, [&](const Link& step) {
+            return phase_ns(step, peers) - phase_ns(step, 1);
+        });
+    };
+    // Latency is paid once for each window.
     if (window == kPairwise) {
         const auto step_ns = [&](const Link& step) {
-            return std::max(step.message_ns(block_bytes), step.relay_ns(block_bytes));
+            return std::max(step.phase_ns(block_bytes, price::Source::settled, Link::round_of(1)),
+                            step.relay_ns(block_bytes, price::Source::settled));
         };
-        return copy_ns + link.to_all_ns(count - 1, count, step_ns);
+        return link.beside_ns(copy_ns, block_bytes) + link.to_all_ns(count - 1, count, step_ns);
     }
-    // Latency is paid once for each window.
-    const auto windows = static_cast<double>(
-        divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(window)));
-    return copy_ns + windows * link.message_ns(block_bytes) +
-           link.to_all_ns(count - 1 - windows, count,
-                          [&](const Link& step) { return step.relay_ns(block_bytes); });
+    const Rank first = std::min(window, count - 1);
+    const Rank further = count - 1 - first;
+    const Rank last = further % window;
+    return steps_ns(first, copy_ns) + (further / window) * steps_ns(window, 0) +
+           (last > 0 ? steps_ns(last, 0) : 0);
 }
 
 const Algorithm kAlltoallPairwise = row<graph::Collective::alltoall, kPairwise>();

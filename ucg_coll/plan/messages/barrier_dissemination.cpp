@@ -43,7 +43,7 @@ double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix) {
 
 unsigned barrier_dissemination_radix(const Link& link, Rank count) {
     return cheapest_radix(
-        [&](unsigned radix) { return barrier_dissemination_ns(link, count, radix); });
+        count, [&](unsigned radix) { return barrier_dissemination_ns(link, count, radix); });
 }
 
 const Algorithm kBarrierDissemination = {

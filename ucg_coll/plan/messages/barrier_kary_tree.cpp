@@ -69,23 +69,88 @@ void barrier_release(Builder& builder, const Team& team, unsigned radix, OpIds& 
     last = std::move(released);
 }
 
-double barrier_tree_ns(const Link& link, Rank count, unsigned radix) {
-    unsigned depth = 0; // Of the last member, which is on the lowest level.
-    for (Rank index = count - 1; index > 0; index = (index - 1) / static_cast<Rank>(radix)) {
-        ++depth;
+namespace {
+
+/// What a signal costs between two members.
+struct Signal {
+    double message_ns;
+    double take_ns;
+    double busy_ns;
+};
+using Signals = LevelPrices<Signal>;
+
+Signals signals_of(const Link& link) {
+    return {link, [](const Link& way) {
+                return Signal{way.message_ns(0), way.take_ns(), way.busy_ns(0)};
+            }};
+}
+
+/// Along the path between the root and a member: ns_of(signal, position among its siblings,
+/// siblings).
+template <typename NsOf>
+double path_ns(const Signals& signals, Rank count, Rank index, unsigned radix, NsOf ns_of) {
+    const auto width = static_cast<Rank>(radix);
+    double ns = 0;
+    while (index > 0) {
+        const Rank parent = (index - 1) / width;
+        const Rank siblings = std::min(width, count - 1 - parent * width);
+        ns += ns_of(signals.between(parent, index), index - parent * width, siblings);
+        index = parent;
     }
-    // The last child of each parent waits for its siblings.
-    const Rank fan = std::min(static_cast<Rank>(radix), count - 1);
-    return depth * (link.message_ns(0) + std::max(fan - 1, 0) * link.busy_ns(0));
+    return ns;
+}
+
+/// Of the last member, and of the last one above the last level.
+template <typename NsOf>
+double longest_path_ns(const Signals& signals, Rank count, unsigned radix, NsOf ns_of) {
+    std::int64_t first = 0; // Of the last level.
+    while (first * radix + 1 < count) {
+        first = first * radix + 1;
+    }
+    const Rank last = count - 1;
+    const Rank above = std::max(static_cast<Rank>(first) - 1, 0);
+    // The last who has all of its siblings.
+    const Rank full = std::max(
+        above, last > 0 ? (last - 1) / static_cast<Rank>(radix) * static_cast<Rank>(radix) : 0);
+    return std::max({path_ns(signals, count, last, radix, ns_of),
+                     path_ns(signals, count, above, radix, ns_of),
+                     path_ns(signals, count, full, radix, ns_of)});
+}
+
+double arrive_ns(const Signals& signals, Rank count, unsigned radix) {
+    return longest_path_ns(signals, count, radix,
+                           [](const Signal& signal, Rank /*place*/, Rank siblings) {
+                               return signal.message_ns + (siblings - 1) * signal.take_ns;
+                           });
+}
+
+double release_ns(const Signals& signals, Rank count, unsigned radix) {
+    return longest_path_ns(signals, count, radix,
+                           [](const Signal& signal, Rank place, Rank /*siblings*/) {
+                               return signal.message_ns + (place - 1) * signal.busy_ns;
+                           });
+}
+
+} // namespace
+
+double barrier_tree_ns(const Link& link, Rank count, unsigned radix) {
+    return release_ns(signals_of(link), count, radix);
+}
+
+double barrier_there_and_back_once_ns(const Link& link, Rank count, unsigned radix) {
+    const Signals signals = signals_of(link);
+    return arrive_ns(signals, count, radix) + release_ns(signals, count, radix);
 }
 
 unsigned barrier_tree_radix(const Link& link, Rank count) {
-    return cheapest_radix([&](unsigned radix) { return barrier_tree_ns(link, count, radix); },
-                          link.radix_max());
+    const Signals signals = signals_of(link);
+    return cheapest_radix(
+        count, [&](unsigned radix) { return release_ns(signals, count, radix); }, link.radix_max());
 }
 
 double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank count) {
-    const double span_ns = 2 * barrier_tree_ns(link, count, barrier_tree_radix(link, count));
+    const double span_ns =
+        barrier_there_and_back_once_ns(link, count, barrier_tree_radix(link, count));
     return crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
         return 2 * all_but_one(count) * work.link().message_ns(0);
     });

@@ -22,7 +22,8 @@ class Price {
         std::uint64_t reach = 1;
         for (unsigned round = 0; round < rounds.rounds; ++round) {
             reach *= static_cast<std::uint64_t>(rounds.base_of(round));
-            const Link link = link_.within(reach + 1);
+            const Rank next = round + 1 < rounds.rounds ? rounds.base_of(round + 1) : 1;
+            const Link link = link_.rotated_before(reach * static_cast<std::uint64_t>(next));
             ns += link.message_ns(0) + (rounds.base_of(round) - 2) * link.busy_ns(0);
         }
         return ns;

@@ -57,7 +57,7 @@ double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::ui
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment); };
-    return link.along_ns(count - 1, count, hop_ns) + further * link.relay_ns(segment) +
+    return link.along_ns(count - 1, count, hop_ns) + further * link.along_relay_ns(segment) +
            link.sends_before_ns(further + 1, segment);
 }
 

@@ -4,6 +4,7 @@
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
+#include "ucg_coll/plan/parts/knomial_prices.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -29,6 +30,46 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
+/// What a member sends, one level's children at a time, all of which it helps.
+struct ToChild {
+    ToOneOf of_root;
+    ToOneOf of_others;
+    double apart_ns;
+};
+
+class Prices {
+  public:
+    /// `source`: of the root.
+    Prices(const Link& link, Rank count, std::uint64_t bytes, price::Source source)
+        : count_(count), to_child_(link, [&](const Link& way) {
+              return ToChild{way.to_one_of(bytes, source),
+                             way.to_one_of(bytes, price::Source::fresh), way.sends_apart_ns(bytes)};
+          }) {}
+
+    double once_ns(unsigned radix) const {
+        return count_ == 1 ? 0 : KnomialPrice(radix, Steps{to_child_, radix}).down_ns(count_);
+    }
+
+  private:
+    struct Steps {
+        const LevelPrices<ToChild>& to_child;
+        unsigned radix;
+
+        TreeMessage message(const TreeChild& child) const {
+            const ToChild& way = to_child.within(static_cast<std::uint64_t>(child.span) * radix);
+            return {(child.of_root ? way.of_root : way.of_others).ns(child.before), way.apart_ns};
+        }
+        static double at_node(Rank /*members*/) { return 0; }
+    };
+
+    Rank count_;
+    LevelPrices<ToChild> to_child_;
+};
+
+double sends_before_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix) {
+    return link.sends_before_ns(link.far_children(count, radix), bytes);
+}
+
 } // namespace
 
 void bcast_knomial(Builder& builder, const Team& team, Rank root, Slice data, unsigned radix) {
@@ -43,24 +84,23 @@ void bcast_knomial(Builder& builder, const Team& team, Rank root, Slice data, un
     }
 }
 
+double bcast_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix,
+                             price::Source source) {
+    return Prices(link, count, bytes, source).once_ns(radix);
+}
+
 double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix) {
-    const unsigned depth = tree_depth(count, radix);
-    if (depth == 0) {
-        return 0;
-    }
-    const auto further_ns = [&](const Link& level) {
-        return level.passing_on_ns(bytes, Sender::waits);
-    };
-    const auto siblings_ns = [&](const Link& level) { return (radix - 2) * level.busy_ns(bytes); };
-    return link.message_ns(bytes, Sender::waits) +
-           link.rounds_ns(0, depth - 1, radix, Link::Partners::aligned, further_ns) +
-           link.rounds_ns(0, depth, radix, Link::Partners::aligned, siblings_ns) +
-           link.sends_before_ns(link.far_children(count, radix), bytes);
+    return bcast_knomial_once_ns(link, count, bytes, radix, price::Source::settled) +
+           sends_before_ns(link, count, bytes, radix);
 }
 
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {
+    const Prices prices(link, count, bytes, price::Source::settled);
     return cheapest_radix(
-        [&](unsigned radix) { return bcast_knomial_ns(link, count, bytes, radix); },
+        count,
+        [&](unsigned radix) {
+            return prices.once_ns(radix) + sends_before_ns(link, count, bytes, radix);
+        },
         link.radix_max());
 }
 

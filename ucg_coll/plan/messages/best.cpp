@@ -37,7 +37,7 @@ std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std
         reduce_knomial_ns(link, count, root, bytes, op, reduce_knomial_radix(link, count, bytes)),
         reduce_chain_ns(link, count, root, bytes,
                         reduce_chain_segment(link, count, root, bytes, op)),
-        reduce_rabenseifner_ns(link, count, bytes)};
+        reduce_rabenseifner_ns(link, count, bytes, op.element_bytes)};
 }
 
 std::array<double, 6> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,

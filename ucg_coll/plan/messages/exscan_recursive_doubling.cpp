@@ -34,7 +34,7 @@ double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank c
         return 0;
     }
     // The first round has no result yet to combine with, and the last nothing to pass on.
-    return recursive_doubling_messages_ns(facts, link, rounds, bytes) +
+    return recursive_doubling_messages_ns(facts, link, rounds, bytes, Sender::waits) +
            link.sends_before_ns(rounds, bytes) +
            (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, bytes);
 }

@@ -7,6 +7,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/knomial_prices.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -42,6 +43,26 @@ void collect_at_root(Builder& builder, const Team& team, const BinomialTree& tre
     }
 }
 
+/// Blocks of whole subtrees; who has nothing else to do helps to copy them.
+struct BlockSteps {
+    const Link& link;
+    std::uint64_t block_bytes;
+    Root root;
+
+    TreeMessage message(const TreeChild& child) const {
+        const Link way = link.within(2 * static_cast<std::uint64_t>(child.span));
+        const std::uint64_t bytes = static_cast<std::uint64_t>(child.members) * block_bytes;
+        const bool settled = root == Root::sends ? child.of_root : child.is_leaf();
+        return {way.to_one_of(bytes, settled ? price::Source::settled : price::Source::fresh)
+                    .ns(child.before),
+                root == Root::sends ? way.sends_apart_ns(bytes) : way.busy_ns(bytes),
+                way.has_plain_messages(bytes), way.pushing_ns(bytes)};
+    }
+    static double at_level(std::int64_t /*span*/, unsigned /*children*/) { return 0; }
+    /// The own block, which leaves have in its place.
+    double at_node(Rank members) const { return members > 1 ? link.copy_ns(block_bytes) : 0; }
+};
+
 } // namespace
 
 void gather_binomial(Builder& builder, const Team& team, Rank root, Slice own,
@@ -67,14 +88,18 @@ void gather_binomial(Builder& builder, const Team& team, Rank root, Slice own,
 }
 
 double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
+    if (count == 1) {
+        return link.copy_ns(block_bytes);
+    }
+    const BlockSteps steps{link, block_bytes, root};
+    KnomialPrice price(2, steps);
+    double ns = root == Root::sends ? price.down_ns(count) : price.up_ns(count);
     const auto ranks = static_cast<std::uint64_t>(count);
-    double ns = link.copy_ns(block_bytes);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t bytes = std::min(distance, ranks - distance) * block_bytes;
         const Link level = link.within(2 * distance);
-        ns += level.message_ns(bytes, Sender::waits) + (root == Root::sends
-                                                            ? level.sends_before_ns(1, bytes)
-                                                            : level.receives_before_ns(1, bytes));
+        ns += root == Root::sends ? level.sends_before_ns(1, bytes)
+                                  : level.receives_before_ns(1, bytes);
     }
     return ns;
 }

@@ -82,18 +82,21 @@ Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root) {
     return halving.kept(fold.position(), 2 * first);
 }
 
-double halving_ns(const Link& link, Rank size, std::uint64_t bytes) {
+double halving_ns(const Link& link, Rank size, std::uint64_t bytes, price::Source first) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes -= bytes / 2;
-        total_ns += link.within(2 * static_cast<std::uint64_t>(distance)).message_ns(bytes);
+        const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
+        const bool settled = distance == 1 && first == price::Source::settled;
+        total_ns += settled ? round.message_ns(bytes) : round.passing_on_ns(bytes);
     }
     return total_ns;
 }
 
-double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender) {
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender,
+                   std::uint64_t least_bytes) {
     double total_ns = 0;
-    for (Rank distance = 1; distance < size; distance *= 2) {
+    for (Rank distance = 1; distance < size && bytes >= least_bytes; distance *= 2) {
         bytes -= bytes / 2;
         total_ns +=
             link.within(2 * static_cast<std::uint64_t>(distance)).passing_on_ns(bytes, sender);

@@ -56,9 +56,10 @@ void gather_doubling(graph::Builder& builder, const Team& team, const Fold& fold
 Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root);
 
 /// An exchange by halving, without the combining.
-double halving_ns(const Link& link, Rank size, std::uint64_t bytes);
+double halving_ns(const Link& link, Rank size, std::uint64_t bytes, price::Source first);
 /// The exchange by doubling that puts the results together again.
-double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender);
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender,
+                   std::uint64_t least_bytes = 0);
 /// The combining that goes with the halving.
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
                          std::uint64_t vector_bytes);

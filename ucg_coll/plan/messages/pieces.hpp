@@ -35,6 +35,7 @@ void barrier_release(graph::Builder& builder, const Team& team, unsigned radix, 
 double barrier_tree_ns(const Link& link, Rank count, unsigned radix);
 unsigned barrier_tree_radix(const Link& link, Rank count);
 /// Both of them, one after the other, with the work of all members.
+double barrier_there_and_back_once_ns(const Link& link, Rank count, unsigned radix);
 double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank count);
 
 // Broadcasts of the root's `data` to the others' `data`.
@@ -42,6 +43,9 @@ double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank coun
 void bcast_knomial(graph::Builder& builder, const Team& team, Rank root, graph::Slice data,
                    unsigned radix);
 double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix);
+/// The same once, of what the root has had or has only just got.
+double bcast_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix,
+                             price::Source source);
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes);
 
 /// From each member to the next, in segments.
@@ -57,6 +61,8 @@ void reduce_knomial(graph::Builder& builder, const Team& team, Rank root, graph:
                     graph::Slice target, Operator op, unsigned radix);
 double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes, Operator op,
                          unsigned radix);
+/// The same once, to member 0.
+double reduce_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix);
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes);
 
 /// Two pipelines, from the first and from the last member, meet at the root.
@@ -70,7 +76,8 @@ std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std:
 /// Reduce-scatter by recursive halving, then a gather.
 void reduce_rabenseifner(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                          graph::Slice target, Operator op);
-double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes);
+double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
+                              std::uint64_t element_bytes);
 
 // Reductions to every member's `target`, which may be its `source`.
 

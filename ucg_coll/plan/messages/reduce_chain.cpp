@@ -128,8 +128,9 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     const bool two_arms = root > 0 && root + 1 < count;
     const double combining_ns = link.combining_ns(segment, bytes);
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment) + combining_ns; };
+    const price::Source source = count > 2 ? price::Source::fresh : price::Source::settled;
     return link.along_ns(hops(count, root), count, hop_ns) +
-           further * (link.relay_ns(segment) + combining_ns) +
+           further * link.along_relay_ns(segment, combining_ns, source) +
            std::max(link.receives_before_ns(two_arms ? 2 : 1, bytes),
                     link.relays_before_ns(further + 1, segment));
 }

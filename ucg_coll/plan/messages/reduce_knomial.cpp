@@ -7,6 +7,7 @@
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
+#include "ucg_coll/plan/parts/knomial_prices.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -79,10 +80,54 @@ Slice collect(Builder& builder, const Team& team, const KnomialNode& node, Slice
     return partial;
 }
 
-/// One message that a reduction waits for is combined where it arrives.
-double reduce_level_ns(const Link& link, unsigned radix, std::uint64_t bytes) {
-    return radix == 2 ? link.combining_ns(bytes, bytes) : link.reduce_ns(radix, bytes);
-}
+/// What a member receives from the children of one level.
+struct FromChild {
+    double settled_ns; ///< Alone: from a leaf,
+    double fresh_ns;   ///< and from who has combined it.
+    double next_ns;
+    double combining_ns; ///< One message that a reduction waits for, where it arrives.
+    bool overlaps;
+};
+
+class Prices {
+  public:
+    Prices(const Link& link, Rank count, std::uint64_t bytes)
+        : link_(link), count_(count), bytes_(bytes), from_child_(link, [&](const Link& way) {
+              return FromChild{way.message_ns(bytes), way.passing_on_ns(bytes), way.busy_ns(bytes),
+                               way.combining_ns(bytes, bytes), way.has_plain_messages(bytes)};
+          }) {}
+
+    double once_ns(unsigned radix) const {
+        return count_ == 1 ? 0 : KnomialPrice(radix, Steps{*this, radix}).up_ns(count_);
+    }
+    double ns(unsigned radix) const {
+        return once_ns(radix) + link_.receives_before_ns(link_.far_children(count_, radix), bytes_);
+    }
+
+  private:
+    struct Steps {
+        const Prices& prices;
+        unsigned radix;
+
+        const FromChild& way(std::int64_t span) const {
+            return prices.from_child_.within(static_cast<std::uint64_t>(span) * radix);
+        }
+        TreeMessage message(const TreeChild& child) const {
+            const FromChild& from = way(child.span);
+            return {child.is_leaf() ? from.settled_ns : from.fresh_ns, from.next_ns, from.overlaps};
+        }
+        double at_level(std::int64_t span, unsigned children) const {
+            return children == 1 ? way(span).combining_ns
+                                 : prices.link_.reduce_ns(children + 1, prices.bytes_);
+        }
+        static double at_node(Rank /*members*/) { return 0; }
+    };
+
+    const Link& link_;
+    Rank count_;
+    std::uint64_t bytes_;
+    LevelPrices<FromChild> from_child_;
+};
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
@@ -129,28 +174,21 @@ void reduce_knomial(Builder& builder, const Team& team, Rank root, Slice source,
     }
 }
 
+double reduce_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix) {
+    return Prices(link, count, bytes).once_ns(radix);
+}
+
 double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes, Operator op,
                          unsigned radix) {
-    const unsigned depth = tree_depth(count, radix);
-    const bool passes_on = !op.commutative && root != 0;
-    if (depth == 0) {
-        return 0;
-    }
-    const auto further_ns = [&](const Link& level) { return level.passing_on_ns(bytes); };
-    const auto siblings_ns = [&](const Link& level) {
-        return (radix - 2) * level.busy_ns(bytes) + reduce_level_ns(level, radix, bytes);
-    };
-    return link.within(radix).message_ns(bytes) +
-           link.rounds_ns(1, depth, radix, Link::Partners::aligned, further_ns) +
-           link.rounds_ns(0, depth, radix, Link::Partners::aligned, siblings_ns) +
-           (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0) +
-           link.receives_before_ns(link.far_children(count, radix), bytes);
+    const bool passes_on = !op.commutative && root != 0 && count > 1;
+    return Prices(link, count, bytes).ns(radix) +
+           (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0);
 }
 
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {
+    const Prices prices(link, count, bytes);
     return cheapest_radix(
-        [&](unsigned radix) { return reduce_knomial_ns(link, count, 0, bytes, Operator{}, radix); },
-        link.radix_max());
+        count, [&](unsigned radix) { return prices.ns(radix); }, link.radix_max());
 }
 
 const Algorithm kReduceKnomial = {

@@ -13,7 +13,8 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 4 * request.bytes, [&](const Link& link) {
-            return reduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+            return reduce_rabenseifner_ns(link, request.rank_count, request.bytes,
+                                          request.element_bytes);
         });
 }
 
@@ -48,12 +49,19 @@ void reduce_rabenseifner(Builder& builder, const Team& team, Rank root, Slice so
     gather_doubling(builder, team, fold, halving, root_position, held);
 }
 
-double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes) {
+double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
+                              std::uint64_t element_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns =
         size == count ? 0 : link.within(2).message_ns(bytes) + link.reduce_ns(2, bytes);
-    return fold_ns + halving_ns(link, size, bytes) + doubling_ns(link, size, bytes, Sender::busy) +
-           halving_reduce_ns(link, size, bytes, bytes) + link.receives_before_ns(2, bytes);
+    const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
+    // What cannot be halved the root has from the start.
+    const double shared_ns = fold_ns + halving_ns(link, size, bytes, source) +
+                             halving_reduce_ns(link, size, bytes, bytes);
+    const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0; // All take part.
+    return (1 + before) * shared_ns +
+           doubling_ns(link, size, bytes, Sender::waits, 2 * element_bytes) +
+           link.receives_before_ns(1, bytes);
 }
 
 const Algorithm kReduceRabenseifner = {

@@ -156,28 +156,28 @@ class Price {
         for (unsigned i = 0; i < rounds.rounds; ++i) {
             const std::int64_t end = std::min<std::int64_t>(distance * rounds.base_of(i), count_);
             // They run from the last to the first.
-            ns += round_ns({distance, end}, i + 1 == rounds.rounds);
+            const Rank next = i + 1 < rounds.rounds ? rounds.base_of(i + 1) : 1;
+            ns += round_ns({distance, end},
+                           link_.rotated_before(static_cast<std::uint64_t>(end * next)),
+                           i + 1 == rounds.rounds);
             distance = end;
         }
         return ns;
     }
 
   private:
-    double round_ns(const Round& round, bool first) const {
-        const std::uint64_t nearest = bytes_of(round.blocks_at(round.distance));
-        const Link link = link_.within(static_cast<std::uint64_t>(round.end) + 1);
-        double ns = first ? link.message_ns(nearest) : link.passing_on_ns(nearest);
+    double round_ns(const Round& round, const Link& link, bool first) const {
+        const auto peers = static_cast<Rank>((round.end - 1) / round.distance);
+        const auto coming = static_cast<Rank>(round.end - round.distance); // Blocks, in all.
+        const std::uint64_t bytes =
+            std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
+        double ns = link.phase_ns(bytes, first ? price::Source::settled : price::Source::fresh,
+                                  Link::round_of(peers));
         // One message of most members goes around the end of their vector and is packed.
-        ns += first && round.distance > 1 ? link_.copy_ns(nearest) : 0;
-        unsigned operands = 2;
-        for (std::int64_t hop = 2 * round.distance; hop < round.end; hop += round.distance) {
-            const std::uint64_t bytes = bytes_of(round.blocks_at(hop));
-            ns += link.relay_ns(bytes); // One goes and one comes.
-            ns += link.meeting_ns(hop == 2 * round.distance ? nearest + bytes : bytes);
-            ++operands;
-        }
-        return ns + link_.reduce_arrived_ns(operands, bytes_of(static_cast<Rank>(round.distance)),
-                                            total_);
+        ns += first && round.distance > 1 ? link_.copy_ns(bytes) : 0;
+        ns += peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0;
+        return ns + link.reduce_arrived_ns(static_cast<unsigned>(peers) + 1,
+                                           bytes_of(static_cast<Rank>(round.distance)), total_);
     }
 
     std::uint64_t bytes_of(Rank blocks) const {

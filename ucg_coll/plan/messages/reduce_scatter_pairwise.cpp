@@ -155,16 +155,22 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     if (count == 1) {
         return link.copy_ns(longest);
     }
-    const auto batches = static_cast<double>(
-        divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(kFanIn)));
-    const auto operands = static_cast<unsigned>(std::min(kFanIn, count - 1)) + 1;
     const std::uint64_t total = longest * static_cast<std::uint64_t>(count);
-    const double reductions_ns = batches * link.reduce_arrived_ns(operands, longest, total);
     // The messages of a batch are on their way at once.
     const double meeting_ns = count > 2 ? link.meeting_ns(total - longest) : 0;
-    const auto step_ns = [&](const Link& step) { return step.relay_ns(longest); };
-    return link.message_ns(longest) + link.to_all_ns(count - 2, count, step_ns) + meeting_ns +
-           reductions_ns;
+    const auto steps_ns = [&](const Link& step) {
+        return step.phase_ns(longest, price::Source::settled, Link::round_of(count - 1));
+    };
+    const double messages_ns = link.to_all_ns(1, count, steps_ns) + meeting_ns;
+    if (count - 1 <= 2 * kFanIn) { // Combined in one pass.
+        return messages_ns + link.reduce_arrived_ns(static_cast<unsigned>(count), longest, total);
+    }
+    const auto batches = static_cast<double>(
+        divide_up(static_cast<std::uint64_t>(count - 1), static_cast<std::uint64_t>(kFanIn)));
+    const double batch_ns = link.reduce_arrived_ns(kFanIn + 1, longest, total);
+    // Across hosts the next batch is on its way while one is combined; on a host both are work.
+    return link.is_across_hosts() ? std::max(messages_ns, batches * batch_ns) + batch_ns
+                                  : messages_ns + batches * batch_ns;
 }
 
 const Algorithm kReduceScatterPairwise = {

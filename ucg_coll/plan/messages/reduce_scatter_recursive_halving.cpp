@@ -173,7 +173,9 @@ double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::ui
     for (Rank distance = acting / 2; distance > 0; distance /= 2) {
         bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
         const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
-        ns += round.message_ns(bytes) + round.combining_ns(bytes, total);
+        const bool settled = 2 * distance == acting && !folds(count);
+        ns += (settled ? round.message_ns(bytes) : round.passing_on_ns(bytes)) +
+              round.combining_ns(bytes, total);
     }
     return ns;
 }

@@ -76,8 +76,9 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
         return step.message_ns(longest) + step.combining_ns(longest, vector_bytes);
     };
     // As it goes along all ranks, or as the ways that take longest carry all blocks.
-    const double load_ns = link.message_ns(longest) + (count - 2) * link.relay_ns(longest) +
-                           (count - 1) * link.combining_ns(longest, vector_bytes);
+    const double combining_ns = link.combining_ns(longest, vector_bytes);
+    const double load_ns = link.message_ns(longest) + combining_ns +
+                           (count - 2) * link.along_relay_ns(longest, combining_ns);
     return std::max(link.along_ns(count - 1, count, step_ns), load_ns);
 }
 

@@ -35,18 +35,18 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
     const bool combines = request.collective == graph::Collective::scan || request.rank_count > 2;
     const double reduce_ns = combines ? link.reduce_strip_ns(segment, request.bytes) : 0;
     const Rank relays = request.rank_count - 2;
-    const double copy_ns = relays > 0 ? link.relay_ns(segment) : link.busy_ns(segment);
+    const double each_ns =
+        relays > 0 ? link.along_relay_ns(segment, reduce_ns) : link.busy_ns(segment) + reduce_ns;
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
     return first_segment_ns(facts, link, segment) + (relays + 1) * reduce_ns +
-           further * (link.message_ns(0) + sharers(facts) * (copy_ns + reduce_ns)) +
-           link.sends_before_ns(further + 1, segment);
+           further * sharers(facts) * each_ns + link.sends_before_ns(further + 1, segment);
 }
 
 /// The cheapest of the best length where each byte has the same price, and of longer ones, to the
 /// whole vector: from some length on messages are copied once, which is another price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
-    const double fixed_ns = link.message_ns(0) + sharers(facts) * link.reduce_ns(2, 0);
+    const double fixed_ns = sharers(facts) * (link.relay_ns(0) + link.reduce_ns(2, 0));
     const double per_byte_ns =
         sharers(facts) * (link.byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     std::uint64_t best = pipeline_segment(request.bytes, request.rank_count - 1, fixed_ns,

@@ -43,9 +43,6 @@ void scan_recursive_doubling(Builder& builder, const Team& team, Slice source, S
     const Rank index = team.index();
     // Combines the members from max(0, index - 2 distance + 1) to this one after each round.
     Slice partial = source;
-    if (index == 0) {
-        builder.copy(partial, target);
-    }
     for (std::int64_t distance = 1; distance < team.size(); distance *= 2) {
         if (index + distance < team.size()) {
             builder.send(team.rank(static_cast<Rank>(index + distance)), partial);
@@ -62,6 +59,9 @@ void scan_recursive_doubling(Builder& builder, const Team& team, Slice source, S
         } else {
             partial = reduce_to_scratch(builder, operands);
         }
+    }
+    if (index == 0) { // While what it has sent travels.
+        builder.copy(partial, target);
     }
 }
 

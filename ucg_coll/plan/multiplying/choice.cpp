@@ -420,10 +420,15 @@ Choice cheapest_of_many(const Link& link, Rank count, std::uint64_t bytes) {
 
 double sum_of_phases_ns(const Link& link, const MultiplyingSchedule& schedule,
                         std::uint64_t bytes) {
-    const Prices prices(link, bytes);
     double ns = 0;
+    std::uint64_t product = 1;
+    bool aligned = true; // Partners of factors are, while nobody has joined or been left out.
     for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
-        ns += prices.ns(schedule.phases[i], i == 0);
+        const Phase& phase = schedule.phases[i];
+        aligned = aligned && phase.kind == PhaseKind::factor;
+        product *= aligned ? static_cast<std::uint64_t>(phase.base) : 1;
+        const Link level = aligned ? link.within(product) : link;
+        ns += Prices(level, bytes).ns(phase, i == 0);
     }
     return ns;
 }
@@ -439,9 +444,13 @@ double allreduce_recursive_multiplying_ns(const Link& link, const MultiplyingSch
 
 double allreduce_recursive_multiplying_ns(const Link& link, Rank count, std::uint64_t bytes) {
     if (count > 1 && is_priced_by_rank(link, count, bytes)) {
-        return cheapest_of_small(link, count, bytes).ns;
+        const PricedChoice best = cheapest_of_small(link, count, bytes);
+        return link.has_levels() ? sum_of_phases_ns(link, best.schedule, bytes) : best.ns;
     }
-    return cheapest_of_many(link, count, bytes).ns;
+    const Choice choice = cheapest_of_many(link, count, bytes);
+    // All phases were looked at as if they went as far as any.
+    return link.has_levels() ? sum_of_phases_ns(link, schedule_of(choice, count), bytes)
+                             : choice.ns;
 }
 
 MultiplyingSchedule allreduce_recursive_multiplying_schedule(const Link& link, Rank count,

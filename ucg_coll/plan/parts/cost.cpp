@@ -47,13 +47,45 @@ Link Link::at(topo::Distance distance) const {
 }
 
 Link Link::within(std::uint64_t ranks) const {
-    for (std::size_t i = 0; near_ != nullptr && i < near_->shared.levels.count; ++i) {
-        const HostLevel& level = near_->shared.levels.level[i];
-        if (static_cast<std::uint64_t>(level.ranks) >= ranks) {
-            return at(level.distance);
+    return at_level_of(ranks, true);
+}
+
+std::size_t Link::level_count() const {
+    return near_ == nullptr ? 0 : near_->shared.levels.count;
+}
+
+/// Groups of ranks that are aligned lie within a level's if these are so many times as large.
+std::size_t Link::level_of(std::uint64_t ranks, bool aligned) const {
+    for (std::size_t i = 0; i < level_count(); ++i) {
+        const auto size = static_cast<std::uint64_t>(near_->shared.levels.level[i].ranks);
+        if (size >= ranks && (!aligned || size % ranks == 0)) {
+            return i;
         }
     }
-    return *this;
+    return level_count();
+}
+
+Link Link::at_level(std::size_t level) const {
+    return level < level_count() ? at(near_->shared.levels.level[level].distance) : *this;
+}
+
+Rank Link::inner_ranks() const {
+    if (near_ == nullptr) {
+        return 1;
+    }
+    const HostLevels& host = near_->shared.levels;
+    const bool hosts = near_->placement.host_count() > 1;
+    return host.level[hosts ? host.count - 1 : host.count - 2].ranks;
+}
+
+std::size_t Link::level_between(Rank a, Rank b) const {
+    for (std::size_t i = 0; i < level_count(); ++i) {
+        const Rank ranks = near_->shared.levels.level[i].ranks;
+        if (a / ranks == b / ranks) {
+            return i;
+        }
+    }
+    return level_count();
 }
 
 unsigned Link::far_children(Rank count, unsigned radix) const {
@@ -87,7 +119,8 @@ double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
 /// The sender announces, the receiver copies, alone or both together, and gives a receipt.
 double Link::announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const {
     return 2 * cost::message_ns(messages_.model(), 0) +
-           single_copy_ns(by_both ? divide_up(bytes, 2) : bytes, source);
+           messages_.single_copy_ns(by_both ? divide_up(bytes, 2) : bytes, source,
+                                    rates(price::touched_by_copy(bytes)));
 }
 
 double Link::message_ns(std::uint64_t bytes, Sender sender) const {
@@ -112,6 +145,17 @@ double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
                         sender == Sender::waits && may_help);
 }
 
+ToOneOf Link::to_one_of(std::uint64_t bytes, Source source) const {
+    const auto ns = [&](Sender sender) {
+        return source == Source::fresh ? passing_on_ns(bytes, sender) : message_ns(bytes, sender);
+    };
+    const bool shared = crowded_ == nullptr && messages_.copied_once(bytes);
+    return {.busy_ns = ns(Sender::busy),
+            .helped_ns = ns(Sender::waits),
+            .announced_ns = 2 * cost::message_ns(messages_.model(), 0),
+            .contended_ns = shared ? messages_.contended_ns(bytes, 1) : 0};
+}
+
 /// By single copies every rank copies its own block while the root, with its own copied, helps; all
 /// of them share the way to the root's memory.
 double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
@@ -126,33 +170,59 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
             near_ == nullptr ? 1 : std::min(near_->placement.ranks_per_host_max(), count - 1);
         const double before_ns = root == Root::sends ? sends_before_ns(count - far, block_bytes)
                                                      : receives_before_ns(count - far, block_bytes);
+        // A root that copies them goes through all blocks, and each copy follows the one before.
+        const bool copies = copied_once && root == Root::receives;
+        const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * block_bytes;
         const auto each_ns = [&](const Link& link) {
-            return link.busy_ns(announces ? 0 : block_bytes);
+            return copies ? link.messages_.single_copy_ns(block_bytes, Source::settled,
+                                                          rates(price::touched_by_copy(all_bytes)))
+                          : link.busy_ns(announces ? 0 : block_bytes);
         };
-        return copy_ns(block_bytes) + message_ns(block_bytes) +
-               to_all_ns(count - 2, count, each_ns) + before_ns;
+        const double own_ns = beside_ns(copy_ns(block_bytes), block_bytes) + before_ns;
+        const double all_ns = to_all_ns(count - 2, count, each_ns);
+        if (root == Root::sends || near_ == nullptr) {
+            return own_ns + message_ns(block_bytes) + all_ns;
+        }
+        // What comes from near is there, and taken, before what comes from far.
+        const Rank near = std::min(inner_ranks(), count - 1);
+        return own_ns + std::max(message_ns(block_bytes) + (count - near - 1) * each_ns(*this),
+                                 within_group().message_ns(block_bytes) + all_ns);
     }
     const cost::LogGp& model = messages_.model();
     const double each_ns = single_copy_ns(block_bytes, Source::settled);
     const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
+    const double contended_ns = to_all_ns(count - 1, count, [&](const Link& link) {
+        return link.messages_.contended_ns(block_bytes, 1);
+    });
     return 2 * cost::message_ns(model, 0) +
            (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
-           std::max({each_ns, all_ns / count,
-                     messages_.contended_ns(block_bytes, static_cast<std::uint64_t>(count - 1))});
+           std::max({each_ns, all_ns / count, contended_ns});
 }
 
-double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase) const {
-    const bool fresh = source == Source::fresh;
+double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase,
+                      double beside_ns) const {
     if (!has_plain_messages(bytes)) { // Copies follow one another.
-        return (fresh ? passing_on_ns(bytes) : message_ns(bytes)) +
-               (std::max(phase.sends, phase.takes) - 1) *
-                   (fresh ? relay_ns(bytes) : busy_ns(bytes));
+        return (source == Source::fresh ? passing_on_ns(bytes) : message_ns(bytes)) +
+               (std::max(phase.sends, phase.takes) - 1) * relay_ns(bytes, source) +
+               this->beside_ns(beside_ns, bytes);
     }
     const cost::MessageTerms terms = message_terms(bytes);
     const double last_ns =
         cost::last_arrival_ns(terms, static_cast<std::uint32_t>(phase.last_sent)) +
         (phase.last_takes - 1) * terms.take_ns;
-    return std::max(last_ns, phase.sends * terms.issue_ns + phase.takes * terms.take_ns);
+    const price::MessagePrice price = messages_.price(bytes, source);
+    return std::max(last_ns, phase.sends * (terms.issue_ns + price.fill_ns) +
+                                 phase.takes * (terms.take_ns + price.drain_ns) + beside_ns);
+}
+
+double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
+    if (crowded_ != nullptr) {
+        return work_ns;
+    }
+    const price::MessagePrice price = messages_.price(bytes, Source::settled);
+    const double idle_ns =
+        price.terms.inject_ns + price.terms.flight_ns - price.fill_ns - price.drain_ns;
+    return std::max(0.0, work_ns - std::max(0.0, idle_ns));
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
@@ -167,16 +237,31 @@ double Link::busy_ns(std::uint64_t bytes) const {
            static_cast<double>(bytes) * model.gap_per_byte_ns;
 }
 
-double Link::relay_ns(std::uint64_t bytes) const {
-    if (crowded_ != nullptr) {
-        return both_ends_ns(bytes, Source::fresh);
+double Link::relay_ns(std::uint64_t bytes, Source source) const {
+    if (!has_processor_) { // Between two of its turns others use the caches.
+        source = Source::fresh;
     }
-    if (messages_.copied_once(bytes)) {
-        return single_copy_ns(bytes, Source::fresh);
+    if (crowded_ != nullptr) {
+        return both_ends_ns(bytes, source);
+    }
+    if (messages_.copied_once(bytes)) { // A receipt goes, and one comes.
+        return single_copy_ns(bytes, source) + 2 * messages_.end_ns();
     }
     const cost::LogGp& model = messages_.model();
     return std::max(2 * model.overhead_ns, model.gap_ns) +
            static_cast<double>(bytes) * model.gap_per_byte_ns;
+}
+
+double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) const {
+    if (crowded_ != nullptr || !messages_.across_hosts()) {
+        return relay_ns(bytes, source) + work_ns;
+    }
+    const cost::LogGp& model = messages_.model();
+    const bool several = near_ != nullptr && near_->placement.ranks_per_host_max() > 1;
+    const double other_ns =
+        several ? profile_.level(near_->placement.widest_on_host()).overhead_ns : model.overhead_ns;
+    return std::max(model.overhead_ns + other_ns + work_ns,
+                    model.gap_ns + static_cast<double>(bytes) * model.gap_per_byte_ns);
 }
 
 double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const {

@@ -5,6 +5,8 @@
 // which IEEE 754 rounds exactly. log and pow differ between versions of a C library.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "ucg_coll/plan/algorithm.hpp"
@@ -21,6 +23,25 @@ enum class Sender : std::uint8_t {
     /// Receives one from that same rank and works on neither next: each copies its own out of its
     /// cache, where each rank has a processor.
     exchanges,
+};
+
+/// A message to one of several, whom their sender helps to copy one after the other: what does not
+/// depend on how many it helps before.
+struct ToOneOf {
+    double busy_ns = 0;      ///< If the sender does not help.
+    double helped_ns = 0;    ///< If it helps at once.
+    double announced_ns = 0; ///< Announcement and receipt.
+    double contended_ns = 0; ///< For so long each takes the way to the sender's memory; 0: none.
+
+    /// `before`: how many it helps before this one.
+    double ns(unsigned before) const {
+        // Each time the sender is free for the next, half of what was left is done.
+        const double undone = 1.0 / static_cast<double>(std::uint64_t{1} << std::min(before, 31U));
+        const double alone_ns = busy_ns - (busy_ns - helped_ns) * undone;
+        return contended_ns > 0 && before > 0
+                   ? std::max(alone_ns, announced_ns + (before + 1) * contended_ns)
+                   : alone_ns;
+    }
 };
 
 /// What a root does with blocks.
@@ -48,6 +69,20 @@ class Link {
     Link with_levels(const Facts& facts) const;
     /// The link among each so many ranks that follow one another from a multiple of that number on.
     Link within(std::uint64_t ranks) const;
+    /// How many levels there are below the link's own.
+    std::size_t level_count() const;
+    /// Which of the levels that is: those of a host, from the innermost on, then this link itself.
+    std::size_t level_within(std::uint64_t ranks) const { return level_of(ranks, true); }
+    /// How many ranks lie closer together than the farthest: those of a socket or host.
+    Rank inner_ranks() const;
+    /// And the link among them.
+    Link within_group() const { return within(static_cast<std::uint64_t>(inner_ranks())); }
+    /// At which of them those two ranks meet, by their places among all.
+    std::size_t level_between(Rank a, Rank b) const;
+    /// The same of rounds whose partners are some ranks farther, wherever they are, the next round
+    /// reaching so many ranks: in all rounds before that one, one way at most leads to ranks that
+    /// are farther apart than so many, and it is dearest in the last of them.
+    Link rotated_before(std::uint64_t next_reach) const { return at_level_of(next_reach, false); }
     /// The time of `steps` of the ways from each of `count` ranks to the next, of which each takes
     /// ns_of(const Link&).
     template <typename NsOf>
@@ -55,6 +90,8 @@ class Link {
     /// The same of the ways from one rank to each of the others.
     template <typename NsOf>
     double to_all_ns(double steps, Rank count, NsOf ns_of) const;
+    bool is_across_hosts() const { return messages_.across_hosts(); }
+    bool has_levels() const { return near_ != nullptr; }
     /// Which partners rounds of an exchange or levels of a tree have.
     enum class Partners : std::uint8_t {
         aligned, ///< In round i, of the same radix^(i + 1) ranks from a multiple of that number on.
@@ -82,6 +119,18 @@ class Link {
     double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     /// What an empty message costs the rank that takes it.
     double take_ns() const { return messages_.model().overhead_ns; }
+    /// By how much later the next of several messages leaves: of what is copied once its
+    /// announcement. Where ranks take turns, receivers who copy do so one after the other.
+    double sends_apart_ns(std::uint64_t bytes) const {
+        return busy_ns(has_processor_ && messages_.copied_once(bytes) ? 0 : bytes);
+    }
+    ToOneOf to_one_of(std::uint64_t bytes, price::Source source) const;
+    /// How long a sender that waits copies it by itself; 0, if it does not.
+    double pushing_ns(std::uint64_t bytes) const {
+        return messages_.copied_once(bytes) && messages_.copied_by_both(bytes)
+                   ? message_ns(bytes, Sender::busy)
+                   : 0;
+    }
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between hosts, where messages cost their sender much and it need not wait for them: how long
@@ -112,9 +161,17 @@ class Link {
         Rank last_sent = 1;  ///< Which of its sender's messages is taken last,
         Rank last_takes = 1; ///< and how many come with it.
     };
+    /// A round in which each rank sends `peers` messages and takes as many.
+    static PhaseMessages round_of(Rank peers) {
+        return {.sends = peers, .takes = peers, .last_sent = peers};
+    }
     /// From the first send to the last take: by the way of the last message, or, if that is longer,
-    /// by what the processor does for all of them.
-    double phase_ns(std::uint64_t bytes, price::Source source, const PhaseMessages& phase) const;
+    /// by what the processor does for all of them, and besides for `beside_ns`.
+    double phase_ns(std::uint64_t bytes, price::Source source, const PhaseMessages& phase,
+                    double beside_ns = 0) const;
+    /// What `work_ns` of one's own add to an exchange of such messages, which it is done beside:
+    /// who has sent waits for what comes.
+    double beside_ns(double work_ns, std::uint64_t bytes) const;
     /// Does each message take its own way, as LogGP has it? Else they are copied once, one after
     /// the other, or processors are what they wait for.
     bool has_plain_messages(std::uint64_t bytes) const {
@@ -123,8 +180,14 @@ class Link {
     cost::MessageTerms message_terms(std::uint64_t bytes) const {
         return cost::message_terms(messages_.model(), bytes);
     }
-    /// Between two messages that a rank receives and passes on.
-    double relay_ns(std::uint64_t bytes) const;
+    /// Between two messages of which a rank takes one and sends one; it passes on what has come, or
+    /// sends what it has had.
+    double relay_ns(std::uint64_t bytes, price::Source source = price::Source::fresh) const;
+    /// The same of ranks that receive from the one before them and send to the one behind them, and
+    /// work for `work_ns` on each: on a host they copy, across hosts they work while it travels,
+    /// and where several ranks are on a host only one of the two is on another.
+    double along_relay_ns(std::uint64_t bytes, double work_ns = 0,
+                          price::Source source = price::Source::fresh) const;
     /// What `bytes` take longer in messages of several ranks to one, which meet on its link:
     /// between hosts, by the profile's LinkCosts::contention.
     double meeting_ns(std::uint64_t bytes) const {
@@ -174,6 +237,13 @@ class Link {
         return messages_.single_copy_ns(bytes, source, rates(price::touched_by_copy(bytes)));
     }
     Link at(topo::Distance distance) const; ///< Between ranks that are nearer.
+    std::size_t level_of(std::uint64_t ranks, bool aligned) const;
+    Link at_level_of(std::uint64_t ranks, bool aligned) const {
+        return at_level(level_of(ranks, aligned));
+    }
+    Link at_level(std::size_t level) const;
+    template <typename Price>
+    friend class LevelPrices;
     /// Calls visit(const Link&, double ranks) for each level of `count` ranks, from the innermost
     /// on.
     template <typename Visit>
@@ -187,6 +257,28 @@ class Link {
     const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
     const Facts* near_ = nullptr;               ///< Of with_levels(), if there are several.
     bool in_exchanges_ = false;
+};
+
+/// What something costs at each level at which ranks may meet, calculated once: where many steps
+/// and radixes ask for it.
+template <typename Price>
+class LevelPrices {
+  public:
+    /// price_of(const Link&). The link must outlive it.
+    template <typename PriceOf>
+    LevelPrices(const Link& link, PriceOf price_of) : link_(link) {
+        for (std::size_t level = 0; level <= link.level_count(); ++level) {
+            prices_[level] = price_of(link.at_level(level));
+        }
+    }
+    /// Among each so many ranks, as Link::within().
+    const Price& within(std::uint64_t ranks) const { return prices_[link_.level_within(ranks)]; }
+    /// Between those two ranks, by their places among all.
+    const Price& between(Rank a, Rank b) const { return prices_[link_.level_between(a, b)]; }
+
+  private:
+    const Link& link_;
+    std::array<Price, topo::kDistanceCount> prices_ = {};
 };
 
 template <typename Visit>
@@ -244,7 +336,8 @@ double Link::rounds_ns(unsigned first, unsigned end, unsigned radix, Partners pa
     for (unsigned round = 0; round < end; ++round) {
         reach *= radix;
         if (round >= first) {
-            sum_ns += ns_of(within(reach + (partners == Partners::rotated ? 1 : 0)));
+            sum_ns += ns_of(partners == Partners::rotated ? rotated_before(reach * radix)
+                                                          : within(reach));
         }
     }
     return sum_ns;
@@ -290,12 +383,14 @@ inline constexpr unsigned kRadixMin = 2;
 inline constexpr unsigned kRadixMax = 8;
 inline constexpr unsigned kCrowdedRadixMax = 64;
 
-/// The radix with the least cost_ns(radix); the smaller one of equals.
+/// The radix of a tree over `count` members with the least cost_ns(radix); the smaller one of
+/// equals. From one of `count` on the root sends to all others, whatever the radix.
 template <typename CostOfRadix>
-unsigned cheapest_radix(CostOfRadix cost_ns, unsigned radix_max = kRadixMax) {
+unsigned cheapest_radix(Rank count, CostOfRadix cost_ns, unsigned radix_max = kRadixMax) {
+    const auto end = static_cast<unsigned>(std::min<std::int64_t>(radix_max, count));
     unsigned best = kRadixMin;
     double best_ns = cost_ns(best);
-    for (unsigned radix = kRadixMin + 1; radix <= radix_max; ++radix) {
+    for (unsigned radix = kRadixMin + 1; radix <= end; ++radix) {
         if (const double ns = cost_ns(radix); ns < best_ns) {
             best = radix;
             best_ns = ns;

@@ -17,10 +17,17 @@ inline double sharers(const Facts& facts) {
 
 /// The messages of recursive doubling, one round after the other. REQUIRES: rounds > 0.
 inline double recursive_doubling_messages_ns(const Facts& facts, const Link& link, unsigned rounds,
-                                             std::uint64_t bytes) {
-    const auto further_ns = [&](const Link& round) { return round.passing_on_ns(bytes); };
-    const double alone_ns = link.within(3).message_ns(bytes) +
-                            link.rounds_ns(1, rounds, 2, Link::Partners::rotated, further_ns);
+                                             std::uint64_t bytes, Sender only = Sender::busy) {
+    // Ranks below send, ranks above receive: the way up crosses each border once.
+    const Rank group = link.inner_ranks();
+    const auto borders = static_cast<unsigned>((facts.placement.rank_count() - 1) / group);
+    double alone_ns = 0;
+    for (unsigned round = 0; round < rounds; ++round) {
+        const bool far = rounds - round <= borders;
+        const Link way = far ? link.rotated_before(std::uint64_t{4} << round) : link.within_group();
+        alone_ns += round == 0 ? way.message_ns(bytes, rounds == 1 ? only : Sender::busy)
+                               : way.passing_on_ns(bytes);
+    }
     const double work_ns = link.busy_ns(bytes) + (rounds - 1) * link.relay_ns(bytes);
     return alone_ns + (sharers(facts) - 1) * work_ns;
 }

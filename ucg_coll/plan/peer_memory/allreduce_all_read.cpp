@@ -21,15 +21,13 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
-    const cost::MemoryLevel level = known_level(facts);
     const Strips strips = strips_of(facts, request);
     const double read_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
-        return meet_ns(facts) + cost::contended_read_ns(level, others, others * bytes);
+        return meet_ns(facts) +
+               read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, bytes),
+                                   static_cast<unsigned>(others) + 1, bytes, request.bytes);
     });
-    const double span_ns =
-        publish_vectors_ns(facts, strips) + meet_ns(facts) +
-        std::max(read_ns + own_operand_ns(facts, request.bytes),
-                 pass_ns(facts, static_cast<unsigned>(others) + 1, request.bytes));
+    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) + read_ns;
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes) +
                work.combine_ns(request.bytes) + meetings_work_ns(facts, strips.count());

@@ -41,11 +41,23 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Strips strips = strips_of(facts, request);
     const unsigned rounds = tree_depth(request.rank_count, 2);
     const double turns_ns = 2 * rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
+    const cost::NodeModel node = known_node(facts);
+    const Link link = host_link(facts);
+    const Rank acting = static_cast<Rank>(floor_power_of_two(node.cores_per_socket));
+    const unsigned folds = acting < static_cast<Rank>(node.cores_per_socket) ? 1 : 0;
     const double rounds_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
-        return turns_ns + cost::dissemination_ns(facts.shared.node, bytes);
+        const auto step_ns = [&](const Link& signals, const cost::MemoryLevel& level,
+                                 double readers) {
+            return signals.message_ns(0) +
+                   read_and_combine_ns(facts, price::read_ns(level, readers, bytes), 2, bytes,
+                                       request.bytes);
+        };
+        // Who is too many hands in, and fetches what has come of it.
+        return turns_ns +
+               (tree_depth(acting, 2) + 2 * folds) * step_ns(link.within_group(), node.within, 1) +
+               tree_depth(static_cast<Rank>(node.sockets), 2) * step_ns(link, node.between, acting);
     });
-    const double span_ns = publish_vectors_ns(facts, strips) + meet_ns(facts) + rounds_ns +
-                           rounds * own_operand_ns(facts, request.bytes);
+    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) + rounds_ns;
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) +
                rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));

@@ -20,16 +20,14 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request);
-    const unsigned radix = climb_radix(node, strips.strip_bytes);
+    const unsigned radix = climb_radix(facts, strips);
     const auto strip_ns = [&](std::uint64_t bytes) {
         return climb_turns_ns(facts, radix) + turn_ns(facts.profile, facts.ranks_per_cpu) +
-               cost::tree_allreduce_ns(node, radix, bytes);
+               climb_strip_ns(facts, radix, bytes, request.bytes) + read_strip_ns(facts, bytes);
     };
-    const double span_ns = publish_ns(facts, 2 * request.bytes) + meet_ns(facts) +
-                           for_strips_ns(strips, strip_ns) +
-                           climb_own_operands_ns(facts, radix, request.bytes);
+    const double span_ns =
+        2 * publish_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);
     const double fill_ns = meet_ns(facts) + strip_ns(strips.strip_bytes);
     return crowded_tree_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
@@ -45,7 +43,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     Builder builder(request, rank, kAllreduceNumaTree.name);
     const Strips strips = strips_of(facts, request);
     const Sockets sockets(facts.placement, rank, member_order(request));
-    const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
+    const Climb climb(builder, sockets, strips, climb_radix(facts, strips));
     builder.window(strips.window_bytes());
     Stages stages(builder, facts);
     if (read_in_two_stages(facts, strips.strip_bytes)) {

@@ -34,16 +34,21 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 }
 
 template <const Variant& variant>
-double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes) {
-    const cost::NodeModel node = known_node(facts);
-    const double combine_ns = variant.cyclic ? cost::tiled_reduce_cyclic_ns(node, bytes)
-                                             : cost::tiled_reduce_naive_ns(node, bytes);
+double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
+    const Tiles tiles = tiles_of(bytes, count);
+    const double combine_ns =
+        combine_tile_ns(facts, tiles, static_cast<unsigned>(count), vector_bytes);
     if (!variant.sends) {
-        return 2 * meet_ns(facts) + combine_ns + cost::broadcast_ns(node, bytes);
+        return 2 * meet_ns(facts) + combine_ns +
+               read_others_ns(facts, Readers::in_turn, tiles.bytes) * tiles.count / count;
     }
-    const std::uint64_t tile = divide_up(bytes, static_cast<std::uint64_t>(count));
-    return meet_ns(facts) + combine_ns +
-           (count - 1) * host_link(facts).passing_on_ns(tile, Sender::exchanges);
+    // Where ranks take turns, who waits for the next tile waits for one more.
+    const double turns_ns =
+        std::max(tiles.count - 2, 0) * turn_ns(facts.profile, facts.ranks_per_cpu);
+    return meet_ns(facts) + combine_ns + turns_ns +
+           host_link(facts).phase_ns(
+               tiles.bytes, price::Source::fresh,
+               {.sends = count - 1, .takes = tiles.count - 1, .last_sent = count - 1});
 }
 
 template <const Variant& variant>
@@ -51,11 +56,12 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto count = static_cast<std::uint64_t>(request.rank_count);
     const Strips strips = strips_of<variant>(facts, request);
     const double passed_on_ns =
-        variant.sends ? publish_vectors_ns(facts, strips)
+        variant.sends ? publish_ns(facts, request.bytes)
                       : publish_ns(facts, request.bytes + request.bytes / count) + meet_ns(facts);
-    const double span_ns = passed_on_ns + for_strips_ns(strips, [&](std::uint64_t bytes) {
-                               return strip_ns<variant>(facts, request.rank_count, bytes);
-                           });
+    const double span_ns =
+        passed_on_ns + for_strips_ns(strips, [&](std::uint64_t bytes) {
+            return strip_ns<variant>(facts, request.rank_count, bytes, request.bytes);
+        });
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         // Nobody helps: receivers copy, as from windows.
         const double messages =

@@ -30,11 +30,22 @@ Strips strips_of(const Facts& facts, const graph::Request& request) {
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request);
-    const double span_ns = publish_ns(facts, 2 * request.bytes) + meet_ns(facts) +
-                           for_strips_ns(strips, [&](std::uint64_t bytes) {
-                               return meet_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
-                                      cost::tiled_allreduce_ns(node, bytes);
-                           });
+    const auto cores = static_cast<Rank>(node.cores_per_socket);
+    const unsigned levels = tree_depth(static_cast<Rank>(node.sockets), kRadix);
+    const auto strip_ns = [&](std::uint64_t bytes) {
+        const Tiles tiles = tiles_of(bytes, cores);
+        // All ranks of a socket read over its link, up and down.
+        const double over_ns = price::read_ns(node.between, tiles.count, tiles.bytes);
+        return 2 * socket_meet_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
+               read_and_combine_ns(facts, read_socket_ns(facts, tiles.bytes),
+                                   static_cast<unsigned>(cores), tiles.bytes, request.bytes) +
+               levels *
+                   (read_and_combine_ns(facts, over_ns, 2, tiles.bytes, request.bytes) + over_ns) +
+               read_socket_ns(facts, tiles.bytes) * tiles.count / cores;
+    };
+    const double span_ns = publish_ns(facts, request.bytes) +
+                           publish_ns(facts, request.bytes / node.cores_per_socket) +
+                           meet_ns(facts) + for_strips_ns(strips, strip_ns);
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
         // Partial tiles go up and down trees over the sockets.
         const std::uint64_t tile = request.bytes / node.cores_per_socket;

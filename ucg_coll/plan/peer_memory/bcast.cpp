@@ -32,14 +32,12 @@ double crowded_stages_ns(const Facts& facts, const graph::Request& request, doub
 double one_stage_ns(const Facts& facts, const graph::Request& request) {
     const double read_ns = cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
     return crowded_stages_ns(facts, request,
-                             read_by_strips_ns(facts, strips_of(facts, request), read_ns), 1);
+                             read_once_ns(facts, strips_of(facts, request), read_ns), 1);
 }
 
 double two_stage_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
-    const double read_ns = cost::two_stage_broadcast_ns(node, request.bytes);
-    const double span_ns = read_by_strips_ns(facts, strips_of(facts, request), read_ns) +
-                           publish_ns(facts, request.bytes);
+    const double span_ns = read_twice_ns(facts, strips_of(facts, request));
     return crowded_stages_ns(facts, request, span_ns, node.sockets);
 }
 

@@ -37,9 +37,9 @@ double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
     return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
 }
 
-/// A rank reads of each of the others, told that they are there; the others begin with other peers.
+/// A rank reads of each of the others, which begin with other peers.
 double read_from_all_ns(const Facts& facts, std::uint64_t bytes) {
-    return host_link(facts).message_ns(0) + read_others_ns(facts, 1, bytes);
+    return read_others_ns(facts, Readers::in_turn, bytes);
 }
 
 /// Each rank begins with another peer, so that each peer has one reader at a time.
@@ -96,12 +96,20 @@ graph::Schedule build_allgather(const Facts& facts, const graph::Request& reques
 }
 
 double gather_ns(const Facts& facts, const graph::Request& request) {
-    return publish_ns(facts, request.bytes) + 2 * host_link(facts).message_ns(0) +
-           cost::copy_ns(facts.profile.memory, request.bytes) +
-           for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
-               return read_others_ns(facts, 1, bytes) +
-                      2 * static_cast<double>(others(request)) * host_link(facts).take_ns();
-           });
+    const Link link = host_link(facts);
+    const Strips strips = strips_of(facts, request);
+    const double strips_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+        const double landing_ns =
+            static_cast<double>(others(request) * bytes) * landing_per_byte_ns(facts, request);
+        return std::max(read_others_ns(facts, Readers::one, bytes), landing_ns) +
+               2 * static_cast<double>(others(request)) * link.take_ns();
+    });
+    // The others publish while the root copies its own block, and strips while it reads others.
+    const double own_ns = cost::copy_ns(facts.profile.memory, request.bytes);
+    const double publish_all_ns = publish_ns(facts, request.bytes);
+    const double first_ns = publish_all_ns / static_cast<double>(strips.count());
+    return std::max(first_ns + link.message_ns(0), own_ns) + link.message_ns(0) -
+           2 * link.take_ns() + std::max(strips_ns, publish_all_ns - first_ns);
 }
 
 graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -151,9 +159,11 @@ double publish_all_ns(const Facts& facts, const graph::Request& request,
 
 /// The root publishes while the others wait.
 double scatter_ns(const Facts& facts, const graph::Request& request) {
+    const Link link = host_link(facts);
     const double read_ns =
-        2 * host_link(facts).message_ns(0) +
-        cost::contended_read_ns(widest_level(facts), others(request), request.bytes);
+        barrier_there_and_back_once_ns(link, request.rank_count,
+                                       barrier_tree_radix(link, request.rank_count)) +
+        cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
     return publish_all_ns(facts, request, all_bytes(request)) +
            crowded_ns(facts, host_link(facts), 2 * all_bytes(request), read_ns,
                       [&](const Work& work) {
@@ -218,7 +228,10 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
     const double published_ns = publish_all_ns(facts, request, 0);
     const double span_ns =
-        published_ns + 2 * meet_ns(facts) + read_from_all_ns(facts, request.bytes);
+        published_ns + 2 * meet_ns(facts) +
+        read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, request.bytes),
+                            static_cast<unsigned>(request.rank_count), request.bytes,
+                            all_bytes(request) / 2);
     return crowded_ns(
         facts, host_link(facts), 2 * all_bytes(request), span_ns,
         [&](const Work& work) { return published_ns + work.read_ns(all_bytes(request)); });

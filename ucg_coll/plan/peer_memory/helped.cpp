@@ -114,63 +114,81 @@ std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, c
     return copies;
 }
 
-// What it costs: as much as each rank does where all are there, in its own cache.
+// What it costs: as many units as each rank does where all are there, in its own cache.
 
-/// Copies of `bytes` from rank to rank: where they lie in memory that all have mapped, as any copy,
-/// else by the kernel, unit by unit.
-double copies_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t unit, double copies) {
-    const double units = static_cast<double>(bytes) / static_cast<double>(unit);
-    if (facts.shared.in_place) {
-        return copies *
-               (price::copy_ns(facts.profile, bytes) + units * widest_level(facts).latency_ns);
-    }
-    return copies * units * cost::cma_ns(facts.profile.memory.cma, unit);
+/// A copy of a unit of a vector of `vector_bytes` from rank to rank: where it lies in memory that
+/// all have mapped, as any copy, else by the kernel.
+double copy_unit_ns(const Facts& facts, std::uint64_t unit, std::uint64_t vector_bytes) {
+    const double copy_ns =
+        price::copy_ns(facts.profile, unit, facts.profile.memory.cache_for(2 * vector_bytes));
+    return facts.shared.in_place ? copy_ns + widest_level(facts).latency_ns
+                                 : std::max(copy_ns, cost::cma_ns(facts.profile.memory.cma, unit));
 }
 
-/// Combining a rank's share of all vectors and writing the result to `targets` ranks. What is
-/// mapped is combined where it lies; of the others whoever does a unit has one vector, and maybe
-/// one result.
-double share_of_vectors_ns(const Facts& facts, const graph::Request& request,
-                           std::uint64_t part_bytes, double targets) {
+/// Combining a unit of all vectors and writing the result to `targets` ranks. What is mapped is
+/// combined where it lies; of the others whoever does a unit has one vector, and maybe one result.
+double reduce_unit_ns(const Facts& facts, const graph::Request& request, std::uint64_t unit,
+                      double targets) {
     const auto operands = static_cast<unsigned>(request.rank_count);
-    const std::uint64_t share = divide_up(request.bytes, count_of(request));
-    const std::uint64_t unit = std::min(share, unit_bytes(request, part_bytes, count_of(request)));
+    const std::uint64_t touched = request.bytes + operands * unit;
+    const double reduce_ns =
+        price::reduce_ns(facts.profile, operands, unit, facts.profile.memory.cache_for(touched));
     if (facts.shared.in_place) {
-        return price::reduce_ns(facts.profile, operands, share) +
-               copies_ns(facts, share, unit, targets);
+        return reduce_ns + targets * copy_unit_ns(facts, unit, request.bytes);
     }
-    const double units = static_cast<double>(share) / static_cast<double>(unit);
-    return copies_ns(facts, share, unit, operands - 1 + targets * all_but_one(request.rank_count)) +
-           units * (price::reduce_ns(facts.profile, operands, unit) +
-                    price::copy_ns(facts.profile, unit));
+    const double own_ns =
+        price::copy_ns(facts.profile, unit, facts.profile.memory.cache_for(2 * request.bytes));
+    return (operands - 1) * cost::cma_ns(facts.profile.memory.cma, unit) + reduce_ns + own_ns +
+           (targets - 1) * copy_unit_ns(facts, unit, request.bytes);
 }
 
-/// Ranks that share processors have the work of several to do.
-double shared_ns(const Facts& facts, double share_ns) {
-    return 2 * host_link(facts).message_ns(0) + share_ns * std::max(1.0, facts.ranks_per_cpu);
+struct Units {
+    std::uint64_t count = 1; ///< Of each part.
+    std::uint64_t bytes = 0;
+};
+
+Units units_of(const graph::Request& request, std::uint64_t part_bytes, std::uint64_t operands) {
+    const std::uint64_t bytes = std::min(part_bytes, unit_bytes(request, part_bytes, operands));
+    return {bytes > 0 ? divide_up(part_bytes, bytes) : 0, bytes};
+}
+
+/// All do as many of the units of so many parts, and all tell all. Ranks that share processors have
+/// the work of several to do.
+double shared_ns(const Facts& facts, const graph::Request& request, std::uint64_t parts,
+                 const Units& units, double unit_ns) {
+    const Link link = host_link(facts);
+    const auto each = static_cast<double>(divide_up(parts * units.count, count_of(request)));
+    return 2 * link.message_ns(0) +
+           std::max(request.rank_count - 2, 0) * (link.busy_ns(0) + link.take_ns()) +
+           each * unit_ns * std::max(1.0, facts.ranks_per_cpu);
 }
 
 /// The root has nothing to do where all do their own; here it does as much as any other.
 double bcast_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t share = divide_up(request.bytes, count_of(request));
-    const std::uint64_t unit = std::min(share, unit_bytes(request, request.bytes, 1));
-    return shared_ns(facts, copies_ns(facts, share, unit, request.rank_count - 1));
+    const Units units = units_of(request, request.bytes, 1);
+    return shared_ns(facts, request, count_of(request) - 1, units,
+                     copy_unit_ns(facts, units.bytes, request.bytes));
 }
 
 double reduce_ns(const Facts& facts, const graph::Request& request) {
-    return shared_ns(facts, share_of_vectors_ns(facts, request, request.bytes, 1));
+    const Units units = units_of(request, request.bytes, count_of(request));
+    return shared_ns(facts, request, 1, units, reduce_unit_ns(facts, request, units.bytes, 1));
 }
 
 double allreduce_ns(const Facts& facts, const graph::Request& request) {
-    return shared_ns(facts, share_of_vectors_ns(facts, request,
-                                                divide_up(request.bytes, count_of(request)),
-                                                request.rank_count));
+    const Tiles tiles = tiles_of(request.bytes, request.rank_count);
+    const Units units = units_of(request, tiles.bytes, count_of(request));
+    return shared_ns(facts, request, static_cast<std::uint64_t>(tiles.count), units,
+                     reduce_unit_ns(facts, request, units.bytes, request.rank_count));
 }
 
 double exchange_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t unit = std::min(request.bytes, unit_bytes(request, request.bytes, 1));
-    const double own_ns = price::copy_ns(facts.profile, request.bytes);
-    return shared_ns(facts, own_ns + copies_ns(facts, request.bytes, unit, request.rank_count - 1));
+    const Units units = units_of(request, request.bytes, 1);
+    const std::uint64_t parts = count_of(request) * (count_of(request) - 1);
+    const std::uint64_t all_bytes = count_of(request) * request.bytes;
+    return shared_ns(facts, request, parts, units, copy_unit_ns(facts, units.bytes, all_bytes)) +
+           price::copy_ns(facts.profile, request.bytes,
+                          facts.profile.memory.cache_for(2 * all_bytes));
 }
 
 // The programs.

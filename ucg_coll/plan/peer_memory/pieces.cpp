@@ -53,6 +53,11 @@ double meet_ns(const Facts& facts) {
     return std::min(meeting.tree_ns, meeting.dissemination_ns);
 }
 
+double socket_meet_ns(const Facts& facts) {
+    const Meeting meeting(facts, static_cast<Rank>(facts.shared.node.cores_per_socket));
+    return std::min(meeting.tree_ns, meeting.dissemination_ns);
+}
+
 double meetings_work_ns(const Facts& facts, std::uint64_t count) {
     return static_cast<double>(count) * meet_ns(facts) / facts.ranks_per_cpu;
 }
@@ -66,12 +71,31 @@ cost::NodeModel known_node(const Facts& facts) {
     return node;
 }
 
-double read_others_ns(const Facts& facts, std::uint64_t readers, std::uint64_t bytes) {
+double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes) {
     const cost::NodeModel node = known_node(facts);
-    const double within_ns = cost::contended_read_ns(node.within, readers, bytes);
-    const double between_ns = cost::contended_read_ns(node.between, readers, bytes);
-    return (node.cores_per_socket - 1) * within_ns +
-           (node.cores() - node.cores_per_socket) * between_ns;
+    const double near = node.cores_per_socket;
+    const double far = node.cores() - near;
+    const double alone_ns = (near - 1) * price::read_ns(node.within, 1, bytes) +
+                            (far > 0 ? far * price::read_ns(node.between, 1, bytes) : 0);
+    if (readers == Readers::one || far == 0) {
+        return alone_ns;
+    }
+    const double latencies_ns = (near - 1) * node.within.latency_ns + far * node.between.latency_ns;
+    const double link_ns = (readers == Readers::in_turn ? far : near) * near *
+                           node.between.contended_per_byte_ns * static_cast<double>(bytes);
+    return std::max(alone_ns, latencies_ns + link_ns);
+}
+
+double read_socket_ns(const Facts& facts, std::uint64_t bytes) {
+    const cost::NodeModel node = known_node(facts);
+    return (node.cores_per_socket - 1) * price::read_ns(node.within, 1, bytes);
+}
+
+double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands,
+                           std::uint64_t bytes, std::uint64_t vector_bytes) {
+    const std::uint64_t touched = 2 * vector_bytes + (operands - 1) * bytes;
+    return std::max(read_ns, price::reduce_ns(facts.profile, operands, bytes,
+                                              facts.profile.memory.cache_for(touched)));
 }
 
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
@@ -81,30 +105,22 @@ double publish_ns(const Facts& facts, std::uint64_t bytes) {
     // Strip by strip to windows that stay in cache.
     const cost::CacheRates& window =
         facts.profile.memory.cache_for(std::min(bytes, kStripBytesMax));
-    return static_cast<double>(bytes) * window_overwrite_per_byte_ns(facts, window);
-}
-
-double publish_vectors_ns(const Facts& facts, const Strips& strips) {
-    if (facts.shared.in_place) {
-        return 0;
-    }
-    const cost::MemoryModel& memory = facts.profile.memory;
-    const std::uint64_t passing_bytes = 2 * strips.total_bytes + 2 * strips.window_bytes();
-    return std::max(publish_ns(facts, strips.total_bytes),
-                    static_cast<double>(strips.total_bytes) *
-                        memory.cache_for(passing_bytes).copy_per_byte_ns);
-}
-
-double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes) {
-    const cost::CacheRates& rates =
-        facts.profile.memory.cache_for((std::uint64_t{vectors} + 1) * bytes);
-    return vectors * rates.reduce_operand_per_byte_ns * static_cast<double>(bytes);
-}
-
-double own_operand_ns(const Facts& facts, std::uint64_t bytes) {
-    const cost::CacheRates& rates = facts.profile.memory.cache_for(2 * bytes);
+    const double source_per_byte_ns = facts.profile.memory.cache_for(2 * bytes).copy_per_byte_ns;
     return static_cast<double>(bytes) *
-           (rates.reduce_operand_per_byte_ns + rates.reduce_target_per_byte_ns);
+           std::max(window_overwrite_per_byte_ns(facts, window), source_per_byte_ns);
+}
+
+Tiles tiles_of(std::uint64_t strip_bytes, Rank count) {
+    const std::uint64_t units = divide_up(strip_bytes, kCacheLine);
+    const auto most = static_cast<std::uint64_t>(count);
+    return {static_cast<Rank>(std::min(units, most)),
+            std::min(divide_up(units, most) * kCacheLine, strip_bytes)};
+}
+
+double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
+                       std::uint64_t vector_bytes) {
+    return read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, tiles.bytes),
+                               operands, tiles.bytes, vector_bytes);
 }
 
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {

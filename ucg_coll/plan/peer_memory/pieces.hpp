@@ -45,6 +45,8 @@ constexpr auto peer_needs(const More&... more) {
 /// All members know that all have arrived: by signals in as many rounds as are cheapest.
 void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);
 double meet_ns(const Facts& facts);
+/// The same of the members of a socket.
+double socket_meet_ns(const Facts& facts);
 /// Of crowded_ns, a rank's part: while all ranks meet, those of a processor take turns and none has
 /// work. Of the meetings of a strip, one at least finds it so.
 double meetings_work_ns(const Facts& facts, std::uint64_t count);
@@ -56,26 +58,41 @@ inline cost::MemoryLevel known_level(const Facts& facts) {
     const cost::NodeModel node = known_node(facts);
     return node.sockets > 1 ? node.between : node.within;
 }
-/// A rank reads `bytes` of each of the others of its host, one after the other, and so many ranks
-/// read each at a time. It knows that they are there.
-double read_others_ns(const Facts& facts, std::uint64_t readers, std::uint64_t bytes);
+/// Who else reads at the same time.
+enum class Readers : std::uint8_t {
+    one,     ///< Nobody.
+    in_turn, ///< All ranks of the host, one of the others after the other; those of a socket come
+             ///< to those of another together.
+    at_once, ///< All ranks of the host, all of the others in one pass.
+};
+/// A rank reads `bytes` of each of the others of its host, in one pass or one after the other, so
+/// that each has one reader at a time; those of a socket share the links to the others. It knows
+/// that they are there.
+double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes);
+/// The same of the others of its socket.
+double read_socket_ns(const Facts& facts, std::uint64_t bytes);
+/// Reading for `read_ns` and combining so many operands, parts of vectors of `vector_bytes`: in one
+/// pass.
+double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands,
+                           std::uint64_t bytes, std::uint64_t vector_bytes);
 
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
-/// The same of whole vectors of strips that are combined into others of that length: all these and
-/// the windows pass through the caches, which hold them or do not.
-double publish_vectors_ns(const Facts& facts, const Strips& strips);
-/// Combining so many vectors of that length, of which a part is each rank's own, takes no less:
-/// what the own cache does not hold all of, it has to get anew each time.
-double pass_ns(const Facts& facts, unsigned vectors, std::uint64_t bytes);
-/// What a reduction of peers' vectors takes beside reading those: its own operand and its target.
-double own_operand_ns(const Facts& facts, std::uint64_t bytes);
 
 /// How ranks of a socket combine: in rank order unless another will do.
 inline MemberOrder member_order(const graph::Request& request) {
     return request.commutative ? MemberOrder::by_place : MemberOrder::by_rank;
 }
 
+/// How many tiles of a strip have bytes, and how long they are.
+struct Tiles {
+    Rank count = 1;
+    std::uint64_t bytes = 0;
+};
+Tiles tiles_of(std::uint64_t strip_bytes, Rank count);
+/// Each rank combines its tile of all ranks' vectors of `vector_bytes`.
+double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
+                       std::uint64_t vector_bytes);
 /// Tile `index` of `count` of a strip: whole elements, and cache lines where elements fit them.
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes);
 

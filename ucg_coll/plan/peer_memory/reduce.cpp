@@ -22,15 +22,12 @@ Strips strips_of(const Facts& facts, const graph::Request& request, std::uint32_
 }
 
 double tree_ns(const Facts& facts, const graph::Request& request) {
-    const cost::NodeModel& node = facts.shared.node;
     const Strips strips = strips_of(facts, request, kTreePlaces);
-    const unsigned radix = climb_radix(node, strips.strip_bytes);
-    const auto strip_ns = [&](std::uint64_t bytes) {
-        return cost::tree_reduce_ns(node, radix, bytes);
-    };
+    const unsigned radix = climb_radix(facts, strips);
     const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
     const double span_ns = climb_by_strips_ns(facts, strips);
-    const double fill_ns = ends_ns + strip_ns(strips.strip_bytes);
+    const double fill_ns =
+        ends_ns + climb_strip_ns(facts, radix, strips.strip_bytes, request.bytes);
     return crowded_tree_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
             return climb_work_ns(facts, work, request, static_cast<double>(strips.count()));
@@ -41,7 +38,7 @@ graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Ra
     Builder builder(request, rank, kReduceNumaTree.name);
     const Strips strips = strips_of(facts, request, kTreePlaces);
     const Sockets sockets(facts.placement, rank, member_order(request), request.root);
-    const Climb climb(builder, sockets, strips, climb_radix(facts.shared.node, strips.strip_bytes));
+    const Climb climb(builder, sockets, strips, climb_radix(facts, strips));
     builder.window(strips.window_bytes());
     climb_by_strips(builder, climb, strips, contribution(builder, request),
                     builder.input(0, request.bytes), builder.output(0, request.bytes));
@@ -49,14 +46,17 @@ graph::Schedule build_tree(const Facts& facts, const graph::Request& request, Ra
 }
 
 double tiled_ns(const Facts& facts, const graph::Request& request) {
-    const cost::NodeModel node = known_node(facts);
-    const cost::MemoryLevel level = known_level(facts);
     const Strips strips = strips_of(facts, request, kTiledPlaces);
-    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) +
-                           for_strips_ns(strips, [&](std::uint64_t bytes) {
-                               return meet_ns(facts) + cost::tiled_reduce_naive_ns(node, bytes) +
-                                      host_link(facts).message_ns(0) + cost::read_ns(level, bytes);
-                           });
+    const auto operands = static_cast<unsigned>(request.rank_count);
+    const Link link = host_link(facts);
+    const auto strip_ns = [&](std::uint64_t bytes) {
+        const Tiles tiles = tiles_of(bytes, request.rank_count);
+        return meet_ns(facts) + combine_tile_ns(facts, tiles, operands, request.bytes) +
+               link.message_ns(0) + (operands - 2) * link.take_ns() +
+               read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
+    };
+    const double span_ns =
+        publish_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);
     return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
         // While the root collects, the others of its processor wait.
         return work.publish_ns(request.bytes) + work.read_ns(request.bytes) +

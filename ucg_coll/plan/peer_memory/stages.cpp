@@ -135,26 +135,55 @@ void read_by_strips(graph::Builder& builder, const Stages& stages, const Strips&
 }
 
 double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
-    const cost::NodeModel& node = facts.shared.node;
-    const unsigned radix = climb_radix(node, strips.strip_bytes);
+    const unsigned radix = climb_radix(facts, strips);
     const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
-    return publish_ns(facts, strips.total_bytes) + ends_ns +
-           for_strips_ns(
-               strips,
-               [&](std::uint64_t bytes) { return cost::tree_reduce_ns(node, radix, bytes); }) +
-           climb_own_operands_ns(facts, radix, strips.total_bytes);
+    const double climb_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+        return climb_strip_ns(facts, radix, bytes, strips.total_bytes);
+    });
+    // While one strip is combined the next is published.
+    const double publish_all_ns = publish_ns(facts, strips.total_bytes);
+    return publish_all_ns / static_cast<double>(strips.count()) + ends_ns +
+           std::max(climb_ns, publish_all_ns);
 }
 
-/// Signals down the stage and up again go on while data moves.
-double read_by_strips_ns(const Facts& facts, const Strips& strips, double read_ns) {
+namespace {
+
+/// Down a tree and up again.
+double there_and_back_ns(const Link& link, Rank count) {
+    return barrier_there_and_back_once_ns(link, count, barrier_tree_radix(link, count));
+}
+
+/// Signals down the stages and up again go on while data moves.
+double by_strips_ns(const Facts& facts, const Strips& strips, double read_ns, double signals_ns) {
     const Link link = host_link(facts);
-    const Rank count = facts.placement.ranks_per_host_max();
-    const double tree_ns = barrier_tree_ns(link, count, barrier_tree_radix(link, count));
     const std::uint64_t bytes = strips.total_bytes;
     // One strip has to be there before the first can be read.
-    return publish_ns(facts, std::min(strips.strip_bytes, bytes)) + 2 * tree_ns +
+    return publish_ns(facts, bytes) / static_cast<double>(strips.count()) + signals_ns +
            std::max({read_ns, link.copy_ns(bytes), publish_ns(facts, bytes)}) +
-           static_cast<double>(strips.count()) * link.busy_ns(0);
+           static_cast<double>(strips.count() - 1) * link.busy_ns(0);
+}
+
+} // namespace
+
+double read_once_ns(const Facts& facts, const Strips& strips, double read_ns) {
+    const Link link = host_link(facts);
+    return by_strips_ns(facts, strips, read_ns,
+                        there_and_back_ns(link, facts.placement.ranks_per_host_max()));
+}
+
+double read_twice_ns(const Facts& facts, const Strips& strips) {
+    const Link link = host_link(facts);
+    const cost::NodeModel node = known_node(facts);
+    const std::uint64_t bytes = strips.total_bytes;
+    const Link across(facts, facts.placement.widest_on_host());
+    const double signals_ns =
+        there_and_back_ns(link.within_group(), static_cast<Rank>(node.cores_per_socket)) +
+        there_and_back_ns(across, static_cast<Rank>(node.sockets));
+    // Each leader publishes what it has read.
+    return publish_ns(facts, bytes) / static_cast<double>(strips.count()) +
+           by_strips_ns(facts, strips,
+                        cost::two_stage_broadcast_ns(node, bytes) + publish_ns(facts, bytes),
+                        signals_ns);
 }
 
 bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
@@ -165,11 +194,17 @@ bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
 
 double read_by_strips_ns(const Facts& facts, const Strips& strips) {
     const std::uint64_t bytes = strips.total_bytes;
-    const cost::NodeModel node = known_node(facts);
     return read_in_two_stages(facts, bytes)
-               ? publish_ns(facts, bytes) +
-                     read_by_strips_ns(facts, strips, cost::two_stage_broadcast_ns(node, bytes))
-               : read_by_strips_ns(facts, strips, cost::one_stage_broadcast_ns(node, bytes));
+               ? read_twice_ns(facts, strips)
+               : read_once_ns(facts, strips,
+                              cost::one_stage_broadcast_ns(known_node(facts), bytes));
+}
+
+double read_strip_ns(const Facts& facts, std::uint64_t bytes) {
+    const Link link = host_link(facts);
+    const Rank count = facts.placement.ranks_per_host_max();
+    return barrier_tree_ns(link, count, barrier_tree_radix(link, count)) +
+           cost::broadcast_ns(known_node(facts), bytes);
 }
 
 namespace {
@@ -184,8 +219,23 @@ double climb_turns_ns(const Facts& facts, unsigned radix) {
     return climb_levels(facts.shared.node, radix) * turn_ns(facts.profile, facts.ranks_per_cpu);
 }
 
-double climb_own_operands_ns(const Facts& facts, unsigned radix, std::uint64_t bytes) {
-    return climb_levels(facts.shared.node, radix) * own_operand_ns(facts, bytes);
+double climb_strip_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
+                      std::uint64_t vector_bytes) {
+    const cost::NodeModel node = known_node(facts);
+    const Link link = host_link(facts);
+    double ns = 0;
+    const auto climb = [&](const Link& signals, const cost::MemoryLevel& level, unsigned count) {
+        for (std::uint64_t span = 1; span < count; span *= radix) {
+            const auto children =
+                static_cast<unsigned>(std::min<std::uint64_t>(radix - 1, (count - 1) / span));
+            ns += signals.message_ns(0) + (children - 1) * signals.take_ns() +
+                  read_and_combine_ns(facts, children * price::read_ns(level, 1, bytes),
+                                      children + 1, bytes, vector_bytes);
+        }
+    };
+    climb(link.within_group(), node.within, node.cores_per_socket);
+    climb(link, node.between, node.sockets);
+    return ns;
 }
 
 double climb_work_ns(const Facts& facts, const Work& work, const graph::Request& request,
@@ -201,8 +251,12 @@ double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {
     return work.publish_ns(bytes + tile) + 2 * work.read_ns(bytes);
 }
 
-unsigned climb_radix(const cost::NodeModel& node, std::uint64_t bytes) {
-    return cheapest_radix([&](unsigned radix) { return cost::tree_reduce_ns(node, radix, bytes); });
+unsigned climb_radix(const Facts& facts, const Strips& strips) {
+    const cost::NodeModel& node = facts.shared.node;
+    const auto widest = static_cast<Rank>(std::max(node.sockets, node.cores_per_socket));
+    return cheapest_radix(widest, [&](unsigned radix) {
+        return climb_strip_ns(facts, radix, strips.strip_bytes, strips.total_bytes);
+    });
 }
 
 } // namespace ucg::plan

@@ -90,14 +90,18 @@ double climb_by_strips_ns(const Facts& facts, const Strips& strips);
 /// In one stage or two, whichever takes less.
 double read_by_strips_ns(const Facts& facts, const Strips& strips);
 /// In one stage; each rank reads for `read_ns`.
-double read_by_strips_ns(const Facts& facts, const Strips& strips, double read_ns);
+double read_once_ns(const Facts& facts, const Strips& strips, double read_ns);
+double read_twice_ns(const Facts& facts, const Strips& strips);
+/// One strip that others read in one stage or two, told of it down a tree.
+double read_strip_ns(const Facts& facts, std::uint64_t bytes);
 /// Do two stages take less?
 bool read_in_two_stages(const Facts& facts, std::uint64_t bytes);
 
 /// Where ranks take turns, each level of a tree waits for one; and who was read waits for another.
 double climb_turns_ns(const Facts& facts, unsigned radix);
-/// On each level of a tree a rank goes through a vector of its own and one that it makes.
-double climb_own_operands_ns(const Facts& facts, unsigned radix, std::uint64_t bytes);
+/// One strip of vectors of `vector_bytes` up the trees, from when the leaves can be read on.
+double climb_strip_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
+                      std::uint64_t vector_bytes);
 
 /// Each rank's work on average: all but those above others publish, and are combined by those
 /// above.
@@ -108,7 +112,7 @@ double climb_work_ns(const Facts& facts, const Work& work, const graph::Request&
 /// combined and once, as a part of the result, by everyone.
 double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes);
 
-/// The radix of these trees that is cheapest by equation 3.
-unsigned climb_radix(const cost::NodeModel& node, std::uint64_t bytes);
+/// The radix of these trees that is cheapest.
+unsigned climb_radix(const Facts& facts, const Strips& strips);
 
 } // namespace ucg::plan

@@ -26,9 +26,50 @@ TEST_CASE("plan: segments are multiples of elements, from a cache line to the ve
 }
 
 TEST_CASE("plan: the cheapest radix wins, the smaller one of equals", "[plan][cost]") {
-    CHECK(cheapest_radix([](unsigned) { return 1.0; }) == kRadixMin);
-    CHECK(cheapest_radix([](unsigned radix) { return -1.0 * radix; }) == kRadixMax);
-    CHECK(cheapest_radix([](unsigned radix) { return radix == 5 ? 0.0 : 1.0; }) == 5);
+    constexpr Rank kMany = 1000;
+    CHECK(cheapest_radix(kMany, [](unsigned) { return 1.0; }) == kRadixMin);
+    CHECK(cheapest_radix(kMany, [](unsigned radix) { return -1.0 * radix; }) == kRadixMax);
+    CHECK(cheapest_radix(kMany, [](unsigned radix) { return radix == 5 ? 0.0 : 1.0; }) == 5);
+}
+
+TEST_CASE("plan: no radix is tried above that of a tree of one level", "[plan][cost]") {
+    const auto falling_ns = [](unsigned radix) { return -1.0 * radix; };
+    CHECK(cheapest_radix(5, falling_ns) == 5);
+    CHECK(cheapest_radix(2, falling_ns) == kRadixMin);
+    CHECK(cheapest_radix(1, falling_ns) == kRadixMin);
+}
+
+TEST_CASE("plan: prices by level are those of the links at each level", "[plan][cost]") {
+    std::vector<topo::Core> cores;
+    for (std::uint32_t core = 0; core < 16; ++core) {
+        cores.push_back({.package = core / 8, .numa = core / 8, .l3 = core / 4, .l2 = core});
+    }
+    const topo::Placement placement = topo::Placement::packed(topo::Machine(cores), 2, 16);
+    const cost::Profile& profile = cost::default_profile();
+    const Facts facts{placement, profile, shared_memory(placement, profile, 1 << 20, false)};
+    const Link link = flat_link(facts, Traffic::sparse);
+    REQUIRE(link.level_count() > 1);
+    const LevelPrices<double> prices(link, [](const Link& way) { return way.message_ns(4096); });
+    for (const std::uint64_t ranks : {1, 2, 3, 4, 8, 9, 16, 32}) {
+        CAPTURE(ranks);
+        CHECK(prices.within(ranks) == link.within(ranks).message_ns(4096));
+    }
+    CHECK(prices.between(0, 15) == prices.within(16));
+    CHECK(prices.between(15, 16) == link.message_ns(4096));
+    CHECK(prices.between(3, 4) == prices.within(8));
+}
+
+TEST_CASE("plan: siblings in turn cost more where ranks share processors", "[plan][cost]") {
+    const topo::Placement placement = topo::Placement::regular(1, 4);
+    Facts facts{placement, cost::default_profile()};
+    constexpr std::uint64_t kCopiedOnce = 1 << 20;
+    const double announced_ns = flat_link(facts, Traffic::sparse).busy_ns(0);
+    CHECK(flat_link(facts, Traffic::sparse).sends_apart_ns(kCopiedOnce) == announced_ns);
+    facts.ranks_per_cpu = 2;
+    const Link shared = flat_link(facts, Traffic::sparse);
+    CHECK(shared.sends_apart_ns(kCopiedOnce) == shared.busy_ns(kCopiedOnce));
+    CHECK(shared.relay_ns(kCopiedOnce, price::Source::settled) ==
+          shared.relay_ns(kCopiedOnce, price::Source::fresh));
 }
 
 TEST_CASE("plan: ranks that leave a host together share its way out", "[plan][cost]") {
@@ -85,13 +126,12 @@ TEST_CASE("plan: publishing costs what reading the vector from where it lies doe
     const topo::Placement placement = topo::Placement::regular(1, 2);
     const cost::Profile& profile = cost::default_profile();
     Facts facts{placement, profile};
-    const Strips held{1 << 18, 1 << 16, 2};
-    CHECK(publish_vectors_ns(facts, held) == publish_ns(facts, 1 << 18));
-    const Strips spilled{1 << 24, 1 << 16, 2};
-    CHECK(publish_vectors_ns(facts, spilled) ==
+    CHECK(publish_ns(facts, 1 << 18) ==
+          Approx(profile.memory.cache(cost::Cache::l2).overwrite_per_byte_ns * (1 << 18)));
+    CHECK(publish_ns(facts, 1 << 24) ==
           Approx(profile.memory.cache(cost::Cache::l3).copy_per_byte_ns * (1 << 24)));
     facts.shared.in_place = true;
-    CHECK(publish_vectors_ns(facts, spilled) == 0);
+    CHECK(publish_ns(facts, 1 << 24) == 0);
 }
 
 TEST_CASE("plan: across hosts a root that sends much is as dear as a long path", "[plan][cost]") {
