@@ -208,7 +208,7 @@ def check_all(checks, launcher, program, library, other_version):
     check_unlike_jobs(checks, launcher, program, other_version)
     for part, ranks in [("use", 1), ("leak", 4), ("repeat", 2), ("repeat", 3), ("churn", 3),
                         ("crowd", 4), ("serialized", 2), ("multiple", 2), ("multiple", 3),
-                        ("levels", 3)]:
+                        ("levels", 3), ("join", 2), ("join", 4)]:
         check_part(checks, launcher, program, part, ranks)
         print(f"{part} on {ranks} ranks: done", flush=True)
     for part in ["churn", "multiple"]:

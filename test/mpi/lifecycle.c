@@ -1,10 +1,13 @@
 /*
  * Communicators come and go: one program, one part for each argument. Prints "PART ok" from rank 0.
  */
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
@@ -335,6 +338,47 @@ static void child(void) {
     MPI_Comm_disconnect(&parent);
 }
 
+/* ------------------------------------------------------------------ join */
+
+/** A connection of the two over the loopback interface. `listens`: the other one learns the port.
+ */
+static int connection_to(int peer, int listens) {
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr* address = (struct sockaddr*)&here;
+    socklen_t bytes = sizeof here;
+    const int end = socket(AF_INET, SOCK_STREAM, 0);
+    if (!listens) {
+        MPI_Recv(&here.sin_port, sizeof here.sin_port, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        require(0 == connect(end, address, bytes), "connect");
+        return end;
+    }
+    require(0 == bind(end, address, bytes) && 0 == listen(end, 1) &&
+                0 == getsockname(end, address, &bytes),
+            "listen");
+    MPI_Send(&here.sin_port, sizeof here.sin_port, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+    const int connected = accept(end, NULL, NULL);
+    require(connected >= 0, "accept");
+    close(end);
+    return connected;
+}
+
+/** Each two processes make an inter-communicator of a socket, and use it until UCG serves it. */
+static void join(void) {
+    int rank;
+    MPI_Comm both;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const int second = rank % 2;
+    const int socket_end = connection_to(rank ^ 1, !second);
+    MPI_Comm_join(socket_end, &both);
+    for (int i = 0; i < 20; i++) {
+        use_both_sides(both, second);
+    }
+    MPI_Comm_disconnect(&both);
+    close(socket_end);
+    use(MPI_COMM_WORLD, 4);
+}
+
 /* ------------------------------------------------------------------ parts */
 
 static int level_of(const char* part) {
@@ -367,6 +411,8 @@ static int run(const char* part, char** argv) {
         spawn(argv[0], argv + 2);
     } else if (0 == strcmp(part, "child")) {
         child();
+    } else if (0 == strcmp(part, "join")) {
+        join();
     } else if (0 == strcmp(part, "use") || 0 == strcmp(part, "levels")) {
         use(MPI_COMM_WORLD, 3);
     } else {
