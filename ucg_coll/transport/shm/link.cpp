@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <sched.h>
 #include <utility>
 
@@ -450,7 +449,7 @@ void Inbox::end_message() {
 
 /// Where it was only announced: it stays with its sender until it is asked for.
 void Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
-    auto early = std::make_unique<Early>();
+    auto early = spare_->take(0);
     early->tag = tag;
     early->message.bytes = bytes;
     early->elsewhere = data;
@@ -459,13 +458,12 @@ void Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBy
 }
 
 bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
-    auto early = std::make_unique<Early>();
-    early->tag = tag;
-    early->data.reset(new (std::nothrow) std::byte[bytes]);
-    if (early->data == nullptr) {
+    auto early = spare_->take(bytes);
+    if (early == nullptr) {
         broken_ = Code::out_of_memory;
         return false;
     }
+    early->tag = tag;
     early->message.data = early->data.get();
     early->message.bytes = bytes;
     early->message.state = MessageState::posted;
@@ -478,9 +476,9 @@ bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
 /// Gives an early arrival to the message that asks for it; one that is half received becomes the
 /// current message in the other's place.
 bool Inbox::take_early(Message& message) {
-    const auto found = std::find_if(
-        early_.begin(), early_.end(),
-        [tag = tag_of(message)](const std::unique_ptr<Early>& early) { return early->tag == tag; });
+    const auto found =
+        std::find_if(early_.begin(), early_.end(),
+                     [tag = tag_of(message)](const auto& early) { return early->tag == tag; });
     if (found == early_.end()) {
         return contradicted(message);
     }
@@ -492,7 +490,7 @@ bool Inbox::take_early(Message& message) {
     }
     if ((*found)->later.turn != 0) {
         remembered_.push_back({&message, (*found)->elsewhere, (*found)->later});
-        early_.erase(found);
+        erase_early(found);
         read_remembered();
         return true;
     }
@@ -506,8 +504,13 @@ bool Inbox::take_early(Message& message) {
         current_ = &message;
         current_is_early_ = false;
     }
-    early_.erase(found);
+    erase_early(found);
     return true;
+}
+
+void Inbox::erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place) {
+    spare_->give_back(std::move(*place));
+    early_.erase(place);
 }
 
 bool Inbox::contradicts(std::uint64_t tag) const {

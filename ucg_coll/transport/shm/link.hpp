@@ -13,6 +13,7 @@
 #include "shm/peer_copy.hpp"
 #include "shm/readable.hpp"
 #include "shm/ring.hpp"
+#include "ucg_coll/transport/shm/early_arrivals.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -130,14 +131,14 @@ enum class Pull : std::uint8_t {
 class Inbox {
   public:
     Inbox() = default;
-    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox. `own_processors`: each
-    /// rank has one for itself. `joint_bytes`: as SingleCopyLimits has it.
+    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox, as `spare` must.
+    /// `own_processors`: each rank has one for itself. `joint_bytes`: as SingleCopyLimits has it.
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
-          shm::Doorbell& bell, const shm::Heap& heap, const shm::PeerReach& sender,
-          bool own_processors, std::uint64_t joint_bytes)
+          shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
+          const shm::PeerReach& sender, bool own_processors, std::uint64_t joint_bytes)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
           depth_(shape.depth), sender_(sender), own_processors_(own_processors),
-          joint_bytes_(joint_bytes) {
+          joint_bytes_(joint_bytes), spare_(&spare) {
         if (sender.process.process != 0) {
             ring_.offer_reading();
         }
@@ -196,16 +197,6 @@ class Inbox {
     std::size_t early_count() const { return early_.size(); }
 
   private:
-    /// A message that nobody had asked for; `message` is the transport's own. Its data is `data`,
-    /// or, where its sender had only announced it, still the sender's.
-    struct Early {
-        Message message;
-        std::uint64_t tag = 0;
-        std::unique_ptr<std::byte[]> data;
-        shm::RemoteBytes elsewhere = {};
-        shm::ReadLater later; ///< By which `elsewhere` is remembered; none: the data is here.
-    };
-
     /// An announced early arrival that is awaited by now.
     struct Remembered {
         Message* message;
@@ -237,6 +228,7 @@ class Inbox {
     bool begin_early(std::uint64_t tag, std::uint64_t bytes);
     void remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
+    void erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place);
     bool early_contradicts(std::uint64_t tag) const;
     bool contradicted(Message& message);
 
@@ -257,8 +249,9 @@ class Inbox {
     shm::PeerReach sender_;
     bool own_processors_ = false;
     std::uint64_t joint_bytes_ = 0;
-    std::vector<std::unique_ptr<Early>> early_; ///< In order of arrival.
-    std::vector<Remembered> remembered_;        ///< In order of their posts.
+    SpareArrivals* spare_ = nullptr;
+    std::vector<std::unique_ptr<EarlyArrival>> early_; ///< In order of arrival.
+    std::vector<Remembered> remembered_;               ///< In order of their posts.
 };
 
 } // namespace ucg::transport

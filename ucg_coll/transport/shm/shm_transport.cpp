@@ -226,10 +226,11 @@ bool ShmTransport::open(std::uint32_t index) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
     };
-    peers_.make(index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_,
-                               readable_, reach, limits),
-                        Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_, reach,
-                              options_.own_processors, options_.joint_copy_bytes_min)});
+    peers_.make(
+        index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_, readable_,
+                       reach, limits),
+                Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_, spare_arrivals_,
+                      reach, options_.own_processors, options_.joint_copy_bytes_min)});
     return true;
 }
 

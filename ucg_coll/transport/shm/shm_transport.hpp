@@ -288,6 +288,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::vector<std::shared_ptr<std::byte>> segments_; ///< Held until this group has left them.
     std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
     shm::ReadableMemory readable_;
+    SpareArrivals spare_arrivals_;
     LazyArray<Peer> peers_;           ///< Those with whom this rank has had messages.
     std::optional<BoardRoom> boards_; ///< Empty before connect().
     std::optional<ShmHelp> help_;     ///< Likewise, and of too many ranks.

@@ -1,0 +1,53 @@
+#include "ucg_coll/transport/shm/early_arrivals.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace ucg::transport {
+namespace {
+
+/// As many collectives of a group are outstanding at most.
+constexpr std::size_t kCountMax = 64;
+constexpr std::uint64_t kBytesMax = 256 << 10;
+
+} // namespace
+
+/// The smallest that has the room, else the smallest of all, which gets it.
+std::unique_ptr<EarlyArrival> SpareArrivals::take(std::uint64_t bytes) {
+    const auto found =
+        std::min_element(kept_.begin(), kept_.end(), [bytes](const auto& a, const auto& b) {
+            return std::pair(a->room < bytes, a->room) < std::pair(b->room < bytes, b->room);
+        });
+    auto arrival = found == kept_.end() ? std::make_unique<EarlyArrival>() : std::move(*found);
+    if (found != kept_.end()) {
+        bytes_ -= arrival->room;
+        kept_.erase(found);
+    }
+    if (arrival->room < bytes) {
+        arrival->data.reset(new (std::nothrow) std::byte[bytes]);
+        arrival->room = arrival->data == nullptr ? 0 : bytes;
+    }
+    return arrival->room < bytes ? nullptr : std::move(arrival);
+}
+
+void SpareArrivals::give_back(std::unique_ptr<EarlyArrival> arrival) {
+    if (kept_.size() == kCountMax) {
+        return;
+    }
+    *arrival = {.message = {},
+                .tag = 0,
+                .data = std::move(arrival->data),
+                .room = arrival->room,
+                .elsewhere = {},
+                .later = {}};
+    if (bytes_ + arrival->room > kBytesMax) {
+        arrival->data.reset();
+        arrival->room = 0;
+    }
+    bytes_ += arrival->room;
+    kept_.push_back(std::move(arrival));
+}
+
+} // namespace ucg::transport
