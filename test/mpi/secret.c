@@ -2,7 +2,6 @@
  * Buffers that the kernel copies for nobody: secret memory, as what a driver has mapped. Says
  * "secret ok" from rank 0, or why there is nothing to test.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -97,6 +97,7 @@ RULES = [
     Rule(r"UCX_TLS=\S+ mpirun .*/mpi_breakdown.*", (end("20 5"),)),
     Rule(r"mpirun .*/collbench .*", (end("--time 0.01"),), prints="allreduce"),
     Rule(r"mpirun .*/commbench", (end("-n 20"),), prints="dup, barrier and free take"),
+    Rule(r"mpirun .*/persistbench", (end("-n 20"),), prints="init and free take"),
     Rule(r"mpirun .*/interbench .*", prints="ireduce,4096"),
     Rule(r"mpirun .*/array_reduction", (end("--smoke"),), prints="ok"),
     Rule(r"mpirun .*", prints="ok"),
