@@ -8,21 +8,15 @@
  * on MPI_COMM_WORLD, although nobody uses them: one that all enter at once, and one that the last
  * rank enters late, so that the others wait.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <mpi.h>
 
+#include "bench_options.h"
 #include "memory.h"
 
-enum { BARRIERS = 200, REPETITIONS_MAX = 99, LIVE_MAX = 10000 };
-
-struct options {
-    int repetitions;
-    int cycles;
-    int live;
-};
+enum { BARRIERS = 200 };
 
 static const char usage[] = "Usage: mpirun ... commbench [options]\n"
                             "  -r, --repetitions N   of the timing (default 9)\n"
@@ -32,46 +26,6 @@ static const char usage[] = "Usage: mpirun ... commbench [options]\n"
                             "                        (default 16)\n"
                             "      --smoke           few of everything\n"
                             "  -h, --help\n";
-
-/* Returns -1 to go on, else the exit status. */
-static int parse_options(int argc, char** argv, struct options* o, int rank) {
-    static const struct option longs[] = {{"repetitions", 1, NULL, 'r'}, {"cycles", 1, NULL, 'n'},
-                                          {"live", 1, NULL, 'l'},        {"smoke", 0, NULL, 'k'},
-                                          {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
-    int bad = 0;
-    int c;
-
-    opterr = rank == 0;
-    while ((c = getopt_long(argc, argv, "r:n:l:h", longs, NULL)) != -1) {
-        switch (c) {
-        case 'r': o->repetitions = (int)strtol(optarg, NULL, 10); break;
-        case 'n': o->cycles = (int)strtol(optarg, NULL, 10); break;
-        case 'l': o->live = (int)strtol(optarg, NULL, 10); break;
-        case 'k': *o = (struct options){2, 5, 2}; break;
-        case 'h':
-            if (rank == 0) {
-                fputs(usage, stdout);
-            }
-            return 0;
-        default: bad = 1;
-        }
-    }
-    if (bad || optind < argc || o->repetitions < 1 || o->repetitions > REPETITIONS_MAX ||
-        o->cycles < 1 || o->live < 0 || o->live > LIVE_MAX) {
-        if (rank == 0) {
-            fputs(usage, stderr);
-        }
-        return 2;
-    }
-    return -1;
-}
-
-static int compare_doubles(const void* a, const void* b) {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Microseconds of one duplicate on the slowest rank. */
 static double time_cycles(int cycles) {
@@ -174,14 +128,14 @@ static int report_memory(int live, int rank, int size) {
 }
 
 int main(int argc, char** argv) {
-    struct options o = {9, 200, 16};
+    struct bench_options o = {9, 200, 16};
     double times[REPETITIONS_MAX];
     int rank, size, i, status, right;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    status = parse_options(argc, argv, &o, rank);
+    status = parse_bench_options(argc, argv, usage, 0, &o, rank);
     if (status >= 0) {
         MPI_Finalize();
         return status;

@@ -5,7 +5,6 @@
  * N requests that are all live before the first is freed; a start of each of these and the wait for
  * all, beside the blocking call; and says what memory the N requests hold, each started once.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,15 +14,10 @@
 #define MPI_Allreduce_init MPIX_Allreduce_init
 #endif
 
+#include "bench_options.h"
 #include "memory.h"
 
-enum { REPETITIONS_MAX = 99, LIVE_MAX = 10000, TIMES = 4 };
-
-struct options {
-    int repetitions;
-    int cycles;
-    int live;
-};
+enum { TIMES = 4 };
 
 static const char usage[] = "Usage: mpirun ... persistbench [options]\n"
                             "  -r, --repetitions N   of the timing (default 9)\n"
@@ -33,46 +27,6 @@ static const char usage[] = "Usage: mpirun ... persistbench [options]\n"
                             "  -l, --live N          requests that are live at once (default 64)\n"
                             "      --smoke           few of everything\n"
                             "  -h, --help\n";
-
-/* Returns -1 to go on, else the exit status. */
-static int parse_options(int argc, char** argv, struct options* o, int rank) {
-    static const struct option longs[] = {{"repetitions", 1, NULL, 'r'}, {"cycles", 1, NULL, 'n'},
-                                          {"live", 1, NULL, 'l'},        {"smoke", 0, NULL, 'k'},
-                                          {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
-    int bad = 0;
-    int c;
-
-    opterr = rank == 0;
-    while ((c = getopt_long(argc, argv, "r:n:l:h", longs, NULL)) != -1) {
-        switch (c) {
-        case 'r': o->repetitions = (int)strtol(optarg, NULL, 10); break;
-        case 'n': o->cycles = (int)strtol(optarg, NULL, 10); break;
-        case 'l': o->live = (int)strtol(optarg, NULL, 10); break;
-        case 'k': *o = (struct options){2, 5, 3}; break;
-        case 'h':
-            if (rank == 0) {
-                fputs(usage, stdout);
-            }
-            return 0;
-        default: bad = 1;
-        }
-    }
-    if (bad || optind < argc || o->repetitions < 1 || o->repetitions > REPETITIONS_MAX ||
-        o->cycles < 1 || o->live < 1 || o->live > LIVE_MAX) {
-        if (rank == 0) {
-            fputs(usage, stderr);
-        }
-        return 2;
-    }
-    return -1;
-}
-
-static int compare_doubles(const void* a, const void* b) {
-    double x = *(const double*)a;
-    double y = *(const double*)b;
-
-    return (x > y) - (x < y);
-}
 
 static double one = 1;
 static double results[LIVE_MAX];
@@ -102,7 +56,7 @@ static double begin(void) {
     return MPI_Wtime();
 }
 
-static void time_once(const struct options* o, double times[TIMES]) {
+static void time_once(const struct bench_options* o, double times[TIMES]) {
     double start = begin();
     int i;
 
@@ -133,7 +87,7 @@ static void time_once(const struct options* o, double times[TIMES]) {
     times[3] = slowest_since(start, o->cycles);
 }
 
-static void report_times(const struct options* o, int rank, int size) {
+static void report_times(const struct bench_options* o, int rank, int size) {
     static double times[TIMES][REPETITIONS_MAX];
     int i, j;
 
@@ -159,7 +113,7 @@ static void report_times(const struct options* o, int rank, int size) {
 }
 
 /* Prints two lines; returns whether all results were right. */
-static int report_first(const struct options* o, int rank, int size) {
+static int report_first(const struct bench_options* o, int rank, int size) {
     double before[MEMORY_KINDS], after[MEMORY_KINDS];
     double start, time;
     int right = 1;
@@ -190,13 +144,13 @@ static int report_first(const struct options* o, int rank, int size) {
 }
 
 int main(int argc, char** argv) {
-    struct options o = {9, 500, 64};
+    struct bench_options o = {9, 500, 64};
     int rank, size, status, right;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    status = parse_options(argc, argv, &o, rank);
+    status = parse_bench_options(argc, argv, usage, 1, &o, rank);
     if (status >= 0) {
         MPI_Finalize();
         return status;

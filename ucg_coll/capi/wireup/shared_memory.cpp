@@ -41,12 +41,10 @@ void SharedMemoryWireup::guess(Hello& mine) {
 }
 
 void SharedMemoryWireup::agree(const std::vector<Hello>& all) {
-    ring_bytes_ = std::max(group_.profile.memory.ring_bytes(group_.ranks_per_cpu),
-                           transport::ShmOptions().ring_bytes);
     for (const Hello& hello : all) {
         all_enable_ = all_enable_ && hello.shm_enabled != 0;
         staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
-        ring_bytes_ = std::min(ring_bytes_, hello.ring_bytes);
+        ring_room_ = std::min(ring_room_, hello.ring_bytes);
     }
     for (const Rank local : group_.local_ranks(peers_.rank())) {
         heaps_.push_back(all[static_cast<std::size_t>(local)].heap);
@@ -88,10 +86,10 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.joint_copy_bytes_min = memory.joint.bytes_min;
     options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
     // Where a rank has little address space left, all messages and shares go in shorter pieces.
-    const std::uint64_t times_less = std::max(options.ring_bytes / ring_bytes_, std::uint64_t{1});
+    const std::uint64_t times_less = std::max(options.ring_bytes / ring_room_, std::uint64_t{1});
     options.slot_bytes_max = static_cast<std::uint32_t>(options.slot_bytes_max / times_less);
     options.board_bytes_max = static_cast<std::uint32_t>(options.board_bytes_max / times_less);
-    options.ring_bytes = ring_bytes_;
+    options.ring_bytes = std::min(memory.ring_bytes(group_.ranks_per_cpu), ring_room_);
     options.own_processors = group_.ranks_per_cpu <= 1;
     options.staging_bytes = staging_bytes_;
     options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());

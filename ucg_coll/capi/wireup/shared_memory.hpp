@@ -58,7 +58,7 @@ class SharedMemoryWireup {
     WiredGroup& group_;
     bool all_enable_ = true;
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
-    std::uint64_t ring_bytes_ = 0;                    ///< That the buffers of a ring have.
+    std::uint64_t ring_room_ = ~std::uint64_t{0}; ///< That each rank has for the buffers of a ring.
     std::vector<shm::HeapWish> heaps_;   ///< Of the ranks on this host, when they said hello.
     std::unique_ptr<Transport> offered_; ///< What the others hear of, until the group has it.
     std::vector<ShmOffer> guesses_;      ///< Of all ranks, if they hold.

@@ -20,10 +20,16 @@ std::unique_ptr<EarlyArrival> SpareArrivals::take(std::uint64_t bytes) {
         std::min_element(kept_.begin(), kept_.end(), [bytes](const auto& a, const auto& b) {
             return std::pair(a->room < bytes, a->room) < std::pair(b->room < bytes, b->room);
         });
-    auto arrival = found == kept_.end() ? std::make_unique<EarlyArrival>() : std::move(*found);
-    if (found != kept_.end()) {
+    std::unique_ptr<EarlyArrival> arrival;
+    if (found == kept_.end()) {
+        arrival.reset(new (std::nothrow) EarlyArrival());
+    } else {
+        arrival = std::move(*found);
         bytes_ -= arrival->room;
         kept_.erase(found);
+    }
+    if (arrival == nullptr) {
+        return nullptr;
     }
     if (arrival->room < bytes) {
         arrival->data.reset(new (std::nothrow) std::byte[bytes]);

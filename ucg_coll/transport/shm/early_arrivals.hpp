@@ -28,7 +28,7 @@ class SpareArrivals {
     /// One with room for so many bytes; null if there is no memory for them. Allocates, where none
     /// is kept that has the room.
     std::unique_ptr<EarlyArrival> take(std::uint64_t bytes);
-    /// Keeps it for later, but for data of more than what is kept in all.
+    /// Keeps it for later; its data only while all that is kept has few bytes.
     void give_back(std::unique_ptr<EarlyArrival> arrival);
 
     std::uint64_t bytes() const { return bytes_; }

@@ -257,8 +257,7 @@ Inbox::Begun Inbox::begin_unawaited(std::uint64_t bytes) {
     close_ahead();
     const auto data = ring_.elsewhere();
     if (data) {
-        remember(ring_.tag(), bytes, *data);
-        return Begun::remembered;
+        return remember(ring_.tag(), bytes, *data) ? Begun::remembered : Begun::no;
     }
     return begin_early(ring_.tag(), bytes) ? Begun::yes : Begun::no;
 }
@@ -447,20 +446,32 @@ void Inbox::end_message() {
     current_is_early_ = false;
 }
 
+/// Null, and the inbox broken, if there is no memory.
+std::unique_ptr<EarlyArrival> Inbox::take_spare(std::uint64_t bytes) {
+    auto early = spare_->take(bytes);
+    if (early == nullptr) {
+        broken_ = Code::out_of_memory;
+    }
+    return early;
+}
+
 /// Where it was only announced: it stays with its sender until it is asked for.
-void Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
-    auto early = spare_->take(0);
+bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
+    auto early = take_spare(0);
+    if (early == nullptr) {
+        return false;
+    }
     early->tag = tag;
     early->message.bytes = bytes;
     early->elsewhere = data;
     early->later = ring_.remember();
     early_.push_back(std::move(early));
+    return true;
 }
 
 bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
-    auto early = spare_->take(bytes);
+    auto early = take_spare(bytes);
     if (early == nullptr) {
-        broken_ = Code::out_of_memory;
         return false;
     }
     early->tag = tag;

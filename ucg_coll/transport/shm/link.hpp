@@ -226,7 +226,8 @@ class Inbox {
     void stop_joint_copy(std::uint64_t bytes);
     void end_message();
     bool begin_early(std::uint64_t tag, std::uint64_t bytes);
-    void remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
+    std::unique_ptr<EarlyArrival> take_spare(std::uint64_t bytes);
+    bool remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
     void erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place);
     bool early_contradicts(std::uint64_t tag) const;
