@@ -42,8 +42,8 @@ Result<double> least_ns(const PeerReach& self, const std::byte* from, std::byte*
 } // namespace
 
 Result<KernelCopies> probe_kernel_copies() {
-    PeerReach self;
-    self.process = own_access_ticket();
+    PeerAccess access(true, false);
+    const PeerReach self = {nullptr, own_access_ticket(), &access};
     const auto ends = std::make_unique<Ends>();
     const Result<double> brief_ns = least_ns(self, ends->from.data(), ends->to.data(), kShort);
     if (!brief_ns.ok()) {

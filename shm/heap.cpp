@@ -501,12 +501,12 @@ std::uint64_t Heap::free_bytes() {
     return bytes;
 }
 
-PeerAccess Heap::access_to(const AccessTicket& ticket) {
+PeerAccess& Heap::access_to(const AccessTicket& ticket) {
     const std::lock_guard lock(mutex_);
     const auto [known, fresh] = access_.try_emplace(ticket);
     if (fresh) {
-        known->second.reads = can_read(ticket);
-        known->second.writes = known->second.reads && can_write(ticket);
+        const bool reads = can_read(ticket);
+        known->second.permit(reads, reads && can_write(ticket));
     }
     return known->second;
 }

@@ -183,8 +183,9 @@ class Heap {
     /// Where `bytes` bytes from `data` on lie, if all of them lie in the own heap's segment.
     std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
 
-    /// What the kernel permits this process with that one's memory: tried once for each.
-    PeerAccess access_to(const AccessTicket& ticket);
+    /// What the kernel permits this process with that one's memory: tried once for each. As long
+    /// as the heap.
+    PeerAccess& access_to(const AccessTicket& ticket);
 
     /// What can be leased in all.
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }

@@ -1,6 +1,7 @@
 #include "shm/peer_copy.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <mutex>
@@ -40,7 +41,9 @@ Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& pe
         const iovec remote = {pointer(there), bytes};
         const ssize_t done = call(static_cast<pid_t>(peer.process), &local, 1, &remote, 1, 0);
         if (done <= 0) {
-            return failure(Code::io_error, "{} the memory of process {}: {}", doing, peer.process,
+            const bool refused = done < 0 && is_refusal(errno);
+            return failure(refused ? Code::unsupported : Code::io_error,
+                           "{} the memory of process {}: {}", doing, peer.process,
                            done == 0 ? "nothing was copied" : std::strerror(errno));
         }
         there += static_cast<std::uint64_t>(done);
@@ -48,6 +51,16 @@ Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& pe
         bytes -= static_cast<std::size_t>(done);
     }
     return {};
+}
+
+Status read_word(const AccessTicket& peer, std::uint64_t& word) {
+    return copy_by_kernel(&::process_vm_readv, "reading", peer, peer.address,
+                          reinterpret_cast<std::byte*>(&word), sizeof(word));
+}
+
+Status not_permitted(const PeerReach& peer) {
+    return failure(Code::unsupported, "the kernel does not copy from or to process {}",
+                   peer.process.process);
 }
 
 } // namespace
@@ -68,15 +81,21 @@ AccessTicket own_access_ticket() {
     return {owner, reinterpret_cast<std::uintptr_t>(&word), word};
 }
 
+bool is_refusal(int error) {
+    return error == EPERM || error == EACCES || error == ENOSYS;
+}
+
 bool can_read(const AccessTicket& peer) {
-    if (peer.process == 0) {
-        return false;
-    }
     std::uint64_t word = ~peer.word;
-    return copy_by_kernel(&::process_vm_readv, "reading", peer, peer.address,
-                          reinterpret_cast<std::byte*>(&word), sizeof(word))
-               .ok() &&
-           word == peer.word;
+    return peer.process != 0 && read_word(peer, word).ok() && word == peer.word;
+}
+
+bool has_ended(const AccessTicket& peer) {
+    std::uint64_t word = ~peer.word;
+    const Status status = read_word(peer, word);
+    return status.code() == Code::unsupported
+               ? ::kill(static_cast<pid_t>(peer.process), 0) != 0 && errno == ESRCH
+               : !status.ok() || word != peer.word;
 }
 
 bool can_write(const AccessTicket& peer) {
@@ -87,23 +106,49 @@ bool can_write(const AccessTicket& peer) {
 }
 
 Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::size_t bytes) {
-    UCG_ASSERT(peer.pulls_from(from));
     if (from.place != 0) {
         copy_bytes(to, peer.segment + (from.place - 1), bytes);
         return {};
     }
-    return copy_by_kernel(&::process_vm_readv, "reading", peer.process, from.address, to, bytes);
+    if (!peer.reads()) {
+        return not_permitted(peer);
+    }
+    Status status =
+        copy_by_kernel(&::process_vm_readv, "reading", peer.process, from.address, to, bytes);
+    if (status.code() == Code::unsupported) {
+        peer.access->refuse_reading();
+    }
+    return status;
 }
 
 Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from,
             std::size_t bytes) {
-    UCG_ASSERT(peer.pushes_to(to));
     if (to.place != 0) {
         copy_bytes(peer.segment + (to.place - 1), from, bytes);
         return {};
     }
-    return copy_by_kernel(&::process_vm_writev, "writing", peer.process, to.address,
-                          const_cast<std::byte*>(from), bytes);
+    if (!peer.writes()) {
+        return not_permitted(peer);
+    }
+    Status status = copy_by_kernel(&::process_vm_writev, "writing", peer.process, to.address,
+                                   const_cast<std::byte*>(from), bytes);
+    if (status.code() == Code::unsupported) {
+        peer.access->refuse_writing();
+    }
+    return status;
+}
+
+void tell_of_refusal(const Status& refusal) {
+    static std::atomic<bool> told = false;
+    if (!told.exchange(true, std::memory_order_relaxed)) {
+        log(LogLevel::warn,
+            "shared memory: {}: the kernel no longer copies between processes here, of which one "
+            "has become undumpable, changed its user or filtered its system calls; long messages "
+            "are copied in and out from now on, which is slower. If it need not be so, let the "
+            "program call prctl(PR_SET_DUMPABLE, 1) after that change and before its first "
+            "collective; UCG_CMA=n on all ranks does without such copies from the start",
+            refusal.message());
+    }
 }
 
 } // namespace ucg::shm

@@ -1,9 +1,11 @@
 // Copying from and to the memory of another process of the same user: where both map it, in user
 // space; else by one copy in the kernel (process_vm_readv and process_vm_writev, in this field
 // "CMA", cross-memory attach). Whether the kernel permits that is a matter of ptrace rules,
-// containers and namespaces: found out by trying, once for each peer.
+// containers and namespaces: found out by trying, once for each peer. It may refuse later what it
+// permitted then, when either process changes its user, its dumpability or what it may call.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -27,10 +29,26 @@ struct AccessTicket {
     }
 };
 
-/// What the kernel lets a process do with the memory of another one.
-struct PeerAccess {
-    bool reads = false;
-    bool writes = false;
+/// What the kernel lets this process do with the memory of another one, as far as is known. All
+/// who copy from or to it share what one of them learns. Thread-safe.
+class PeerAccess {
+  public:
+    PeerAccess() = default; ///< Nothing.
+    PeerAccess(bool reads, bool writes) : reads_(reads), writes_(writes) {}
+
+    // Relaxed: whoever comes too early tries in vain, and learns it himself.
+    bool reads() const { return reads_.load(std::memory_order_relaxed); }
+    bool writes() const { return writes_.load(std::memory_order_relaxed); }
+    void permit(bool reads, bool writes) {
+        reads_.store(reads, std::memory_order_relaxed);
+        writes_.store(writes, std::memory_order_relaxed);
+    }
+    void refuse_reading() { reads_.store(false, std::memory_order_relaxed); }
+    void refuse_writing() { writes_.store(false, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<bool> reads_ = false;
+    std::atomic<bool> writes_ = false;
 };
 
 /// The calling process's own. Under Yama's restricted ptrace it first allows its own user's
@@ -42,6 +60,10 @@ bool can_read(const AccessTicket& peer);
 
 /// Does it let this process write there as well? REQUIRES: can_read(peer).
 bool can_write(const AccessTicket& peer);
+
+/// Has that process ended? Where the kernel refuses to read its memory by now, as far as can be
+/// told without. REQUIRES: peer.process != 0.
+bool has_ended(const AccessTicket& peer);
 
 /// Bytes of another process. Trivially copyable, of fixed size: it travels as bytes.
 struct RemoteBytes {
@@ -56,21 +78,29 @@ struct RemoteBytes {
 /// How this process gets at the memory of one peer.
 struct PeerReach {
     std::byte* segment = nullptr; ///< Where the peer's segment is mapped here.
-    AccessTicket process;         ///< process 0: the kernel does not permit reading.
-    bool writes = false;          ///< The kernel permits writing.
+    AccessTicket process;
+    PeerAccess* access = nullptr; ///< To that process; null: none. Outlives this.
 
-    bool pulls_from(const RemoteBytes& bytes) const {
-        return bytes.place != 0 || process.process != 0;
-    }
-    bool pushes_to(const RemoteBytes& bytes) const { return bytes.place != 0 || writes; }
+    bool reads() const { return access != nullptr && access->reads(); }
+    bool writes() const { return access != nullptr && access->writes(); }
+    bool pulls_from(const RemoteBytes& bytes) const { return bytes.place != 0 || reads(); }
+    bool pushes_to(const RemoteBytes& bytes) const { return bytes.place != 0 || writes(); }
 };
 
 /// Copies `bytes` bytes of the peer's to `to`. Fails with io_error when the peer is gone or the
-/// memory cannot be read. REQUIRES: peer.pulls_from(from).
+/// memory cannot be read; with unsupported unless peer.pulls_from(from), and where the kernel
+/// refuses it from now on: that is not tried again.
 Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::size_t bytes);
 
 /// Copies `bytes` bytes into the peer's memory. Fails as pull() does.
-/// REQUIRES: peer.pushes_to(to).
 Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from, std::size_t bytes);
+
+/// Tells the user, once in a process, of a refusal after messages were copied so.
+/// REQUIRES: pull() or push() returned it, and its code is unsupported.
+void tell_of_refusal(const Status& refusal);
+
+/// Does this error of process_vm_readv say that the kernel refuses the call, whatever memory it is
+/// about?
+bool is_refusal(int error);
 
 } // namespace ucg::shm

@@ -1,29 +1,30 @@
 #include "shm/readable.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "shm/peer_copy.hpp"
+
 namespace ucg::shm {
-namespace {
 
 /// As a peer would.
-bool kernel_reads(std::uintptr_t first, std::uintptr_t last) {
+bool ReadableMemory::kernel_reads(std::uintptr_t first, std::uintptr_t last) {
     std::array<std::byte, 2> here{};
     const iovec local = {here.data(), here.size()};
     const std::array<iovec, 2> there = {iovec{reinterpret_cast<void*>(first), 1},
                                         iovec{reinterpret_cast<void*>(last), 1}};
-    return ::process_vm_readv(::getpid(), &local, 1, there.data(), there.size(), 0) ==
-           static_cast<ssize_t>(here.size());
+    const ssize_t read = ::process_vm_readv(::getpid(), &local, 1, there.data(), there.size(), 0);
+    refused_ = read < 0 && is_refusal(errno);
+    return read == static_cast<ssize_t>(here.size());
 }
-
-} // namespace
 
 bool ReadableMemory::find_out(const Range& range) {
     if (range.begin == range.end) {
         return true;
     }
-    const bool readable = kernel_reads(range.begin, range.end - 1);
+    const bool readable = !refused_ && kernel_reads(range.begin, range.end - 1);
     if (readable) {
         add(range);
     }

@@ -14,7 +14,8 @@ class ReadableMemory {
   public:
     /// Can peers that may read this process's memory read these bytes? Finds out by trying the
     /// first and the last one, since what a program gives as one buffer is of one kind; once for
-    /// the same bytes, since what lies at an address seldom becomes of another kind.
+    /// the same bytes, since what lies at an address seldom becomes of another kind. No, from the
+    /// time on at which the kernel refuses to try.
     bool has(const std::byte* data, std::uint64_t bytes) {
         const auto begin = reinterpret_cast<std::uintptr_t>(data);
         for (const Range& known : known_) {
@@ -32,10 +33,12 @@ class ReadableMemory {
     };
 
     bool find_out(const Range& range);
+    bool kernel_reads(std::uintptr_t first, std::uintptr_t last);
     void add(const Range& range);
 
     std::array<Range, 8> known_;
     std::size_t oldest_ = 0; ///< Of these.
+    bool refused_ = false;
 };
 
 } // namespace ucg::shm

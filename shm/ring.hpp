@@ -295,6 +295,11 @@ class RingSender {
         return read;
     }
 
+    /// The receiver reads no private memory of this process's any more. Of messages that were
+    /// announced before, taken() says afterwards for good whether it has read them; those that it
+    /// has not are to be sent, and it says that it has taken them when they come.
+    bool declined() const { return receipt_->declined.load(std::memory_order_acquire) != 0; }
+
     /// The receiver has read it, or remembers it while it reads later ones.
     bool passed(std::uint64_t mark) const {
         return receipt_->taken.load(std::memory_order_acquire) >= marks_.turn(mark);
@@ -443,6 +448,10 @@ class RingReceiver {
         word.store(word.load(std::memory_order_relaxed) & ~mark_bit(message.mark),
                    std::memory_order_release);
     }
+
+    /// Reads no private memory of the sender's any more. What was announced of it and is not taken
+    /// comes by the ring, too; it is to be remembered until then, and taken when it comes.
+    void decline() { receipt_->declined.store(1, std::memory_order_release); }
 
     /// The next fragment, which begins at byte `moved` of its message, where it lies, to be read
     /// there until pass(). Those that travel in a line are none. REQUIRES: ready(), no elsewhere().

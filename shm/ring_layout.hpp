@@ -73,7 +73,11 @@ struct alignas(2 * kCacheLine) RingReceipt {
     std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
     /// A bit for each mark: its message is remembered, to be read later.
     std::array<std::atomic<std::uint64_t>, kMarks / kMarkBits> remembered;
+    /// 1 once the receiver cannot read the owner's private memory any more: what it has not read
+    /// of that by then has to come by the ring.
+    std::atomic<std::uint64_t> declined;
 };
+static_assert(sizeof(RingReceipt) == 2 * kCacheLine);
 
 /// Messages up to this length travel whole, where the slots are that long.
 inline constexpr std::uint64_t kWholeBytes = 4096;

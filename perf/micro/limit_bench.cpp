@@ -112,7 +112,7 @@ class Process {
         board.tickets[self] = shm::own_access_ticket();
         board.memory[self] = reinterpret_cast<std::uintptr_t>(memory_);
         meet(board);
-        reach_ = {segment, board.tickets[1 - self], true};
+        reach_ = {segment, board.tickets[1 - self], &access_};
         theirs_ = {board.memory[1 - self], mapped ? (1 - self) * kMemory + 1 : 0};
     }
 
@@ -195,6 +195,7 @@ class Process {
     Board& board_;
     unsigned self_;
     std::byte* memory_;
+    shm::PeerAccess access_ = {true, true};
     shm::PeerReach reach_;
     shm::RemoteBytes theirs_;
 };

@@ -74,6 +74,7 @@ void HelpedRun::begin(const Call& call) {
     move_within_reach();
     std::fill(over_.begin(), over_.end(), false);
     left_ = over_.size();
+    unit_.reset();
     program_.help->begin({call_.sequence, call_.plan, call_.input, call_.input_bytes, call_.output,
                           call_.output_bytes, program_.parts});
 }
@@ -107,6 +108,14 @@ bool HelpedRun::stand_in(StandIn& place, std::byte*& buffer, std::uint64_t bytes
 
 HelpedRun::Outcome HelpedRun::advance() {
     Help& help = *program_.help;
+    if (unit_) [[unlikely]] {
+        if (help.look(program_.parts[unit_->part], call_.sequence) != Help::State::broken) {
+            return go_on();
+        }
+        help.unit_done(program_.parts[unit_->part], call_.sequence);
+        unit_.reset();
+        return Outcome::failed;
+    }
     for (std::size_t i = 0; i < over_.size(); ++i) {
         if (over_[i]) {
             continue;
@@ -122,9 +131,8 @@ HelpedRun::Outcome HelpedRun::advance() {
             break;
         case Help::State::ready:
             if (const auto unit = help.take(part, call_.sequence)) {
-                do_unit(i, *unit);
-                help.unit_done(part, call_.sequence);
-                return Outcome::did_unit;
+                unit_ = Unit{i, *unit};
+                return go_on();
             }
         }
     }
@@ -142,16 +150,29 @@ HelpedRun::Outcome HelpedRun::end() {
 }
 
 /// If a copy fails, what follows is not done: the next look says that all is broken.
-void HelpedRun::do_unit(std::size_t part, std::uint64_t unit) {
-    const Schedule& schedule = *program_.whose[part];
-    const Repeat& repeat = *program_.repeats[part];
-    bool goes_on = true;
-    for (std::uint32_t i = 0; goes_on && i < repeat.op_count; ++i) {
-        const Op& op = schedule.ops[repeat.first_op + i];
-        goes_on = op.kind == OpKind::reduce ? reduce(schedule, repeat, op, unit)
-                                            : copy(graph::at_iteration(op.source, repeat, unit),
-                                                   graph::at_iteration(op.target, repeat, unit));
+HelpedRun::Outcome HelpedRun::go_on() {
+    if (do_unit() == Help::Copied::later) [[unlikely]] {
+        return Outcome::waits;
     }
+    program_.help->unit_done(program_.parts[unit_->part], call_.sequence);
+    unit_.reset();
+    return Outcome::did_unit;
+}
+
+Help::Copied HelpedRun::do_unit() {
+    const Schedule& schedule = *program_.whose[unit_->part];
+    const Repeat& repeat = *program_.repeats[unit_->part];
+    for (; unit_->op < repeat.op_count; ++unit_->op, unit_->fetched = 0) {
+        const Op& op = schedule.ops[repeat.first_op + unit_->op];
+        const Help::Copied copied =
+            op.kind == OpKind::reduce ? reduce(schedule, repeat, op)
+                                      : copy(graph::at_iteration(op.source, repeat, unit_->number),
+                                             graph::at_iteration(op.target, repeat, unit_->number));
+        if (copied != Help::Copied::yes) {
+            return copied;
+        }
+    }
+    return Help::Copied::yes;
 }
 
 std::byte* HelpedRun::own(const Slice& slice) const {
@@ -170,47 +191,55 @@ std::byte* HelpedRun::find(const Slice& slice) const {
     return there == nullptr ? nullptr : there + slice.offset;
 }
 
-bool HelpedRun::copy(const Slice& source, const Slice& target) {
-    Help& help = *program_.help;
-    const std::byte* from = find(source);
-    std::byte* const to = find(target);
-    if (from == nullptr) {
-        std::byte* const here = to != nullptr ? to : operand_room(0);
-        if (!help.read(source.owner, source.buffer, call_.sequence, source.offset,
-                       {here, source.length})) {
-            return false;
+/// Finds the op's next operand, or brings it to `room`.
+Help::Copied HelpedRun::fetch(const Slice& slice, std::byte* room) {
+    const std::byte*& pointer = pointers_[unit_->fetched];
+    pointer = find(slice);
+    if (pointer == nullptr) {
+        const Help::Copied copied = program_.help->read(slice.owner, slice.buffer, call_.sequence,
+                                                        slice.offset, {room, slice.length});
+        if (copied != Help::Copied::yes) {
+            return copied;
         }
-        from = here;
+        pointer = room;
     }
+    ++unit_->fetched;
+    return Help::Copied::yes;
+}
+
+Help::Copied HelpedRun::copy(const Slice& source, const Slice& target) {
+    std::byte* const to = find(target);
+    if (unit_->fetched == 0) {
+        const Help::Copied copied = fetch(source, to != nullptr ? to : operand_room(0));
+        if (copied != Help::Copied::yes) {
+            return copied;
+        }
+    }
+    const std::byte* const from = pointers_[0];
     if (to == nullptr) {
-        return help.write(target.owner, target.buffer, call_.sequence, target.offset,
-                          {from, target.length});
+        return program_.help->write(target.owner, target.buffer, call_.sequence, target.offset,
+                                    {from, target.length});
     }
     if (from != to) {
         copy_bytes(to, from, target.length);
     }
-    return true;
+    return Help::Copied::yes;
 }
 
-bool HelpedRun::reduce(const Schedule& schedule, const Repeat& repeat, const Op& op,
-                       std::uint64_t unit) {
+Help::Copied HelpedRun::reduce(const Schedule& schedule, const Repeat& repeat, const Op& op) {
     const std::span<const Slice> operands = graph::operands_of(schedule, op);
-    const Slice target = graph::at_iteration(op.target, repeat, unit);
-    for (std::uint32_t i = 0; i < operands.size(); ++i) {
-        const Slice operand = graph::at_iteration(operands[i], repeat, unit);
-        pointers_[i] = find(operand);
-        if (pointers_[i] == nullptr) {
-            std::byte* const here = operand_room(i);
-            if (!program_.help->read(operand.owner, operand.buffer, call_.sequence, operand.offset,
-                                     {here, operand.length})) {
-                return false;
-            }
-            pointers_[i] = here;
+    const Slice target = graph::at_iteration(op.target, repeat, unit_->number);
+    while (unit_->fetched < operands.size()) {
+        const Help::Copied copied =
+            fetch(graph::at_iteration(operands[unit_->fetched], repeat, unit_->number),
+                  operand_room(unit_->fetched));
+        if (copied != Help::Copied::yes) {
+            return copied;
         }
     }
     call_.reduction.combine(call_.reduction.context, pointers_.data(), operands.size(),
                             find(target), target.length);
-    return true;
+    return Help::Copied::yes;
 }
 
 } // namespace ucg::engine

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -69,21 +70,32 @@ class HelpedRun {
 
     void move_within_reach();
     bool stand_in(StandIn& place, std::byte*& buffer, std::uint64_t bytes) const;
+    /// A unit that this rank has taken, and how far it is.
+    struct Unit {
+        std::size_t part = 0;
+        std::uint64_t number = 0;
+        std::uint32_t op = 0;      ///< Of its ops.
+        std::uint32_t fetched = 0; ///< Of that one's operands.
+    };
+
     Outcome end();
-    void do_unit(std::size_t part, std::uint64_t unit);
+    Outcome go_on();
+    transport::Help::Copied do_unit();
     std::byte* own(const graph::Slice& slice) const;
     std::byte* find(const graph::Slice& slice) const;
     std::byte* operand_room(std::uint32_t index) const {
         return operands_ + index * program_.unit_bytes;
     }
-    bool copy(const graph::Slice& source, const graph::Slice& target);
-    bool reduce(const graph::Schedule& schedule, const graph::Repeat& repeat, const graph::Op& op,
-                std::uint64_t unit);
+    transport::Help::Copied fetch(const graph::Slice& slice, std::byte* room);
+    transport::Help::Copied copy(const graph::Slice& source, const graph::Slice& target);
+    transport::Help::Copied reduce(const graph::Schedule& schedule, const graph::Repeat& repeat,
+                                   const graph::Op& op);
 
     const HelpedProgram& program_;
     Call call_;
     std::vector<bool> over_; ///< By part.
     std::size_t left_ = 0;   ///< Of them.
+    std::optional<Unit> unit_;
     std::vector<const std::byte*> pointers_;
     std::unique_ptr<std::byte[]> room_;
     std::byte* scratch_ = nullptr; ///< In `room_`; of whoever's part this rank is at.

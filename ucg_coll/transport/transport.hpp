@@ -177,11 +177,16 @@ class Help {
 
     /// Where they are mapped here; null if they are not.
     virtual std::byte* mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) = 0;
-    /// Copies by the kernel. False if it does not: then the transport has failed.
-    virtual bool read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
-                      std::uint64_t offset, std::span<std::byte> to) = 0;
-    virtual bool write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
-                       std::uint64_t offset, std::span<const std::byte> from) = 0;
+    enum class Copied : std::uint8_t {
+        yes,
+        later, ///< Its owner is to do it: to be called again, with the same arguments.
+        no,    ///< The transport has failed.
+    };
+    /// Copies by the kernel, or has the owner do it where that refuses.
+    virtual Copied read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                        std::uint64_t offset, std::span<std::byte> to) = 0;
+    virtual Copied write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                         std::uint64_t offset, std::span<const std::byte> from) = 0;
 };
 
 /// One turn of the boards: see Board. The engine numbers a group's turns from 0, alike on all

@@ -36,8 +36,8 @@ struct World {
     unsigned copies = 0;                                                     ///< By the kernel.
 };
 
-/// One rank's, in one thread: some buffers are mapped, and some not reached, as it is tossed each
-/// time.
+/// One rank's, in one thread: some buffers are mapped, some not reached, and some copied only when
+/// it is tried again, as it is tossed each time.
 class FakeHelp final : public Help {
   public:
     FakeHelp(World& world, Rank rank) : world_(world), rank_(rank) {}
@@ -64,17 +64,23 @@ class FakeHelp final : public Help {
     std::byte* mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override {
         return world_.random() % 2 == 0 ? nullptr : at(owner, buffer, sequence);
     }
-    bool read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
-              std::span<std::byte> to) override {
+    Copied read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
+                std::span<std::byte> to) override {
+        if (world_.random() % 4 == 0) {
+            return Copied::later;
+        }
         std::memcpy(to.data(), at(owner, buffer, sequence) + offset, to.size());
         ++world_.copies;
-        return true;
+        return Copied::yes;
     }
-    bool write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
-               std::span<const std::byte> from) override {
+    Copied write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
+                 std::span<const std::byte> from) override {
+        if (world_.random() % 4 == 0) {
+            return Copied::later;
+        }
         std::memcpy(at(owner, buffer, sequence) + offset, from.data(), from.size());
         ++world_.copies;
-        return true;
+        return Copied::yes;
     }
 
   private:

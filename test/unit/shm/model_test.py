@@ -104,7 +104,19 @@ RING = [
     (["-DMARK_EARLY"], False, False),
     (["-DBATCH=3"], False, False),
 ]
-CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS, "ring": RING}
+DECLINE = [
+    ([], True, False),
+    (["-DMARKS=1"], True, False),
+    (["-DMESSAGES=4"], True, False),
+    (["-DNO_BIT"], False, False),
+    (["-DKEPT_STAY"], False, False),
+    (["-DCLEAR_EARLY"], False, False),
+    (["-DNO_CLEAR"], True, False),
+    (["-DLOOK_FIRST"], False, False),
+    (["-DFREE_EARLY"], False, False),
+]
+CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS, "ring": RING,
+         "decline": DECLINE}
 
 
 def run(command, folder):

@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "shm/peer_copy.hpp"
+#include "shm/readable.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/seccomp.hpp"
 
 using namespace ucg;
 using namespace ucg::shm;
@@ -28,7 +32,8 @@ TEST_CASE("shm/peer_copy: a ticket names its process and a word that only it has
 
 TEST_CASE("shm/peer_copy: bytes go and come whole, and what cannot be reached is an error",
           "[shm]") {
-    const PeerReach self = {nullptr, own_access_ticket(), true};
+    PeerAccess access(true, true);
+    const PeerReach self = {nullptr, own_access_ticket(), &access};
     if (!can_read(self.process)) {
         WARN("this kernel refuses process_vm_readv");
         return;
@@ -54,13 +59,73 @@ TEST_CASE("shm/peer_copy: bytes go and come whole, and what cannot be reached is
     CHECK(pull(self, remote(hole), to.data(), 8).code() == Code::io_error);
     CHECK(push(self, remote(hole), from.data(), 8).code() == Code::io_error);
     ::munmap(hole, 4096);
+    CHECK(access.reads()); // That was no refusal.
+    CHECK(access.writes());
+    CHECK_FALSE(has_ended(self.process));
+}
+
+TEST_CASE("shm/peer_copy: what the kernel refuses later is not tried again", "[shm]") {
+    PeerAccess access(true, true);
+    const PeerReach self = {nullptr, own_access_ticket(), &access};
+    std::uint64_t from = 7;
+    std::uint64_t to = 0;
+    const RemoteBytes there = {reinterpret_cast<std::uintptr_t>(&from), 0};
+    if (!can_read(self.process)) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) { // The parent, to this one: it is refused.
+        const PeerReach parent = self;
+        int wrong = test::refuse_process_vm_readv() ? 0 : 1;
+        wrong |= pull(parent, there, reinterpret_cast<std::byte*>(&to), sizeof to).code() ==
+                         Code::unsupported
+                     ? 0
+                     : 2;
+        wrong |= access.reads() ? 4 : 0;
+        wrong |= access.writes() ? 0 : 8; // Of writing nothing is known.
+        wrong |= has_ended(parent.process) ? 16 : 0;
+        ReadableMemory memory;
+        wrong |= memory.has(reinterpret_cast<std::byte*>(&to), sizeof to) ? 32 : 0;
+        ::_exit(wrong);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    access.refuse_reading(); // Not tried, though it would succeed.
+    CHECK(pull(self, there, reinterpret_cast<std::byte*>(&to), sizeof to).code() ==
+          Code::unsupported);
+    access.refuse_writing();
+    CHECK(push(self, there, reinterpret_cast<std::byte*>(&to), sizeof to).code() ==
+          Code::unsupported);
+    CHECK(from == 7);
+    CHECK(to == 0);
+}
+
+TEST_CASE("shm/peer_copy: who has ended is known where reading is refused, too", "[shm]") {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        ::pause();
+        ::_exit(0);
+    }
+    AccessTicket ticket = own_access_ticket();
+    ticket.process = child;
+    // The child has the parent's word: it did not ask for a ticket of its own.
+    CHECK((!can_read(ticket) || !has_ended(ticket)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(has_ended(ticket));
 }
 
 TEST_CASE("shm/peer_copy: what lies in a mapped segment needs no kernel", "[shm]") {
     std::array<std::byte, 128> segment{};
     std::array<std::byte, 8> bytes{};
     bytes.fill(std::byte{7});
-    const PeerReach peer = {segment.data(), {}, false};
+    const PeerReach peer = {segment.data(), {}, nullptr};
     const RemoteBytes there = {0xdead, 33}; // Offset 32.
     REQUIRE(peer.pulls_from(there));
     REQUIRE(peer.pushes_to(there));

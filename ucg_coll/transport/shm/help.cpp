@@ -28,6 +28,15 @@ shm::UnitWord::Name name_of(std::uint32_t sequence) {
     return shm::UnitWord::Name::of(sequence);
 }
 
+std::vector<Asks::Site> sites_of_asks(std::span<const HelpSite> sites) {
+    std::vector<Asks::Site> all;
+    all.reserve(sites.size());
+    for (const HelpSite& site : sites) {
+        all.push_back({site.segment, site.head});
+    }
+    return all;
+}
+
 } // namespace
 
 ShmHelp::ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
@@ -35,7 +44,7 @@ ShmHelp::ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::
                  shm::ReadableMemory& readable, BoardRoom& boards)
     : ranks_(ranks.begin(), ranks.end()), sites_(std::move(sites)), self_(self),
       mask_(outstanding_max - 1), words_each_(words_each), heap_(heap), readable_(readable),
-      boards_(boards) {}
+      boards_(boards), asks_(sites_of_asks(sites_), self, heap) {}
 
 std::uint32_t ShmHelp::index_of(Rank rank) const {
     const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
@@ -158,7 +167,18 @@ Help::State ShmHelp::look(const HelpedPart& part, std::uint32_t sequence) {
     if (!all_begun(part, sequence)) {
         return status_.ok() ? waiting(State::waits, part, sequence) : State::broken;
     }
-    return State::ready;
+    // Whose part it is does it in any case, and asks for what it does not get at.
+    const bool others_do = asks_ever_ && part.owner != ranks_[self_] && !reaches(part);
+    return others_do ? waiting(State::waits, part, sequence) : State::ready;
+}
+
+/// Does the kernel let this rank copy from and to all that it names, as far as is known?
+bool ShmHelp::reaches(const HelpedPart& part) const {
+    return std::all_of(part.named.begin(), part.named.end(), [this](Rank rank) {
+        const std::uint32_t index = index_of(rank);
+        const shm::PeerReach reach = reach_of(index);
+        return index == self_ || (reach.reads() && reach.writes());
+    });
 }
 
 void ShmHelp::give_up(Rank rank) {
@@ -183,15 +203,26 @@ Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t 
 }
 
 bool ShmHelp::gone(std::uint32_t index) const {
-    return !shm::can_read(sites_[index].process);
+    return sites_[index].process.process != 0 && shm::has_ended(sites_[index].process);
 }
 
 std::optional<std::uint32_t> ShmHelp::take(const HelpedPart& part, std::uint32_t sequence) {
-    return word(part, sequence).take(name_of(sequence), part.units);
+    shm::UnitWord& units = word(part, sequence);
+    const std::optional<std::uint32_t> unit = units.take(name_of(sequence), part.units);
+    if (unit) {
+        owed_.push_back(&units);
+    }
+    return unit;
 }
 
 void ShmHelp::unit_done(const HelpedPart& part, std::uint32_t sequence) {
-    if (word(part, sequence).unit_done() == part.units && boards_.wakes()) {
+    shm::UnitWord& units = word(part, sequence);
+    const auto owed = std::find(owed_.begin(), owed_.end(), &units);
+    if (owed == owed_.end()) {
+        return; // All was abandoned meanwhile.
+    }
+    owed_.erase(owed);
+    if (units.unit_done() == part.units && boards_.wakes()) {
         boards_.wake(shm::Awaits::message);
     }
 }
@@ -211,27 +242,83 @@ std::byte* ShmHelp::mapped(Rank owner, graph::BufferKind buffer, std::uint32_t s
     return bytes.place == 0 ? nullptr : sites_[index].segment + (bytes.place - 1);
 }
 
-bool ShmHelp::read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
-                   std::uint64_t offset, std::span<std::byte> to) {
+Help::Copied ShmHelp::read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                           std::uint64_t offset, std::span<std::byte> to) {
     const std::uint32_t index = index_of(owner);
-    const shm::PeerReach reach = {sites_[index].segment, sites_[index].process, true};
-    return copied(
-        shm::pull(reach, bytes_of(index, buffer, sequence).at(offset), to.data(), to.size()));
+    const shm::PeerReach reach = reach_of(index);
+    const shm::RemoteBytes from = bytes_of(index, buffer, sequence).at(offset);
+    if (reach.pulls_from(from)) {
+        const Status status = shm::pull(reach, from, to.data(), to.size());
+        if (!refused(status)) {
+            return status.ok() ? Copied::yes : Copied::no;
+        }
+    }
+    bool asked = false;
+    const Asks::Place place = {index, buffer, sequence, offset};
+    const Asks::Answer answer = asks_.read(place, to.data(), to.size(), asked);
+    return heard(answer, asked);
 }
 
-bool ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
-                    std::uint64_t offset, std::span<const std::byte> from) {
+Help::Copied ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
+                            std::uint64_t offset, std::span<const std::byte> from) {
     const std::uint32_t index = index_of(owner);
-    const shm::PeerReach reach = {sites_[index].segment, sites_[index].process, true};
-    return copied(
-        shm::push(reach, bytes_of(index, buffer, sequence).at(offset), from.data(), from.size()));
+    const shm::PeerReach reach = reach_of(index);
+    const shm::RemoteBytes to = bytes_of(index, buffer, sequence).at(offset);
+    if (reach.pushes_to(to)) {
+        const Status status = shm::push(reach, to, from.data(), from.size());
+        if (!refused(status)) {
+            return status.ok() ? Copied::yes : Copied::no;
+        }
+    }
+    bool asked = false;
+    const Asks::Place place = {index, buffer, sequence, offset};
+    const Asks::Answer answer = asks_.write(place, from.data(), from.size(), asked);
+    return heard(answer, asked);
 }
 
-bool ShmHelp::copied(const Status& status) {
+/// Is it to be asked for? All else that went wrong ends the group.
+bool ShmHelp::refused(const Status& status) {
+    if (status.code() == Code::unsupported) {
+        shm::tell_of_refusal(status);
+        return true;
+    }
     if (!status.ok()) {
         fail(failure(status.code(), "shared memory: {}", status.message()));
     }
-    return status.ok();
+    return false;
+}
+
+Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked) {
+    asks_ever_ = true;
+    if (asked && boards_.wakes()) {
+        boards_.wake(shm::Awaits::message);
+    }
+    if (answer == Asks::Answer::no_memory) {
+        fail(failure(
+            Code::out_of_memory,
+            "shared memory: the kernel does not copy from or to a peer, and there is no "
+            "memory left by which that could do it: raise the limit, or set UCG_HELP=never"));
+        return Copied::no;
+    }
+    return answer == Asks::Answer::yes ? Copied::yes : Copied::later;
+}
+
+/// Whose unit waits for that is over nowhere, so the buffers are there; unless this rank has given
+/// up, and the other finds that.
+unsigned ShmHelp::answer_all() {
+    const unsigned answered = asks_.answer([this](std::uint32_t sequence,
+                                                  graph::BufferKind buffer) -> std::byte* {
+        if (abandoned_ || !status_.ok() || calls_.empty()) {
+            return nullptr;
+        }
+        const HelpedCall& call = call_at(sequence);
+        const bool under_way = call.sequence == sequence && !call.parts.empty();
+        return !under_way ? nullptr : buffer == graph::BufferKind::input ? call.input : call.output;
+    });
+    if (answered > 0 && boards_.wakes()) {
+        boards_.wake(shm::Awaits::message);
+    }
+    return answered;
 }
 
 /// Before the unit that failed counts as done: nobody takes its part for over.
@@ -266,6 +353,10 @@ void ShmHelp::abandon() {
         return;
     }
     close_all();
+    for (shm::UnitWord* units : owed_) { // They wait for a peer, and will not go on.
+        units->unit_done();
+    }
+    owed_.clear();
     for (HelpedCall& call : calls_) {
         for (const HelpedPart& part : call.parts) {
             for (unsigned i = 0;; ++i) {

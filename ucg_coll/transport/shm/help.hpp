@@ -11,6 +11,7 @@
 #include "shm/peer_copy.hpp"
 #include "shm/readable.hpp"
 #include "shm/unit_word.hpp"
+#include "ucg_coll/transport/shm/asks.hpp"
 #include "ucg_coll/transport/shm/board_room.hpp"
 #include "ucg_coll/transport/shm/region_layout.hpp"
 #include "ucg_coll/transport/transport.hpp"
@@ -22,7 +23,9 @@ struct HelpSite {
     std::byte* segment = nullptr;
     Exposed* entries = nullptr;     ///< By sequence.
     shm::UnitWord* words = nullptr; ///< `words_each` for each entry.
+    RegionHead* head = nullptr;
     shm::AccessTicket process;
+    shm::PeerAccess* access = nullptr; ///< Null: none. Outlives this.
 };
 
 class ShmHelp final : public Help {
@@ -40,10 +43,16 @@ class ShmHelp final : public Help {
     std::optional<std::uint32_t> take(const HelpedPart& part, std::uint32_t sequence) override;
     void unit_done(const HelpedPart& part, std::uint32_t sequence) override;
     std::byte* mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) override;
-    bool read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
-              std::span<std::byte> to) override;
-    bool write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
-               std::span<const std::byte> from) override;
+    Copied read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
+                std::span<std::byte> to) override;
+    Copied write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence, std::uint64_t offset,
+                 std::span<const std::byte> from) override;
+
+    /// Copies what peers ask of this rank, which the kernel does not let them copy. Returns how
+    /// many things.
+    unsigned answer() { return asks_.asked() ? answer_all() : 0; }
+    /// Memory that peers may look at until they end; perhaps none.
+    shm::Lease give_back() { return asks_.give_back(); }
 
     /// The callers get their buffers back: nobody reads or writes them any more when this returns.
     void abandon();
@@ -90,7 +99,13 @@ class ShmHelp final : public Help {
     bool gone(std::uint32_t index) const;
     shm::RemoteBytes bytes_of(std::uint32_t index, graph::BufferKind buffer,
                               std::uint32_t sequence) const;
-    bool copied(const Status& status);
+    shm::PeerReach reach_of(std::uint32_t index) const {
+        return {sites_[index].segment, sites_[index].process, sites_[index].access};
+    }
+    bool reaches(const HelpedPart& part) const;
+    bool refused(const Status& status);
+    Copied heard(Asks::Answer answer, bool asked);
+    unsigned answer_all();
     void give_up(Rank rank);
     void fail(Status status);
     void close_all();
@@ -105,6 +120,9 @@ class ShmHelp final : public Help {
     BoardRoom& boards_;
     std::vector<HelpedCall> calls_; ///< By sequence; those that have not ended have parts.
     std::vector<std::uint64_t> earlier_turns_; ///< Of each rank, when the own call began.
+    Asks asks_;
+    bool asks_ever_ = false;           ///< The kernel has refused this rank something.
+    std::vector<shm::UnitWord*> owed_; ///< Of units that this rank has taken.
     std::uint32_t looks_in_vain_ = 0;
     Status status_;
     bool abandoned_ = false;

@@ -36,7 +36,15 @@ struct RingPlace {
     std::byte* buffers = nullptr;
 };
 
-/// To one peer. Messages leave in the order of their posts.
+/// What a peer needs in order to copy them.
+inline shm::RemoteBytes remote_bytes(const shm::Heap& heap, const std::byte* data,
+                                     std::uint64_t bytes) {
+    const auto place = heap.locate(data, bytes);
+    return {reinterpret_cast<std::uintptr_t>(data), place ? place->offset + 1 : 0};
+}
+
+/// To one peer. Messages leave in the order of their posts, but for those that were announced and
+/// that the peer cannot read: they leave once more.
 class Outbox {
   public:
     Outbox() = default;
@@ -47,8 +55,8 @@ class Outbox {
            shm::Doorbell& bell, shm::Heap& heap, shm::ReadableMemory& readable,
            const shm::PeerReach& receiver, const SingleCopyLimits& limits)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          readable_(&readable), depth_(shape.depth), receiver_(receiver),
-          limits_(limits), help_{true, receiver.writes} {
+          readable_(&readable), depth_(shape.depth), receiver_(receiver), limits_(limits),
+          writes_(receiver.writes()) {
         ring_.learn_distance(limits.far_bytes, limits.near_ns);
     }
 
@@ -85,8 +93,7 @@ class Outbox {
 
     /// Is there a message to copy as soon as its receiver says where to?
     bool awaits_target() {
-        return help_.mapped && !announced_.empty() &&
-               announced_.front().bytes >= limits_.joint_bytes &&
+        return helps() && !announced_.empty() && announced_.front().bytes >= limits_.joint_bytes &&
                shm::JointCopy::serves(announced_.front().bytes) &&
                !ring_.joint().is_open(ring_.turn(announced_.front().moved),
                                       name_of(announced_.front()));
@@ -99,18 +106,25 @@ class Outbox {
     enum class Pushed : std::uint8_t { whole, part, announced };
     Pushed push(Message& message);
     bool stays(const Message& message, const shm::RemoteBytes& data);
+    unsigned take_back();
+    unsigned send_declined();
+    /// A receiver may have opened private memory by what was offered before: who may not write
+    /// there any more helps no more at all.
+    bool helps() const { return helps_ && writes_ == receiver_.writes(); }
     bool copy_piece(shm::Share share);
 
     shm::RingSender ring_;
     shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
-    MessageQueue announced_; ///< `moved` is the mark.
+    MessageQueue announced_;                    ///< `moved` is the mark.
+    std::vector<std::uint64_t> declined_marks_; ///< Of messages that were sent after all.
     shm::Heap* heap_ = nullptr;
     shm::ReadableMemory* readable_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
     SingleCopyLimits limits_;
-    shm::Help help_;
+    bool writes_ = false; ///< The kernel permitted it at first.
+    bool helps_ = true;   ///< It copies parts of what it has announced.
 };
 
 /// Where ranks share processors a piece that a sender copies costs others their turns: help is
@@ -139,7 +153,7 @@ class Inbox {
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
           depth_(shape.depth), sender_(sender), own_processors_(own_processors),
           joint_bytes_(joint_bytes), spare_(&spare) {
-        if (sender.process.process != 0) {
+        if (sender.reads()) {
             ring_.offer_reading();
         }
     }
@@ -204,6 +218,12 @@ class Inbox {
         shm::ReadLater later;
     };
 
+    /// Announced, not read, and to come by the ring: the kernel does not let this end read it.
+    struct Declined {
+        std::uint64_t tag;
+        shm::ReadLater later;
+    };
+
     enum class Begun : std::uint8_t { yes, no, remembered };
 
     bool post_unmet(Message& message);
@@ -229,6 +249,13 @@ class Inbox {
     std::unique_ptr<EarlyArrival> take_spare(std::uint64_t bytes);
     bool remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
+    bool unreadable(const shm::RemoteBytes& data) const {
+        return data.place == 0 && (declines_ || !sender_.reads());
+    }
+    Begun decline_head();
+    bool decline_current();
+    void decline_announced();
+    void end_declined(std::uint64_t tag);
     void erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place);
     bool early_contradicts(std::uint64_t tag) const;
     bool contradicted(Message& message);
@@ -253,6 +280,8 @@ class Inbox {
     SpareArrivals* spare_ = nullptr;
     std::vector<std::unique_ptr<EarlyArrival>> early_; ///< In order of arrival.
     std::vector<Remembered> remembered_;               ///< In order of their posts.
+    std::vector<Declined> declined_;
+    bool declines_ = false; ///< The sender knows that it is not read.
 };
 
 } // namespace ucg::transport

@@ -17,6 +17,19 @@
 
 namespace ucg::transport {
 
+/// Bytes that a rank has a peer copy, since the kernel does not copy them for itself (Asks).
+/// Written by the rank, but for `answered`.
+struct Ask {
+    std::atomic<std::uint64_t> word;     ///< Counts them from 1, times 2^16; and the peer's index.
+    std::atomic<std::uint64_t> answered; ///< The word, once that peer has copied.
+    std::uint64_t offset;                ///< In the peer's buffer.
+    std::uint64_t bytes;
+    std::uint64_t place; ///< Offset in the rank's segment, where they come from or go to.
+    std::uint32_t sequence;
+    std::uint16_t buffer; ///< graph::BufferKind
+    std::uint16_t writes; ///< 1: to the peer's buffer.
+};
+
 /// At the start of a rank's lines.
 struct alignas(2 * kCacheLine) RegionHead {
     /// What the peers say when they look at nothing of this rank's any more: shm::kLeft and more.
@@ -24,7 +37,10 @@ struct alignas(2 * kCacheLine) RegionHead {
     std::atomic<std::uint32_t> rings_taken;
     std::atomic<std::uint32_t> absent; ///< 1 once the rank has broken off.
     shm::AccessTicket ticket;          ///< Written before the peers know of the region.
+    std::atomic<std::uint64_t> asks;   ///< How often peers have asked this rank.
+    Ask ask;                           ///< The rank's own.
 };
+static_assert(sizeof(RegionHead) == 2 * kCacheLine);
 
 /// One collective's buffers, as offsets in the segment of their owner, who alone writes it. Readers
 /// are ordered after the writer by the message that told them to read.

@@ -95,6 +95,11 @@ ShmTransport::~ShmTransport() {
     std::vector<shm::Lease> region;
     region.push_back(std::move(lines_));
     region.push_back(std::move(pairs_));
+    if (help_.has_value()) {
+        if (shm::Lease lease = help_->give_back(); lease.bytes() > 0) {
+            region.push_back(std::move(lease));
+        }
+    }
     heap_.retire(std::move(region),
                  {&left, static_cast<std::uint32_t>(ranks_.size() - 1), pages_added});
 }
@@ -197,6 +202,11 @@ void ShmTransport::locate(std::span<const ShmAddress> addresses) {
     }
 }
 
+/// Null where single copies are switched off.
+shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
+    return options_.single_copy_bytes_min == ~std::uint64_t{0} ? nullptr : &heap_.access_to(ticket);
+}
+
 /// Makes the rings between this rank and a peer. False, and the group has failed, where there is no
 /// memory for their lines.
 bool ShmTransport::open(std::uint32_t index) {
@@ -207,18 +217,16 @@ bool ShmTransport::open(std::uint32_t index) {
         return !lost();
     }
     const Site& site = sites_[index];
-    shm::PeerReach reach = {site.segment, {}, false};
+    shm::PeerReach reach = {site.segment, {}, nullptr};
     const shm::AccessTicket ticket = site.head().ticket;
-    const bool single_copy = options_.single_copy_bytes_min != ~std::uint64_t{0};
-    const shm::PeerAccess access = single_copy ? heap_.access_to(ticket) : shm::PeerAccess();
-    if (access.reads) {
+    if (shm::PeerAccess* access = access_to(ticket); access != nullptr && access->reads()) {
         reach.process = ticket;
-        reach.writes = access.writes;
+        reach.access = access;
         ++single_copy_peers_;
     }
     // Where the distance decides nothing no read is timed.
     const bool far_matters =
-        access.reads && options_.far_copy_bytes_min < options_.single_copy_bytes_min;
+        reach.reads() && options_.far_copy_bytes_min < options_.single_copy_bytes_min;
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
                                      far_matters ? options_.far_copy_bytes_min : ~std::uint64_t{0},
                                      options_.near_ns, options_.joint_copy_bytes_min};
@@ -307,6 +315,9 @@ void ShmTransport::post(std::span<Message> messages) {
 /// another's has.
 unsigned ShmTransport::progress() {
     unsigned moved = std::exchange(unreported_, 0);
+    if (help_.has_value()) {
+        moved += help_->answer();
+    }
     bool joint = false;
     for (std::size_t i = receiving_.size(); i-- > 0;) {
         Inbox& inbox = peers_[receiving_[i]].inbox;

@@ -217,6 +217,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     Status check(std::span<const ShmAddress> addresses) const;
     void locate(std::span<const ShmAddress> addresses);
     void make_help();
+    shm::PeerAccess* access_to(const shm::AccessTicket& ticket);
     bool open(std::uint32_t index);
     std::byte* ring_lines(std::uint32_t receiver, std::uint32_t sender);
     std::uint32_t ring_number(std::uint32_t receiver, std::uint32_t sender);

@@ -16,7 +16,7 @@ void ShmTransport::make_help() {
         sites.push_back({site.segment,
                          reinterpret_cast<Exposed*>(site.lines + RegionLayout::exposed()),
                          reinterpret_cast<shm::UnitWord*>(site.lines + layout_.unit_words()),
-                         site.head().ticket});
+                         &site.head(), site.head().ticket, access_to(site.head().ticket)});
     }
     help_.emplace(ranks_, std::move(sites), self_, options_.outstanding_max,
                   layout_.unit_words_each(), heap_, readable_, *boards_);
@@ -27,7 +27,7 @@ bool ShmTransport::reaches_all() {
     return sites_.size() <= kTriedMax &&
            std::all_of(sites_.begin(), sites_.end(), [&](const Site& site) {
                const shm::AccessTicket& ticket = site.head().ticket;
-               return &site == &sites_[self_] || heap_.access_to(ticket).writes;
+               return &site == &sites_[self_] || heap_.access_to(ticket).writes();
            });
 }
 

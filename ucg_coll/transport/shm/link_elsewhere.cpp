@@ -1,0 +1,292 @@
+// Inbox: messages that stay with their senders. They are read there, by this end or by both; later,
+// where others come first; or sent after all, where the kernel no longer copies.
+#include <algorithm>
+#include <sched.h>
+#include <utility>
+
+#include "ucg_coll/transport/shm/link.hpp"
+
+namespace ucg::transport {
+namespace {
+
+/// What is read of a sender's memory in one call, so that other peers need not wait for the whole.
+constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
+
+} // namespace
+
+/// The rest of a message that lies in its sender's segment.
+std::span<const std::byte> Inbox::mapped(const shm::RemoteBytes& data) const {
+    if (data.place == 0) {
+        return {};
+    }
+    return {sender_.segment + (data.place - 1) + current_->moved,
+            current_->bytes - current_->moved};
+}
+
+unsigned Inbox::drain_jointly(bool may_copy) {
+    // A look takes about as long as copying so much: who waits in vain is done in twice the time,
+    // or, with a long message, before it would fall asleep.
+    constexpr std::uint64_t kBytesPerLook = 1024;
+    // On shared processors its sender is not told where to before it gathers: see asks_for_help().
+    const bool waits = own_processors_ && may_copy &&
+                       looks_++ < std::min(current_->bytes, kReadBytes) / kBytesPerLook;
+    return drain(waits ? Pull::end : Pull::now);
+}
+
+/// Announced early arrivals that are awaited by now. Returns how many pieces were read.
+unsigned Inbox::read_remembered() {
+    const Remembered& first = remembered_.front();
+    Message& message = *first.message;
+    const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
+    if (broken_ != Code::ok) {
+        return 0;
+    }
+    if (unreadable(first.elsewhere) || !fetch(message, first.elsewhere, piece)) {
+        if (broken_ != Code::ok) {
+            return 0;
+        }
+        decline_announced();
+        return 1;
+    }
+    message.moved += piece.length;
+    if (message.moved == message.bytes) {
+        ring_.take(first.later);
+        bell_->ring(shm::Awaits::room);
+        message.state = MessageState::done;
+        remembered_.erase(remembered_.begin());
+    }
+    return 1;
+}
+
+/// Lets the sender copy a part, if it can get at where the message goes, and if that stays: an
+/// early arrival's memory may be exchanged for that of the message that asks for it. What the
+/// sender writes stays in its cache.
+void Inbox::begin_elsewhere(std::uint64_t bytes) {
+    offered_ = ring_.help();
+    if (current_is_early_ || !asks_for_help(*current_)) {
+        return;
+    }
+    const shm::RemoteBytes target = remote_bytes(*heap_, current_->data, bytes);
+    if (offered_.reaches(target)) {
+        joint_ = true;
+        looks_ = 0;
+        if (opened_ != current_) {
+            close_ahead();
+            open(*current_, target);
+        }
+    }
+}
+
+void Inbox::open(const Message& message, const shm::RemoteBytes& target) {
+    sender_claims_ = 0;
+    ring_.joint().open(ring_.turn(), name_of(message), target);
+}
+
+bool Inbox::asks_for_help(const Message& message) const {
+    const bool asks = own_processors_ ? message.sender_help != SenderHelp::unwanted
+                                      : message.sender_help == SenderHelp::wanted &&
+                                            message.bytes >= kWantedHelpBytesMin;
+    return asks && message.bytes >= joint_bytes_ && shm::JointCopy::serves(message.bytes);
+}
+
+/// Where the message does not come, or comes otherwise, that is in vain; so not before the sender
+/// has offered to copy others.
+void Inbox::open_long_ahead(const Message& message) {
+    const bool next = broken_ == Code::ok && current_ == nullptr && posted_.begins_with(message);
+    if (!next || !offered_.mapped || !asks_for_help(message)) {
+        return;
+    }
+    const shm::RemoteBytes target = remote_bytes(*heap_, message.data, message.bytes);
+    if (offered_.reaches(target)) {
+        opened_ = &message;
+        open(message, target);
+    }
+}
+
+/// What has come is another message than the one that was opened, so that its sender has claimed
+/// nothing, or it came by the ring.
+void Inbox::close_ahead() {
+    if (opened_ != nullptr) {
+        const std::uint64_t claimed = ring_.joint().close(ring_.turn(), opened_->bytes);
+        UCG_ASSERT(claimed == 0);
+        opened_ = nullptr;
+    }
+}
+
+/// False, and the inbox broken unless the kernel refuses it: then the sender is unreadable().
+bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
+    const Status status =
+        shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
+    if (status.code() == Code::unsupported) {
+        shm::tell_of_refusal(status);
+    } else if (!status.ok()) {
+        log(LogLevel::error, "shared memory: {}", status.message());
+        broken_ = status.code();
+    }
+    return status.ok();
+}
+
+bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
+    if (give_out(mapped(data))) {
+        return true;
+    }
+    const shm::Piece piece = {current_->moved,
+                              std::min(kReadBytes, current_->bytes - current_->moved)};
+    if (!fetch(*current_, data, piece)) {
+        return false;
+    }
+    current_->moved += piece.length;
+    if (current_->moved == current_->bytes) {
+        ring_.take();
+    }
+    return true;
+}
+
+/// The next piece that the sender has not claimed; when all are claimed, looks whether the sender
+/// is done with its own.
+bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
+    shm::JointCopy& joint = ring_.joint();
+    std::optional<shm::Piece> piece;
+    if (pull == Pull::now) {
+        piece = joint.claim(shm::End::receiver, ring_.turn(), name_of(*current_));
+    }
+    if (piece) {
+        if (!fetch(*current_, data, *piece)) {
+            return false;
+        }
+        current_->moved += piece->length;
+    }
+    const shm::JointCopy::Pushed pushed = joint.pushed();
+    if (pushed.failed) {
+        return copy_alone();
+    }
+    if (current_->moved + pushed.bytes < current_->bytes) {
+        return piece || await_sender();
+    }
+    joint.close(ring_.turn(), current_->bytes);
+    current_->moved = current_->bytes;
+    joint_ = false;
+    ring_.take();
+    return true;
+}
+
+/// Where the sender cannot write after all: the rest is pulled as soon as it tries no more. What
+/// this end has copied is the message's start.
+bool Inbox::copy_alone() {
+    sender_claims_ += ring_.joint().close(ring_.turn(), current_->bytes);
+    if (ring_.joint().pushed().bytes < sender_claims_) {
+        return await_sender();
+    }
+    joint_ = false;
+    return true;
+}
+
+/// Always false: nothing moved. Now and then it looks whether the sender still exists, since a dead
+/// one finishes nothing.
+bool Inbox::await_sender() {
+    constexpr unsigned kLooks = 1024;
+    if (++fruitless_looks_ % kLooks == 0 && sender_.process.process != 0 &&
+        shm::has_ended(sender_.process)) {
+        log(LogLevel::error, "shared memory: process {} is gone, with a message half sent",
+            sender_.process.process);
+        broken_ = Code::io_error;
+    }
+    return false;
+}
+
+/// Before the caller gets its memory back: nothing may be written there any more. The sender is
+/// inside one copy at most, unless it is gone; where that cannot be asked, it gets its time.
+void Inbox::stop_joint_copy(std::uint64_t bytes) {
+    constexpr unsigned kYieldsMax = 1 << 20;
+    shm::JointCopy& joint = ring_.joint();
+    sender_claims_ += joint.close(ring_.turn(), bytes);
+    const bool askable = sender_.process.process != 0;
+    for (unsigned i = 0; joint.pushed().bytes < sender_claims_; ++i) {
+        const bool gone = askable && i % 1024 == 0 && shm::has_ended(sender_.process);
+        if (gone || (!askable && i == kYieldsMax)) {
+            break;
+        }
+        ::sched_yield();
+    }
+    joint_ = false;
+}
+
+/// Where it was only announced: it stays with its sender until it is asked for.
+bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
+    auto early = take_spare(0);
+    if (early == nullptr) {
+        return false;
+    }
+    early->tag = tag;
+    early->message.bytes = bytes;
+    early->elsewhere = data;
+    early->later = ring_.remember();
+    early_.push_back(std::move(early));
+    return true;
+}
+
+/// The message at the ring's head comes by the ring. What its sender has claimed of it, opened
+/// ahead, it pushes before: no later message may be opened until then.
+Inbox::Begun Inbox::decline_head() {
+    if (opened_ != nullptr) {
+        sender_claims_ += ring_.joint().close(ring_.turn(), opened_->bytes);
+        if (ring_.joint().pushed().bytes < sender_claims_) {
+            await_sender();
+            return Begun::no;
+        }
+        opened_ = nullptr;
+    }
+    declined_.push_back({ring_.tag(), ring_.remember()});
+    decline_announced();
+    return Begun::remembered;
+}
+
+/// The same of what is half read. Of a message that is not in its sender's segment nothing was
+/// given out, so it may begin anew. False while the sender is at a piece of it.
+bool Inbox::decline_current() {
+    UCG_ASSERT(!current_is_early_ && current_->taken == 0);
+    if (joint_ && !copy_alone()) {
+        return false;
+    }
+    Message& message = *std::exchange(current_, nullptr);
+    declined_.push_back({ring_.tag(), ring_.remember()});
+    message.moved = 0;
+    posted_.push(message);
+    decline_announced();
+    return true;
+}
+
+/// So does all that is remembered of the sender's private memory.
+void Inbox::decline_announced() {
+    for (auto at = remembered_.begin(); at != remembered_.end();) {
+        if (at->elsewhere.place != 0) {
+            ++at;
+            continue;
+        }
+        declined_.push_back({tag_of(*at->message), at->later});
+        at->message->moved = 0;
+        posted_.push(*at->message);
+        at = remembered_.erase(at);
+    }
+    for (std::size_t i = early_.size(); i-- > 0;) {
+        if (early_[i]->later.turn != 0 && early_[i]->elsewhere.place == 0) {
+            declined_.push_back({early_[i]->tag, early_[i]->later});
+            erase_early(early_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    }
+    declines_ = true;
+    ring_.decline();
+    bell_->ring(shm::Awaits::room);
+}
+
+/// If the message at the ring's head is one of those, its mark may be used again.
+void Inbox::end_declined(std::uint64_t tag) {
+    const auto found = std::find_if(declined_.begin(), declined_.end(),
+                                    [tag](const Declined& each) { return each.tag == tag; });
+    if (found != declined_.end()) {
+        ring_.take(found->later);
+        declined_.erase(found);
+    }
+}
+
+} // namespace ucg::transport
