@@ -28,7 +28,11 @@ TEST_CASE("cost: the kernel copies sooner on a Xeon from Sapphire Rapids on", "[
     CHECK(xeon.profile.memory.cma.bytes_min < default_profile().memory.cma.bytes_min);
     // Among them those that virtual machines tell of by another number.
     CHECK(builtin_costs({"GenuineIntel", 6, 167}).profile == xeon.profile);
-    CHECK(builtin_costs({"GenuineIntel", 6, 173}).profile == xeon.profile);
+    const BuiltinCosts emerald = builtin_costs({"GenuineIntel", 6, 207});
+    CHECK(emerald.name == "Intel Xeon, Emerald Rapids");
+    CHECK(builtin_costs({"GenuineIntel", 6, 173}).profile == emerald.profile);
+    CHECK(emerald.profile.memory.level(topo::Distance::cache).latency_ns >
+          xeon.profile.memory.level(topo::Distance::cache).latency_ns);
 }
 
 TEST_CASE("cost: of others the caches are known", "[cost]") {
@@ -57,7 +61,8 @@ TEST_CASE("cost: built-in costs are equal when they are written and read", "[cos
     for (const topo::Processor& processor :
          {topo::Processor{"AuthenticAMD", 23, 49}, topo::Processor{"AuthenticAMD", 25, 17},
           topo::Processor{"AuthenticAMD", 26, 2}, topo::Processor{"GenuineIntel", 6, 85},
-          topo::Processor{"GenuineIntel", 6, 106}, topo::Processor{"GenuineIntel", 6, 143}}) {
+          topo::Processor{"GenuineIntel", 6, 106}, topo::Processor{"GenuineIntel", 6, 143},
+          topo::Processor{"GenuineIntel", 6, 207}}) {
         const Profile& profile = builtin_costs(processor).profile;
         CHECK(parse_toml(to_toml(profile)).value() == profile);
         CHECK(hashes.insert(hash_of(profile)).second);
