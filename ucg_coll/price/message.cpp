@@ -28,10 +28,31 @@ cost::LogGp shared(cost::LogGp model, Rank sharers) {
     return model;
 }
 
-/// A ring's buffers, which its reader has had last, are filled by whichever stores are faster.
-double ring_fill_per_byte_ns(const cost::Profile& profile) {
+/// Lines that another rank has had last are written by whichever stores are faster.
+double refill_per_byte_ns(const cost::Profile& profile) {
     const cost::CacheRates& buffers = profile.memory.cache(cost::Cache::l2);
     return std::min(buffers.overwrite_per_byte_ns, buffers.streaming_per_byte_ns);
+}
+
+/// The kernel finds and holds page after page of another process's memory; of several who copy
+/// from there or to there each waits for the others with each page. Two readers of one source then
+/// take twice as long as one, and fifteen fifteen times (4 KiB to 1 MiB, Emerald Rapids), at what
+/// bytes take that were just written.
+double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distance, bool mapped) {
+    if (distance == topo::Distance::network) {
+        return 0;
+    }
+    const double way_ns = profile.memory.level(distance).contended_per_byte_ns;
+    return mapped ? way_ns : std::max(way_ns, profile.memory.cma.written_per_byte_ns);
+}
+
+/// Of a message that is copied in and out: what its sender copies before its receiver can begin,
+/// and its receiver after its sender is done. As the transport cuts messages: to pieces of at most
+/// 16 KiB, and those of more than 4 KiB at least in two.
+std::uint64_t first_piece(std::uint64_t bytes) {
+    constexpr std::uint64_t kWholeBytes = 4 << 10;
+    constexpr std::uint64_t kPieceBytesMax = 16 << 10;
+    return bytes <= kWholeBytes ? bytes : std::clamp(bytes / 2, kWholeBytes, kPieceBytesMax);
 }
 
 } // namespace
@@ -45,21 +66,37 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
     : profile_(&profile), model_(shared(profile.level(distance), around.link_sharers)),
       end_ns_(std::max(profile.level(distance).overhead_ns, profile.level(distance).gap_ns)),
       copies_(single_copies(profile, distance, around)),
+      line_ns_(distance == topo::Distance::network ? 0 : profile.memory.level(distance).latency_ns),
       read_per_byte_ns_(
           distance == topo::Distance::network ? 0 : profile.memory.level(distance).per_byte_ns),
-      fill_per_byte_ns_(ring_fill_per_byte_ns(profile)),
-      contended_per_byte_ns_(distance == topo::Distance::network
-                                 ? 0
-                                 : profile.memory.level(distance).contended_per_byte_ns),
+      fill_per_byte_ns_(refill_per_byte_ns(profile)),
+      passed_on_per_byte_ns_(std::max(
+          0.0, fill_per_byte_ns_ - profile.memory.cache(cost::Cache::l2).copy_per_byte_ns)),
+      settled_per_byte_ns_(around.one_pair || around.ranks_per_cpu > 1
+                               ? profile.memory.cma.per_byte_ns
+                               : profile.memory.cma.written_per_byte_ns),
+      contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around.in_place)),
       turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.in_place),
       senders_help_(around.ranks_per_cpu <= 1), across_hosts_(distance == topo::Distance::network) {
     model_.latency_ns += turn_ns_;
 }
 
+cost::MessageTerms Messages::terms(std::uint64_t bytes) const {
+    cost::MessageTerms terms = cost::message_terms(model_, bytes);
+    if (!across_hosts_ && bytes > kCacheLine) {
+        terms.issue_ns += line_ns_;
+        terms.take_ns += line_ns_;
+        terms.flight_ns += static_cast<double>(first_piece(bytes)) *
+                           std::min(fill_per_byte_ns_, read_per_byte_ns_);
+    }
+    return terms;
+}
+
 double Messages::single_copy_ns(std::uint64_t bytes, Source source,
                                 const cost::CacheRates& there) const {
-    const double per_byte_ns =
-        source == Source::fresh ? copies_.written_per_byte_ns : copies_.per_byte_ns;
+    const double per_byte_ns = source == Source::fresh
+                                   ? copies_.written_per_byte_ns + passed_on_per_byte_ns_
+                                   : settled_per_byte_ns_;
     return copies_.fixed_ns +
            static_cast<double>(bytes) * std::max(per_byte_ns, there.copy_per_byte_ns);
 }
@@ -87,17 +124,16 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
     if (!copied_once(bytes)) {
         const auto length = static_cast<double>(bytes);
         const double gap_per_byte_ns = model_.gap_per_byte_ns;
-        return {.terms = cost::message_terms(model_, bytes),
+        return {.terms = terms(bytes),
                 .through_ring = !across_hosts_,
                 .fill_ns = length * std::min(fill_per_byte_ns_, gap_per_byte_ns),
                 .drain_ns = length * std::min(read_per_byte_ns_, gap_per_byte_ns)};
     }
-    return {.terms = cost::message_terms(model_, 0),
+    return {.terms = terms(0),
             .copy_ns = single_copy_ns(bytes, source),
             .by_both = copied_by_both(bytes),
             .half_ns = single_copy_ns(divide_up(bytes, 2), source,
                                       profile_->memory.cache_for(touched_by_copy(bytes))),
-            .pushed_ns = single_copy_ns(bytes, Source::settled),
             .contended_ns = contended_ns(bytes, 1)};
 }
 

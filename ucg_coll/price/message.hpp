@@ -3,6 +3,7 @@
 // and acknowledged. Only + - * / are used, as in work.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "topo/topo.hpp"
@@ -16,6 +17,7 @@ struct Surroundings {
     bool in_place = false;    ///< Buffers mostly lie where peers have them mapped.
     double ranks_per_cpu = 1; ///< Above 1, who waits for a rank waits its turn.
     Rank link_sharers = 1;    ///< Ranks that use the same way out at the same time.
+    bool one_pair = false;    ///< There are no other ranks.
 };
 
 /// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;
@@ -24,8 +26,10 @@ double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
 
 /// For how long the sender has had what it sends.
 enum class Source : std::uint8_t {
-    settled, ///< Some time, such as its input.
-    fresh,   ///< It has only just received or computed it, and its cache holds the lines.
+    /// Some time, such as its input. One and the same reader still has what it read before; of
+    /// several each finds lines, and the kernel's records of the pages, with the one before it.
+    settled,
+    fresh, ///< It has only just received or computed it, and its cache holds the lines.
 };
 
 /// A message as the simulator and the planner see it.
@@ -34,9 +38,10 @@ struct MessagePrice {
     double copy_ns = 0;       ///< If it is copied once, what that takes the receiver; else 0.
     /// The sender copies a half meanwhile, if it has nothing else to do.
     bool by_both = false;
-    double half_ns = 0;      ///< What copying that half takes each of them,
-    double pushed_ns = 0;    ///< and copying all of it by its sender, whose cache holds it.
-    double contended_ns = 0; ///< For so long the way to each of their memories is taken.
+    double half_ns = 0; ///< What copying that half takes each of them.
+    /// Whoever copies it takes a way for so long, if others want the same: who receives it the one
+    /// out of its sender's memory, who sends it the one into its receiver's.
+    double contended_ns = 0;
     /// If it is copied in and out: what that takes the processors of its sender, as it leaves, and
     /// of its receiver, as it comes, which takes in no two at a time.
     bool through_ring = false;
@@ -51,6 +56,19 @@ class Messages {
              const Surroundings& around = {});
 
     const cost::LogGp& model() const { return model_; }
+    /// A message that is copied in and out, or goes between hosts. On a host its bytes lie in lines
+    /// of their own, unless they come with the one that tells of them: before the sender can write
+    /// the first of them its receiver's cache must give it up, and before the receiver can read it
+    /// the sender's, and both processors wait. Both copy at the same time, but for a first piece.
+    cost::MessageTerms terms(std::uint64_t bytes) const;
+    double message_ns(std::uint64_t bytes) const { return terms(bytes).total_ns(); }
+    /// What such a message takes of a rank that passes it on, besides its bytes.
+    double passing_ns(std::uint64_t bytes) const {
+        const cost::MessageTerms terms = this->terms(bytes);
+        return std::max(terms.issue_ns + terms.take_ns, terms.gap_ns);
+    }
+    /// The announcement of what is copied once, and the receipt.
+    double announced_ns() const { return 2 * message_ns(0); }
     bool across_hosts() const { return across_hosts_; }
     /// What a message of no bytes takes of a processor at one of its ends. Others that use the same
     /// way out do not make it more: their work is theirs.
@@ -79,8 +97,8 @@ class Messages {
     /// and the target are `there`. REQUIRES: combined_in_place(bytes).
     double combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const;
 
-    /// So many ranks bring `bytes` each out of one rank's memory, or into it, at a time: what the
-    /// way there takes for all of them.
+    /// So many ranks copy `bytes` each out of one rank's memory, or into it, at a time: what the
+    /// way there takes for all of them. By the kernel they take turns at the tables of its pages.
     double contended_ns(std::uint64_t bytes, std::uint64_t ranks) const {
         return static_cast<double>(bytes) * static_cast<double>(ranks) * contended_per_byte_ns_;
     }
@@ -96,9 +114,13 @@ class Messages {
     cost::LogGp model_;
     double end_ns_;
     cost::CmaModel copies_; ///< No system call where buffers are mapped.
+    double line_ns_;        ///< Until a line has come.
     double read_per_byte_ns_;
-    double fill_per_byte_ns_;      ///< Copying into a ring.
+    double fill_per_byte_ns_; ///< Copying into a ring.
+    /// Who passes on what it receives receives it where its reader had it last.
+    double passed_on_per_byte_ns_;
     double sends_per_byte_ns_ = 0; ///< What the receiver copies into one meanwhile.
+    double settled_per_byte_ns_;   ///< A single copy of what is settled.
     double contended_per_byte_ns_;
     double turn_ns_;
     bool mapped_; ///< What is copied once is copied, or read, without the kernel.

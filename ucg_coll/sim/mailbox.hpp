@@ -19,9 +19,8 @@ inline constexpr MessageId kNoMessage = 0xffffffffU;
 /// What a message that is copied once takes, beyond its announcement and its receipt; nothing, if
 /// `alone` is 0.
 struct Copying {
-    Picoseconds alone = 0;     ///< By its receiver,
-    Picoseconds half = 0;      ///< by both of its ends, each a half,
-    Picoseconds pushed = 0;    ///< by its sender, which gets one from its receiver meanwhile.
+    Picoseconds alone = 0;     ///< By one of its ends, or
+    Picoseconds half = 0;      ///< by both, each a half.
     Picoseconds contended = 0; ///< For so long the way to the memory is taken, if others want it.
     Picoseconds issue = 0;     ///< Of the receipt,
     Picoseconds flight = 0;    ///< until it is there.

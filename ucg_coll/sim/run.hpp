@@ -55,8 +55,8 @@ class Run {
         bool waits_for_send = false;
         bool is_resting = false;      ///< Waits, and has nothing to do.
         Picoseconds alarm = -1;       ///< It is let go on at this time at the latest, if it rests.
-        Picoseconds way_out_free = 0; ///< For the next copy out of its memory,
-        Picoseconds way_copied_free = 0; ///< and into it.
+        Picoseconds way_out_free = 0; ///< For the next copy out of its memory by a receiver,
+        Picoseconds way_copied_free = 0; ///< and into it by a sender.
         Picoseconds way_in_free = 0;     ///< The next message may come through a ring.
         std::vector<Slot*> copies;       ///< Receives that are copied once and have not been.
         std::array<bool, graph::kBufferKinds.size()> written =
@@ -141,7 +141,8 @@ class Run {
     void rest(Rank rank, RankState& state, std::optional<Picoseconds> until);
     void copy_once(Rank rank, RankState& state, Slot& slot);
     static Picoseconds copied(const Copying& copying, Picoseconds offered, Picoseconds begin);
-    Picoseconds memory_taken(Rank rank, const Copying& copying, Picoseconds begin, Picoseconds end);
+    static Picoseconds way_taken(Picoseconds& free, Picoseconds takes, Picoseconds begin,
+                                 Picoseconds end);
     void finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end);
     MessageId await_receipt(Rank rank, MessageId id, const price::MessagePrice& price);
 

@@ -139,7 +139,9 @@ void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     const Rank from = copying.sender;
     RankState& sender = this->state(from);
     if (!copying.by_both || reduces_next(program(rank).steps[state.step]) || !sender.is_resting) {
-        finish_copy(rank, state, slot, memory_taken(rank, copying, begin, begin + copying.alone));
+        const Picoseconds end = begin + copying.alone;
+        finish_copy(rank, state, slot,
+                    way_taken(sender.way_out_free, copying.contended, begin, end));
         return;
     }
     const Picoseconds offered = std::max({sender.clock, message.arrival + message.take, slot.done});
@@ -150,13 +152,15 @@ void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
             return theirs.copying.sender == rank && theirs.copying.by_both &&
                    theirs.arrival != Message::kUnknown && theirs.arrival <= joins;
         });
-    const bool worthwhile = joins + copying.pushed <= begin + copying.alone;
-    if (back != sender.copies.end() && worthwhile) {
-        finish_copy(from, sender, **back, joins + mailbox_[(*back)->message].copying.pushed);
-        finish_copy(rank, state, slot, joins + copying.pushed);
+    if (back != sender.copies.end() && joins <= begin) {
+        finish_copy(from, sender, **back, joins + mailbox_[(*back)->message].copying.alone);
+        finish_copy(rank, state, slot, joins + copying.alone);
     } else {
-        const Picoseconds end =
-            memory_taken(rank, copying, std::min(offered, begin), copied(copying, offered, begin));
+        const Picoseconds first = std::min(offered, begin);
+        Picoseconds end = copied(copying, offered, begin);
+        for (Picoseconds* way : {&sender.way_out_free, &state.way_copied_free}) { // Half by each.
+            end = way_taken(*way, copying.contended / 2, first, end);
+        }
         if (end > offered) {
             const Picoseconds start = std::exchange(sender.clock, end);
             record(Activity::Kind::take, from, std::max(start, offered));
@@ -173,20 +177,18 @@ Picoseconds Run::copied(const Copying& copying, Picoseconds offered, Picoseconds
         return std::min(begin + copying.alone, begin + copying.half + (offered - begin) / 2);
     }
     const Picoseconds before = begin - offered;
-    return before >= copying.pushed ? offered + copying.pushed
-                                    : begin + std::max<Picoseconds>(copying.half - before / 2, 0);
+    return before >= copying.alone ? offered + copying.alone
+                                   : begin + std::max<Picoseconds>(copying.half - before / 2, 0);
 }
 
-/// Those who copy out of one memory, or into it, share the way there: who comes while it is taken
-/// is done no sooner than all of them can be.
-Picoseconds Run::memory_taken(Rank rank, const Copying& copying, Picoseconds begin,
-                              Picoseconds end) {
-    for (Picoseconds* free : {&state(copying.sender).way_out_free, &state(rank).way_copied_free}) {
-        if (*free > begin) {
-            end = std::max(end, *free + copying.contended);
-        }
-        *free = std::max(*free, begin) + copying.contended;
+/// Receivers who copy out of one memory, or senders who copy into it, share the way there: who
+/// comes while it is taken is done no sooner than all of them can be.
+Picoseconds Run::way_taken(Picoseconds& free, Picoseconds takes, Picoseconds begin,
+                           Picoseconds end) {
+    if (free > begin) {
+        end = std::max(end, free + takes);
     }
+    free = std::max(free, begin) + takes;
     return end;
 }
 
@@ -323,7 +325,6 @@ MessageId Run::await_receipt(Rank rank, MessageId id, const price::MessagePrice&
     mailbox_[receipt].take = to_picoseconds(price.terms.take_ns);
     mailbox_[id].copying = {.alone = to_picoseconds(price.copy_ns),
                             .half = to_picoseconds(price.half_ns),
-                            .pushed = to_picoseconds(price.pushed_ns),
                             .contended = to_picoseconds(price.contended_ns),
                             .issue = to_picoseconds(price.terms.issue_ns),
                             .flight = to_picoseconds(price.terms.flight_ns),

@@ -1,4 +1,7 @@
 // What one op costs: messages by their distance and length, copies and reductions by cache.
+#include <utility>
+
+#include "shm/ring_layout.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/price/price.hpp"
 
@@ -16,12 +19,29 @@ const cost::Profile& profile() {
 
 } // namespace
 
-TEST_CASE("price: a short message costs what LogGP says", "[price]") {
-    for (const topo::Distance distance : {topo::Distance::core, topo::Distance::network}) {
+TEST_CASE("price: a message between hosts, and one of a line, cost what LogGP says", "[price]") {
+    for (const auto& [distance, bytes] : {std::pair{topo::Distance::network, 1000},
+                                          {topo::Distance::core, 8},
+                                          {topo::Distance::core, 64}}) {
         const price::MessagePrice price =
-            Messages(profile(), distance).price(1000, Source::settled);
-        CHECK(price.terms.total_ns() == Approx(cost::message_ns(profile().level(distance), 1000)));
+            Messages(profile(), distance).price(bytes, Source::settled);
+        CHECK(price.terms.total_ns() == Approx(cost::message_ns(profile().level(distance), bytes)));
         CHECK(price.copy_ns == 0);
+    }
+}
+
+TEST_CASE("price: bytes in lines of their own come after two lines and a first piece", "[price]") {
+    const topo::Distance distance = topo::Distance::core;
+    const Messages messages(profile(), distance);
+    const cost::MemoryLevel& level = profile().memory.level(distance);
+    const shm::RingShape shape = {.depth = 64, .slot_bytes = 16 << 10, .buffers = 64};
+    for (const std::uint64_t bytes : {65, 1000, 4096, 5000, 9000, 20000, 100000}) {
+        // The one of two copies that takes less long is seen of the first piece alone.
+        const auto first = static_cast<double>(shm::fragment_bytes(shape, 0, bytes, 0));
+        const double more_ns = messages.message_ns(bytes) -
+                               cost::message_ns(profile().level(distance), bytes) -
+                               2 * level.latency_ns;
+        CHECK(more_ns / level.per_byte_ns == Approx(first).epsilon(0.02));
     }
 }
 
@@ -46,11 +66,25 @@ TEST_CASE("price: buffers that peers have mapped need no system call", "[price]"
 }
 
 TEST_CASE("price: ranks that copy out of one memory share the way there", "[price]") {
-    const Messages messages(profile(), topo::Distance::package);
+    const Messages mapped(profile(), topo::Distance::package, {.in_place = true});
     const double per_byte_ns =
         profile().memory.level(topo::Distance::package).contended_per_byte_ns;
-    CHECK(messages.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
+    CHECK(mapped.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
+    // By the kernel they take turns.
+    const Messages kernel(profile(), topo::Distance::cache);
+    CHECK(kernel.contended_ns(1000, 7) == Approx(7000 * profile().memory.cma.written_per_byte_ns));
     CHECK(Messages(profile(), topo::Distance::network).contended_ns(1000, 7) == 0);
+}
+
+TEST_CASE("price: what one and the same rank reads again is copied fastest", "[price]") {
+    const Messages pair(profile(), topo::Distance::cache, {.one_pair = true});
+    const Messages several(profile(), topo::Distance::cache);
+    const double pair_ns = pair.single_copy_ns(kLong, Source::settled);
+    CHECK(pair_ns < several.single_copy_ns(kLong, Source::settled));
+    CHECK(several.single_copy_ns(kLong, Source::settled) <=
+          several.single_copy_ns(kLong, Source::fresh));
+    CHECK(pair.single_copy_ns(kLong, Source::fresh) ==
+          several.single_copy_ns(kLong, Source::fresh));
 }
 
 TEST_CASE("price: ranks that share a link or a processor wait for one another", "[price]") {

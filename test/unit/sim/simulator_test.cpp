@@ -129,7 +129,7 @@ TEST_CASE("sim: each level of a profile has its price", "[sim]") {
         const sim::Outcome outcome = simulated(planned(placement, request, "knomial"), placement,
                                                network_only(sim::PerLevel(profile)));
         CHECK(outcome.completion() ==
-              to_picoseconds(cost::message_ns(profile.level(distance), 1000)));
+              to_picoseconds(price::Messages(profile, distance).message_ns(1000)));
     };
     check_distance(topo::Placement::one_host(2), topo::Distance::host);
     check_distance(topo::Placement::regular(2, 1), topo::Distance::network);

@@ -74,8 +74,7 @@ double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64
     for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
         const std::uint64_t bytes = distance * block_bytes;
         const Link round = link.within(2 * distance);
-        ns +=
-            distance == 1 ? round.message_ns(bytes) : round.passing_on_ns(bytes, Sender::exchanges);
+        ns += distance == 1 ? round.message_ns(bytes) : round.passing_on_ns(bytes);
     }
     return ns;
 }

@@ -33,7 +33,7 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
                                                link.reduce_ns(2, bytes, vector_bytes);
     const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
     return fold_ns + halving_ns(link, size, bytes, source) +
-           doubling_ns(link, size, bytes, Sender::exchanges) +
+           doubling_ns(link, size, bytes, Sender::busy) +
            halving_reduce_ns(link, size, bytes, vector_bytes);
 }
 

@@ -62,8 +62,8 @@ double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::
     const std::uint64_t block = longest(count, bytes, op);
     // The allgather finds its own block in place, and has only just combined what it sends.
     const double begun_ns = count == 1 ? 0
-                                       : link.passing_on_ns(block, Sender::exchanges) -
-                                             link.message_ns(block) - link.copy_ns(block);
+                                       : link.passing_on_ns(block) - link.message_ns(block) -
+                                             link.beside_ns(link.copy_ns(block), block);
     return reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
            allgather_ns(link, count, bytes, block, choices.allgather) + begun_ns;
 }

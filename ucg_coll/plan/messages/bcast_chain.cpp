@@ -62,8 +62,8 @@ double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::ui
 }
 
 std::uint64_t bcast_chain_segment(const Link& link, Rank count, std::uint64_t bytes) {
-    const double fixed_ns = link.relay_ns(0);
-    return pipeline_segment(bytes, count - 1, fixed_ns, link.byte_ns(), 1);
+    const double fixed_ns = link.relay_fixed_ns();
+    return pipeline_segment(bytes, count - 1, fixed_ns, link.relay_byte_ns(), 1);
 }
 
 const Algorithm kBcastChain = {

@@ -90,7 +90,7 @@ double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t by
     const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
     return binomial_blocks_ns(link, count, block, Root::sends) +
            allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
-           link.copy_ns(block) - link.beside_ns(link.copy_ns(block), block); // Both in place.
+           link.beside_ns(link.copy_ns(block), block); // The own block is in its place.
 }
 
 const Algorithm kBcastScatterAllgather = {

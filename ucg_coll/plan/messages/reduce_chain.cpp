@@ -137,8 +137,8 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
 
 std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                    Operator op) {
-    const double fixed_ns = link.relay_ns(0) + link.reduce_ns(2, 0);
-    const double per_byte_ns = link.byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+    const double fixed_ns = link.relay_fixed_ns() + link.reduce_ns(2, 0);
+    const double per_byte_ns = link.relay_byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     const std::uint64_t segment =
         pipeline_segment(bytes, hops(count, root), fixed_ns, per_byte_ns, op.element_bytes);
     // That is best for one alone; in a row, each further message keeps the ranks of the chain.

@@ -46,9 +46,9 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
 /// whole vector: from some length on messages are copied once, which is another price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
-    const double fixed_ns = sharers(facts) * (link.relay_ns(0) + link.reduce_ns(2, 0));
+    const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0));
     const double per_byte_ns =
-        sharers(facts) * (link.byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+        sharers(facts) * (link.relay_byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     std::uint64_t best = pipeline_segment(request.bytes, request.rank_count - 1, fixed_ns,
                                           per_byte_ns, request.element_bytes);
     double best_ns = chain_ns(facts, request, best);

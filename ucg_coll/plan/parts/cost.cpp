@@ -9,8 +9,11 @@ namespace ucg::plan {
 using price::Source;
 
 Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
-    : profile_(facts.profile),
-      messages_(facts.profile, distance, {facts.shared.in_place, facts.ranks_per_cpu, sharers}),
+    : profile_(facts.profile), messages_(facts.profile, distance,
+                                         {.in_place = facts.shared.in_place,
+                                          .ranks_per_cpu = facts.ranks_per_cpu,
+                                          .link_sharers = sharers,
+                                          .one_pair = facts.placement.rank_count() == 2}),
       has_processor_(facts.ranks_per_cpu <= 1) {}
 
 const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes) {
@@ -118,7 +121,7 @@ double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
 
 /// The sender announces, the receiver copies, alone or both together, and gives a receipt.
 double Link::announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const {
-    return 2 * cost::message_ns(messages_.model(), 0) +
+    return messages_.announced_ns() +
            messages_.single_copy_ns(by_both ? divide_up(bytes, 2) : bytes, source,
                                     rates(price::touched_by_copy(bytes)));
 }
@@ -129,7 +132,7 @@ double Link::message_ns(std::uint64_t bytes, Sender sender) const {
     }
     const bool by_both = sender == Sender::waits && messages_.copied_by_both(bytes);
     return messages_.copied_once(bytes) ? announced_ns(bytes, Source::settled, by_both)
-                                        : cost::message_ns(messages_.model(), bytes);
+                                        : messages_.message_ns(bytes);
 }
 
 double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
@@ -137,23 +140,21 @@ double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
         return both_ends_ns(bytes, Source::fresh);
     }
     if (!messages_.copied_once(bytes)) {
-        return cost::message_ns(messages_.model(), bytes);
+        return messages_.message_ns(bytes);
     }
-    const bool may_help = messages_.copied_by_both(bytes);
-    const bool pushed = sender == Sender::exchanges && may_help;
-    return announced_ns(bytes, pushed ? Source::settled : Source::fresh,
-                        sender == Sender::waits && may_help);
+    return announced_ns(bytes, Source::fresh,
+                        sender == Sender::waits && messages_.copied_by_both(bytes));
 }
 
 ToOneOf Link::to_one_of(std::uint64_t bytes, Source source) const {
     const auto ns = [&](Sender sender) {
         return source == Source::fresh ? passing_on_ns(bytes, sender) : message_ns(bytes, sender);
     };
-    const bool shared = crowded_ == nullptr && messages_.copied_once(bytes);
+    const bool shared = has_processor_ && messages_.copied_once(bytes);
     return {.busy_ns = ns(Sender::busy),
             .helped_ns = ns(Sender::waits),
-            .announced_ns = 2 * cost::message_ns(messages_.model(), 0),
-            .contended_ns = shared ? messages_.contended_ns(bytes, 1) : 0};
+            .announced_ns = messages_.announced_ns(),
+            .contended_ns = shared ? taken_by_one_ns(bytes) : 0};
 }
 
 /// By single copies every rank copies its own block while the root, with its own copied, helps; all
@@ -163,7 +164,7 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
         return copy_ns(block_bytes);
     }
     const bool copied_once = messages_.copied_once(block_bytes);
-    if (!copied_once || !has_processor_) {
+    if (!copied_once || !messages_.copied_by_both(block_bytes)) {
         // Who receives a single copy makes it: a root that scatters has only announced it.
         const bool announces = copied_once && root == Root::sends;
         const Rank far =
@@ -180,7 +181,14 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
         };
         const double own_ns = beside_ns(copy_ns(block_bytes), block_bytes) + before_ns;
         const double all_ns = to_all_ns(count - 2, count, each_ns);
-        if (root == Root::sends || near_ == nullptr) {
+        if (root == Root::sends) {
+            const double taken_ns =
+                announces && has_processor_
+                    ? messages_.announced_ns() + messages_.contended_ns(block_bytes, count - 1)
+                    : 0;
+            return own_ns + std::max(message_ns(block_bytes) + all_ns, taken_ns);
+        }
+        if (near_ == nullptr) {
             return own_ns + message_ns(block_bytes) + all_ns;
         }
         // What comes from near is there, and taken, before what comes from far.
@@ -191,20 +199,24 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     const cost::LogGp& model = messages_.model();
     const double each_ns = single_copy_ns(block_bytes, Source::settled);
     const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
-    const double contended_ns = to_all_ns(count - 1, count, [&](const Link& link) {
-        return link.messages_.contended_ns(block_bytes, 1);
-    });
-    return 2 * cost::message_ns(model, 0) +
-           (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
+    const double contended_ns = to_all_ns(
+        count - 1, count, [&](const Link& link) { return link.taken_by_one_ns(block_bytes); });
+    return messages_.announced_ns() + (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
            std::max({each_ns, all_ns / count, contended_ns});
 }
 
 double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase,
                       double beside_ns) const {
     if (!has_plain_messages(bytes)) { // Copies follow one another.
-        return (source == Source::fresh ? passing_on_ns(bytes) : message_ns(bytes)) +
-               (std::max(phase.sends, phase.takes) - 1) * relay_ns(bytes, source) +
-               this->beside_ns(beside_ns, bytes);
+        const double copies_ns =
+            (source == Source::fresh ? passing_on_ns(bytes) : message_ns(bytes)) +
+            (std::max(phase.sends, phase.takes) - 1) * relay_ns(bytes, source);
+        const double taken_ns =
+            has_processor_ && phase.sends > 1
+                ? messages_.announced_ns() +
+                      messages_.contended_ns(bytes, static_cast<std::uint64_t>(phase.sends))
+                : 0;
+        return std::max(copies_ns, taken_ns) + this->beside_ns(beside_ns, bytes);
     }
     const cost::MessageTerms terms = message_terms(bytes);
     const double last_ns =
@@ -219,10 +231,10 @@ double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
     if (crowded_ != nullptr) {
         return work_ns;
     }
-    const price::MessagePrice price = messages_.price(bytes, Source::settled);
-    const double idle_ns =
-        price.terms.inject_ns + price.terms.flight_ns - price.fill_ns - price.drain_ns;
-    return std::max(0.0, work_ns - std::max(0.0, idle_ns));
+    // On a host processors bring every byte, so that they have nothing to do but for the latency.
+    const cost::MessageTerms terms = message_terms(bytes);
+    const double idle_ns = terms.flight_ns + (messages_.across_hosts() ? terms.inject_ns : 0);
+    return std::max(0.0, work_ns - idle_ns);
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
@@ -247,9 +259,8 @@ double Link::relay_ns(std::uint64_t bytes, Source source) const {
     if (messages_.copied_once(bytes)) { // A receipt goes, and one comes.
         return single_copy_ns(bytes, source) + 2 * messages_.end_ns();
     }
-    const cost::LogGp& model = messages_.model();
-    return std::max(2 * model.overhead_ns, model.gap_ns) +
-           static_cast<double>(bytes) * model.gap_per_byte_ns;
+    // On a host it copies what it takes and what it sends.
+    return messages_.passing_ns(bytes) + static_cast<double>(bytes) * relay_byte_ns();
 }
 
 double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) const {

@@ -20,9 +20,6 @@ using price::turn_ns;
 enum class Sender : std::uint8_t {
     busy,  ///< Copies a message of its own, as in an exchange, or computes.
     waits, ///< Nothing else: it copies a part, where each rank has a processor.
-    /// Receives one from that same rank and works on neither next: each copies its own out of its
-    /// cache, where each rank has a processor.
-    exchanges,
 };
 
 /// A message to one of several, whom their sender helps to copy one after the other: what does not
@@ -31,7 +28,7 @@ struct ToOneOf {
     double busy_ns = 0;      ///< If the sender does not help.
     double helped_ns = 0;    ///< If it helps at once.
     double announced_ns = 0; ///< Announcement and receipt.
-    double contended_ns = 0; ///< For so long each takes the way to the sender's memory; 0: none.
+    double contended_ns = 0; ///< For so long each takes the way out of the sender's memory.
 
     /// `before`: how many it helps before this one.
     double ns(unsigned before) const {
@@ -177,12 +174,14 @@ class Link {
     bool has_plain_messages(std::uint64_t bytes) const {
         return crowded_ == nullptr && !messages_.copied_once(bytes);
     }
-    cost::MessageTerms message_terms(std::uint64_t bytes) const {
-        return cost::message_terms(messages_.model(), bytes);
-    }
+    cost::MessageTerms message_terms(std::uint64_t bytes) const { return messages_.terms(bytes); }
     /// Between two messages of which a rank takes one and sends one; it passes on what has come, or
     /// sends what it has had.
     double relay_ns(std::uint64_t bytes, price::Source source = price::Source::fresh) const;
+    /// Of messages that are copied in and out, relay_ns() without their bytes, of any but the
+    /// shortest, and what each byte adds: on a host a copy from one ring and one into the next.
+    double relay_fixed_ns() const { return messages_.passing_ns(2 * kCacheLine); }
+    double relay_byte_ns() const { return messages_.in_exchanges().model().gap_per_byte_ns; }
     /// The same of ranks that receive from the one before them and send to the one behind them, and
     /// work for `work_ns` on each: on a host they copy, across hosts they work while it travels,
     /// and where several ranks are on a host only one of the two is on another.
@@ -248,6 +247,11 @@ class Link {
     /// on.
     template <typename Visit>
     void for_each_level(Rank count, Visit visit) const;
+    /// For how long one rank takes the way out of another's memory, or into it: who waits copies a
+    /// half by the other way.
+    double taken_by_one_ns(std::uint64_t bytes) const {
+        return messages_.contended_ns(bytes, 1) / (messages_.copied_by_both(bytes) ? 2 : 1);
+    }
     double both_ends_ns(std::uint64_t bytes, price::Source source) const;
     double announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const;
 

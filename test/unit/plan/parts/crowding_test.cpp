@@ -90,7 +90,7 @@ TEST_CASE("plan: where ranks share processors, less work in all beats shorter pa
         return host.cost_ns(Collective::allreduce, "recursive_doubling", kBytes) /
                host.cost_ns(Collective::allreduce, "tiled_naive", kBytes);
     };
-    CHECK(ratio(crowded) > 2 * ratio(alone));
+    CHECK(ratio(crowded) > 1.5 * ratio(alone));
     for (const Algorithm& row : algorithms()) {
         if (row.collective == Collective::allreduce && row.name != "two_level" &&
             row.name != "tiled_hierarchical") {
