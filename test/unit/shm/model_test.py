@@ -115,8 +115,16 @@ DECLINE = [
     (["-DLOOK_FIRST"], False, False),
     (["-DFREE_EARLY"], False, False),
 ]
+ASKS = [
+    ([], True, False),
+    (["-DASKS=4"], True, False),
+    (["-DWORD_FIRST"], False, False),
+    (["-DWORD_EARLY"], False, False),
+    (["-DCOUNT_FIRST"], False, False),
+    (["-DANSWER_EARLY"], False, False),
+]
 CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS, "ring": RING,
-         "decline": DECLINE}
+         "decline": DECLINE, "asks": ASKS}
 
 
 def run(command, folder):

@@ -55,10 +55,12 @@ class Asks {
         unsigned answered = 0;
         for (const Site& site : sites_) {
             Ask& ask = site.head->ask;
+            // Before the word: an ask that this rank has answered is either still the latest
+            // answered, or the word of a later one has come with a later answer.
+            const std::uint64_t answered_word = ask.answered.load(std::memory_order_acquire);
             const std::uint64_t word = ask.word.load(std::memory_order_acquire);
             // Else it is another's, which may change it at any time.
-            if ((word & kIndexMask) != self_ || word >> kIndexBits == 0 ||
-                word == ask.answered.load(std::memory_order_relaxed)) {
+            if ((word & kIndexMask) != self_ || word >> kIndexBits == 0 || word == answered_word) {
                 continue;
             }
             std::byte* const buffer = own(ask.sequence, static_cast<graph::BufferKind>(ask.buffer));

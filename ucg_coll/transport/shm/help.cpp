@@ -256,7 +256,7 @@ Help::Copied ShmHelp::read(Rank owner, graph::BufferKind buffer, std::uint32_t s
     bool asked = false;
     const Asks::Place place = {index, buffer, sequence, offset};
     const Asks::Answer answer = asks_.read(place, to.data(), to.size(), asked);
-    return heard(answer, asked);
+    return heard(answer, asked, index);
 }
 
 Help::Copied ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
@@ -273,7 +273,7 @@ Help::Copied ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t 
     bool asked = false;
     const Asks::Place place = {index, buffer, sequence, offset};
     const Asks::Answer answer = asks_.write(place, from.data(), from.size(), asked);
-    return heard(answer, asked);
+    return heard(answer, asked, index);
 }
 
 /// Is it to be asked for? All else that went wrong ends the group.
@@ -288,7 +288,8 @@ bool ShmHelp::refused(const Status& status) {
     return false;
 }
 
-Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked) {
+/// The dead answer nothing.
+Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index) {
     asks_ever_ = true;
     if (asked && boards_.wakes()) {
         boards_.wake(shm::Awaits::message);
@@ -300,7 +301,16 @@ Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked) {
             "memory left by which that could do it: raise the limit, or set UCG_HELP=never"));
         return Copied::no;
     }
-    return answer == Asks::Answer::yes ? Copied::yes : Copied::later;
+    if (answer == Asks::Answer::yes) {
+        return Copied::yes;
+    }
+    if (++looks_in_vain_ % kLooksAtTheDead == 0 && gone(index)) {
+        fail(failure(Code::io_error,
+                     "shared memory: process {} is gone, which was asked for bytes of a collective",
+                     sites_[index].process.process));
+        return Copied::no;
+    }
+    return Copied::later;
 }
 
 /// Whose unit waits for that is over nowhere, so the buffers are there; unless this rank has given

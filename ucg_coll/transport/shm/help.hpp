@@ -104,7 +104,7 @@ class ShmHelp final : public Help {
     }
     bool reaches(const HelpedPart& part) const;
     bool refused(const Status& status);
-    Copied heard(Asks::Answer answer, bool asked);
+    Copied heard(Asks::Answer answer, bool asked, std::uint32_t index);
     unsigned answer_all();
     void give_up(Rank rank);
     void fail(Status status);
