@@ -83,7 +83,8 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
 
 cost::MessageTerms Messages::terms(std::uint64_t bytes) const {
     cost::MessageTerms terms = cost::message_terms(model_, bytes);
-    if (!across_hosts_ && bytes > kCacheLine) {
+    // Ranks that take turns on a processor find lines in its cache, and copy one after the other.
+    if (!across_hosts_ && senders_help_ && bytes > kCacheLine) {
         terms.issue_ns += line_ns_;
         terms.take_ns += line_ns_;
         terms.flight_ns += static_cast<double>(first_piece(bytes)) *
