@@ -77,14 +77,14 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
                                : profile.memory.cma.written_per_byte_ns),
       contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around.in_place)),
       turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.in_place),
-      senders_help_(around.ranks_per_cpu <= 1), across_hosts_(distance == topo::Distance::network) {
+      has_processor_(around.ranks_per_cpu <= 1),
+      across_hosts_(distance == topo::Distance::network) {
     model_.latency_ns += turn_ns_;
 }
 
 cost::MessageTerms Messages::terms(std::uint64_t bytes) const {
     cost::MessageTerms terms = cost::message_terms(model_, bytes);
-    // Ranks that take turns on a processor find lines in its cache, and copy one after the other.
-    if (!across_hosts_ && senders_help_ && bytes > kCacheLine) {
+    if (!across_hosts_ && has_processor_ && bytes > kCacheLine) {
         terms.issue_ns += line_ns_;
         terms.take_ns += line_ns_;
         terms.flight_ns += static_cast<double>(first_piece(bytes)) *
@@ -141,7 +141,7 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
 Messages Messages::in_exchanges() const {
     Messages both = *this;
     both.model_.latency_ns += turn_ns_;
-    if (senders_help_ && !across_hosts_) {
+    if (has_processor_ && !across_hosts_) {
         both.sends_per_byte_ns_ = fill_per_byte_ns_;
         both.model_.gap_per_byte_ns =
             std::max(model_.gap_per_byte_ns,

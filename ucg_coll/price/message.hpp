@@ -26,8 +26,9 @@ double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
 
 /// For how long the sender has had what it sends.
 enum class Source : std::uint8_t {
-    /// Some time, such as its input. One and the same reader still has what it read before; of
-    /// several each finds lines, and the kernel's records of the pages, with the one before it.
+    /// Some time, such as its input. One and the same reader still has what it read before, as has
+    /// the cache of a processor on which ranks take turns; of several readers with a processor each
+    /// one finds lines, and the kernel's records of the pages, with the reader before it.
     settled,
     fresh, ///< It has only just received or computed it, and its cache holds the lines.
 };
@@ -60,6 +61,7 @@ class Messages {
     /// of their own, unless they come with the one that tells of them: before the sender can write
     /// the first of them its receiver's cache must give it up, and before the receiver can read it
     /// the sender's, and both processors wait. Both copy at the same time, but for a first piece.
+    /// Ranks that take turns on processors find lines in the caches of these, and copy in turn.
     cost::MessageTerms terms(std::uint64_t bytes) const;
     double message_ns(std::uint64_t bytes) const { return terms(bytes).total_ns(); }
     /// What such a message takes of a rank that passes it on, besides its bytes.
@@ -81,7 +83,7 @@ class Messages {
     /// May the sender of such a message copy a part of it? Where ranks take turns on processors it
     /// has none.
     bool copied_by_both(std::uint64_t bytes) const {
-        return senders_help_ && bytes >= profile_->memory.joint.bytes_min;
+        return has_processor_ && bytes >= profile_->memory.joint.bytes_min;
     }
     /// What does not fit the caches comes no faster than any copy `there`.
     double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;
@@ -123,8 +125,8 @@ class Messages {
     double settled_per_byte_ns_;   ///< A single copy of what is settled.
     double contended_per_byte_ns_;
     double turn_ns_;
-    bool mapped_; ///< What is copied once is copied, or read, without the kernel.
-    bool senders_help_;
+    bool mapped_;        ///< What is copied once is copied, or read, without the kernel.
+    bool has_processor_; ///< Each rank one of its own.
     bool across_hosts_;
 };
 

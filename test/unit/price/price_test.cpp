@@ -43,6 +43,9 @@ TEST_CASE("price: bytes in lines of their own come after two lines and a first p
                                2 * level.latency_ns;
         CHECK(more_ns / level.per_byte_ns == Approx(first).epsilon(0.02));
     }
+    // Where ranks take turns on a processor its cache has the lines.
+    CHECK(Messages(profile(), distance, {.ranks_per_cpu = 2}).message_ns(5000) ==
+          Approx(cost::message_ns(profile().level(distance), 5000) + price::turn_ns(profile(), 2)));
 }
 
 TEST_CASE("price: on a host long messages are announced and copied once", "[price]") {
@@ -81,6 +84,8 @@ TEST_CASE("price: what one and the same rank reads again is copied fastest", "[p
     const Messages several(profile(), topo::Distance::cache);
     const double pair_ns = pair.single_copy_ns(kLong, Source::settled);
     CHECK(pair_ns < several.single_copy_ns(kLong, Source::settled));
+    const Messages in_turn(profile(), topo::Distance::cache, {.ranks_per_cpu = 2});
+    CHECK(in_turn.single_copy_ns(kLong, Source::settled) == pair_ns);
     CHECK(several.single_copy_ns(kLong, Source::settled) <=
           several.single_copy_ns(kLong, Source::fresh));
     CHECK(pair.single_copy_ns(kLong, Source::fresh) ==
