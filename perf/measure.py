@@ -2,7 +2,8 @@
 
 A configuration is a name, a command that starts ranks, and the program for them. Programs print CSV
 with a kind and a size in the first two columns, then a time in microseconds, and "ok" or "WRONG" as
-`result`. Configurations take turns (A B A B ...), so that drift of the machine hits all alike;
+`result`. Configurations take turns, in another order each time (A B, B A, ...), so that drift of
+the machine and what comes first hit all alike;
 every run is in a session of its own: the scheduler groups processes by session, and one in ours
 would share its part of the processors with us.
 """
@@ -322,6 +323,14 @@ def read_rows(text, head):
 
 
 WRONG_USAGE = 2  # The exit status of our programs.
+
+
+def ordered(items, turn):
+    """The order in that turn, so that over turns each has each place and follows each other: who
+    comes first is slower by some per cent, since caches and clocks are still somebody else's."""
+    first = turn // 2 % max(1, len(items))
+    rotated = [*items[first:], *items[:first]]
+    return rotated[::-1] if turn % 2 else rotated
 
 
 def take_turn(samples, configuration, turn, options, arguments, head, errors=None):

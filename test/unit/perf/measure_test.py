@@ -39,6 +39,16 @@ class Rows(unittest.TestCase):
                          [("a", "ok"), ("b", "WRONG")])
         self.assertEqual(measure.read_rows("nothing", "phase,bytes"), [])
 
+    def test_over_turns_each_has_each_place(self):
+        self.assertEqual([measure.ordered("AB", turn) for turn in range(3)],
+                         [["A", "B"], ["B", "A"], ["B", "A"]])
+        for count in (1, 2, 3, 5, 8):
+            orders = [measure.ordered(range(count), turn) for turn in range(2 * count)]
+            for place in range(count):
+                self.assertEqual(sorted(order[place] for order in orders),
+                                 sorted([*range(count), *range(count)]))
+        self.assertEqual(measure.ordered([], 3), [])
+
     def test_a_turn_runs_the_program_and_keeps_problems(self):
         arguments = argparse.Namespace(timeout=20)
         samples = Samples({"x": {}})
