@@ -111,7 +111,7 @@ class SearchCommand final : public Command {
             return status;
         }
         sim::Options options;
-        prices_.apply(*profile, options);
+        prices_.apply(plan::Facts{*placement, *profile}, options);
         if (Status status = sim::check(options, asked.rank_count); !status.ok()) {
             return status;
         }

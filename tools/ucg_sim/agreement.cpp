@@ -82,9 +82,7 @@ Question question_of(const plan::Facts& facts, Collective collective, std::uint6
 
 sim::Options options_of(const plan::Facts& facts, Collective collective) {
     sim::Options options;
-    options.network = sim::PerLevel(facts.profile, {.in_place = facts.shared.in_place,
-                                                    .ranks_per_cpu = facts.ranks_per_cpu,
-                                                    .one_pair = facts.placement.rank_count() == 2});
+    options.network = sim::PerLevel(facts.profile, plan::surroundings(facts));
     options.compute = sim::compute_of(facts.profile);
     options.memory = {.model = facts.profile.memory, .in_place = facts.shared.in_place};
     if (facts.placement.host_count() > 1) {

@@ -142,13 +142,14 @@ double PricesOptions::time_ns(std::string_view parameter) const {
     return found->second;
 }
 
-void PricesOptions::apply(const cost::Profile& profile, sim::Options& options) const {
+void PricesOptions::apply(const plan::Facts& facts, sim::Options& options) const {
+    const cost::Profile& profile = facts.profile;
     options.compute = {.copy_ns_per_byte = time_ns("copy"),
                        .combine_ns = time_ns("compute"),
                        .combine_ns_per_byte = time_ns("gamma")};
     switch (model_) {
     case Model::profile:
-        options.network = sim::PerLevel(profile);
+        options.network = sim::PerLevel(profile, plan::surroundings(facts));
         options.compute = sim::compute_of(profile);
         break;
     case Model::network_minimum:

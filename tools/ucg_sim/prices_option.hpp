@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ucg_coll/cost/cost.hpp"
+#include "ucg_coll/plan/plan.hpp"
 #include "ucg_coll/sim/sim.hpp"
 
 namespace ucg::tools {
@@ -33,8 +34,9 @@ class PricesOptions {
     /// were those given that it cannot do without? Throws CLI::ParseError.
     void check() const;
 
-    /// Sets the prices. `profile` is for the models that take theirs from it.
-    void apply(const cost::Profile& profile, sim::Options& options) const;
+    /// Sets the prices. The profile of `facts`, which must outlive the options, is for the models
+    /// that take theirs from it; what else they say is for the profile's levels.
+    void apply(const plan::Facts& facts, sim::Options& options) const;
 
     /// "pipelining-postal: alpha-p 400 ns, alpha-r 100 ns".
     std::string describe(const cost::Profile& profile) const;

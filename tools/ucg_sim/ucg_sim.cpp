@@ -138,8 +138,9 @@ class RunCommand {
         if (!network) {
             return network.status();
         }
+        const plan::Facts facts = profile_.facts(*placement, *profile, network->get());
         sim::Options options = options_;
-        prices_.apply(*profile, options);
+        prices_.apply(facts, options);
         if (*network != nullptr && pricing_ == PricingKind::own) {
             options.links = (*network)->links();
         }
@@ -149,7 +150,6 @@ class RunCommand {
         if (Status status = check(options, placement->rank_count()); !status.ok()) {
             return status;
         }
-        const plan::Facts facts = profile_.facts(*placement, *profile, network->get());
         options.memory = {.model = profile->memory, .in_place = facts.shared.in_place};
         return view_ == View::dot || view_ == View::tasks ? print_tasks(facts, options)
                                                           : simulate(facts, options);

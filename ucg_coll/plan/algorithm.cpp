@@ -63,6 +63,13 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
     return shared;
 }
 
+price::Surroundings surroundings(const Facts& facts, Rank link_sharers) {
+    return {.in_place = facts.shared.in_place,
+            .ranks_per_cpu = facts.ranks_per_cpu,
+            .link_sharers = link_sharers,
+            .one_pair = facts.placement.rank_count() == 2};
+}
+
 topo::Placement reproducible_placement(Rank rank_count) {
     return topo::Placement::regular(rank_count, 1);
 }

@@ -11,6 +11,7 @@
 #include "topo/topo.hpp"
 #include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/graph/graph.hpp"
+#include "ucg_coll/price/price.hpp"
 
 namespace ucg::plan {
 
@@ -72,6 +73,10 @@ struct Facts {
     /// If not null, an alltoall's phases that somebody has written down for these hosts.
     const LoadedSchedule* loaded = nullptr;
 };
+
+/// What messages are priced by besides the profile, of which `link_sharers` use the same way out of
+/// a host at a time.
+price::Surroundings surroundings(const Facts& facts, Rank link_sharers = 1);
 
 /// For Facts::reproducible: each rank on a host of its own. Takes memory in the ranks.
 topo::Placement reproducible_placement(Rank rank_count);

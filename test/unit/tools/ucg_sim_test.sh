@@ -33,6 +33,10 @@ expect 0 '10 repetitions: min [0-9.]+ ns, median [0-9.]+ ns, max [0-9.]+ ns' \
 expect 0 '^  1 .* 5000 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0
 expect 0 '^  completion   100 ns' run --collective barrier --ranks 2 --model logp \
     --latency 60ns --overhead 20ns --gap 30ns --algorithm dissemination
+# By the profile's levels, ranks that take turns on a processor wait for a turn.
+expect 0 '^  completion   391.68 ns$' run --collective bcast --ranks 2 --bytes 8 --algorithm knomial
+expect 0 '^  completion   1821.68 ns$' \
+    run --collective bcast --ranks 2 --bytes 8 --algorithm knomial --ranks-per-cpu 2
 expect 0 '^  1 .* 5000 .*' run $eight $model --late 1=5us
 expect 0 '^  1 .* 5001 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0 --late 1=1ns,3=2ns
 

@@ -9,11 +9,7 @@ namespace ucg::plan {
 using price::Source;
 
 Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
-    : profile_(facts.profile), messages_(facts.profile, distance,
-                                         {.in_place = facts.shared.in_place,
-                                          .ranks_per_cpu = facts.ranks_per_cpu,
-                                          .link_sharers = sharers,
-                                          .one_pair = facts.placement.rank_count() == 2}),
+    : profile_(facts.profile), messages_(facts.profile, distance, surroundings(facts, sharers)),
       has_processor_(facts.ranks_per_cpu <= 1) {}
 
 const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes) {
