@@ -1,73 +1,13 @@
 #include "test/support/scarce_memory.hpp"
 
-#include <cstddef>
-#include <cstdlib>
-#include <new>
+#include "test/support/allocations.hpp"
 
 namespace ucg::test {
 
 thread_local std::uint64_t allocations_left = kNever;
 
+bool may_allocate() {
+    return allocations_left == kNever || allocations_left-- > 0;
+}
+
 } // namespace ucg::test
-
-namespace {
-
-using ucg::test::allocations_left;
-using ucg::test::kNever;
-
-/// Null when there is no memory.
-void* try_allocate(std::size_t bytes, std::size_t alignment) {
-    void* memory = nullptr;
-    const bool fails = allocations_left != kNever &&
-                       allocations_left-- == 0; // From then on there is memory again.
-    return !fails && posix_memalign(&memory, alignment, bytes == 0 ? 1 : bytes) == 0 ? memory
-                                                                                     : nullptr;
-}
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-    void* memory = try_allocate(bytes, alignment);
-    if (memory == nullptr) {
-        throw std::bad_alloc();
-    }
-    return memory;
-}
-
-} // namespace
-
-// Of the whole process. Not inline: gcc would see one half of a pair only.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-    return allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes) {
-    return allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes,
-                                     const std::nothrow_t& /*nothrow*/) noexcept {
-    return try_allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes,
-                                       const std::nothrow_t& /*nothrow*/) noexcept {
-    return try_allocate(bytes, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/,
-                                       std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
-}

@@ -1,4 +1,4 @@
-// For programs of their own, whose operator new may fail: scarce_memory.cpp replaces it.
+// For programs of their own, whose operator new may fail.
 #pragma once
 
 #include <cstdint>
