@@ -133,9 +133,6 @@ class Probe {
     /// and what messages take would be wrong for the rest of the time: the phase is skipped.
     bool apart(const std::string& what, const std::vector<std::uint32_t>& cpus) {
         constexpr double kSeveralTimes = 3;
-        if (cpus[0] == cpus[1]) {
-            return false;
-        }
         const double line_ns = run_.line_ns(cpus[0], cpus[1]);
         const bool share_cache =
             std::any_of(neighbours_.begin(), neighbours_.end(), [&](const Neighbours& neighbours) {
@@ -175,9 +172,6 @@ class Probe {
 
     Status measure_level(const Neighbours& neighbours) {
         const std::string where(topo::name(neighbours.distance));
-        if (apart(where, neighbours.cpus)) {
-            return {};
-        }
         std::uint64_t memory_bytes = 0;
         for (const std::uint64_t bytes : kReadBytes) {
             memory_bytes = std::max(memory_bytes, Blocks(bytes).span());
@@ -319,9 +313,6 @@ class Probe {
         for (const CacheWork& work : works) {
             Vectors vectors(work.bytes);
             const std::string where(cost::name(work.cache));
-            if (apart(where, pair())) { // What peers held last would take too long to overwrite.
-                continue;
-            }
             Status status = run_.rounds(where, on(pair(), work.bytes / 2),
                                         [&](Driver& driver, std::uint32_t round) {
                                             work_in(work, driver, vectors, round);
