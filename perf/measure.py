@@ -2,10 +2,10 @@
 
 A configuration is a name, a command that starts ranks, and the program for them. Programs print CSV
 with a kind and a size in the first two columns, then a time in microseconds, and "ok" or "WRONG" as
-`result`. Configurations take turns, in another order each time (A B, B A, ...), so that drift of
-the machine and what comes first hit all alike;
-every run is in a session of its own: the scheduler groups processes by session, and one in ours
-would share its part of the processors with us.
+`result`. Configurations take turns, in another order each time (A B, B A, ...), so that all meet
+the machine's drift alike, and come first alike often. Every run is in a session of its own: the
+scheduler groups processes by session, and one in ours would share its part of the processors with
+us.
 """
 
 import csv
@@ -326,8 +326,8 @@ WRONG_USAGE = 2  # The exit status of our programs.
 
 
 def ordered(items, turn):
-    """The order in that turn, so that over turns each has each place and follows each other: who
-    comes first is slower by some per cent, since caches and clocks are still somebody else's."""
+    """The order in that turn. Over twice as many turns as there are items, each has each place
+    twice; whoever comes first has been slower by some per cent."""
     first = turn // 2 % max(1, len(items))
     rotated = [*items[first:], *items[:first]]
     return rotated[::-1] if turn % 2 else rotated

@@ -34,8 +34,8 @@ class PricesOptions {
     /// were those given that it cannot do without? Throws CLI::ParseError.
     void check() const;
 
-    /// Sets the prices. The profile of `facts`, which must outlive the options, is for the models
-    /// that take theirs from it; what else they say is for the profile's levels.
+    /// Sets the prices. Models that take theirs from the profile take it from `facts`; it must
+    /// outlive the options. What else `facts` say counts by the profile's levels alone.
     void apply(const plan::Facts& facts, sim::Options& options) const;
 
     /// "pipelining-postal: alpha-p 400 ns, alpha-r 100 ns".

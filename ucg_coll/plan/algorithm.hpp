@@ -74,8 +74,8 @@ struct Facts {
     const LoadedSchedule* loaded = nullptr;
 };
 
-/// What messages are priced by besides the profile, of which `link_sharers` use the same way out of
-/// a host at a time.
+/// What the facts say of the ranks around a message, for its price; `link_sharers` ranks use the
+/// same way out of a host at a time.
 price::Surroundings surroundings(const Facts& facts, Rank link_sharers = 1);
 
 /// For Facts::reproducible: each rank on a host of its own. Takes memory in the ranks.
