@@ -8,6 +8,7 @@
 // They take turns in one run, because the same two cores do not stay equally near. For each
 // the minimum, the median and the median deviation of the rounds are printed. --smoke: few rounds.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -167,8 +168,8 @@ class TransportPlayer final : public Player {
         worker_ = need("no UCX worker", UcxWorker::create(options));
         std::vector<PeerAddress> peers(2);
         peers[static_cast<std::size_t>(peer_)] = line.swap(worker_->address());
-        transport_ =
-            need("no UCX transport", UcxTransport::create(*worker_, 1, line.rank(), peers));
+        transport_ = need("no UCX transport",
+                          UcxTransport::create(*worker_, std::array{1U, 1U}, line.rank(), peers));
     }
 
     void send() override { run(Direction::send, sent_++); }

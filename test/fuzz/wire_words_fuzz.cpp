@@ -127,7 +127,7 @@ void check_lines(Steps steps) {
 /// A link's relation to its peer is not looked at by what is fuzzed here.
 struct Credits {
     Group group;
-    Link link{group, 1, *reinterpret_cast<Peer*>(&group)};
+    Link link{group, 1, 1, *reinterpret_cast<Peer*>(&group)};
 };
 
 /// Counts begin where they soon wrap around. Those in the model do not.

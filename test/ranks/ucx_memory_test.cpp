@@ -1,5 +1,6 @@
 // Memory runs out while messages arrive, in what UCX calls back: everything that waits for them
 // ends, and says why.
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@ using namespace ucg::test;
 using transport::ucx::PeerAddress;
 
 constexpr std::size_t kLong = 300000; ///< Goes by rendezvous everywhere.
+constexpr std::array kIds = {1U, 2U}; ///< Of the group, by rank.
 
 /// One message between two workers of this process.
 struct Scene {
@@ -47,7 +49,7 @@ class Stage {
     }
 
     Outcome play() {
-        sender_ = UcxTransport::create(*workers_[0], 1, 0, both_).value();
+        sender_ = UcxTransport::create(*workers_[0], kIds, 0, both_).value();
         if (scene_.known) {
             join();
         }
@@ -68,7 +70,7 @@ class Stage {
 
   private:
     bool join() {
-        auto made = UcxTransport::create(*workers_[1], 1, 1, both_);
+        auto made = UcxTransport::create(*workers_[1], kIds, 1, both_);
         if (made.ok()) {
             receiver_ = std::move(*made);
         }

@@ -66,10 +66,15 @@ struct RankWorker {
         addresses = rank.exchange(worker ? worker->address() : std::string_view("none"));
     }
 
-    /// REQUIRES: worker.
+    /// Odd ranks number groups otherwise: what is 3 to one is 4 to its neighbours, and the other
+    /// way round. REQUIRES: worker.
     std::unique_ptr<UcxTransport> group(std::uint32_t id, Rank self) const {
+        std::vector<std::uint32_t> ids;
+        for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
+            ids.push_back(rank % 2 == 0 ? id : id ^ 7U);
+        }
         Result<std::unique_ptr<UcxTransport>> made =
-            UcxTransport::create(*worker, id, self, addresses);
+            UcxTransport::create(*worker, ids, self, addresses);
         return made.ok() ? std::move(*made) : nullptr;
     }
 

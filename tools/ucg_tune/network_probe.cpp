@@ -508,7 +508,8 @@ Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& opti
     Status status;
     { // The transport goes before its worker parts.
         Result<std::unique_ptr<UcxTransport>> transport =
-            UcxTransport::create(**worker, kGroup, place.rank, *addresses);
+            UcxTransport::create(**worker, std::vector<std::uint32_t>(addresses->size(), kGroup),
+                                 place.rank, *addresses);
         if (!transport.ok()) {
             return transport.status();
         }

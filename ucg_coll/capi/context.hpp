@@ -185,9 +185,9 @@ class Context {
     /// The processes of the job on this host, in whatever groups, as far as the caller told.
     const CpuLoad& host_load() const { return host_load_; }
 
-    /// The maker's.
-    std::uint32_t next_group_id() const { return next_group_id_; }
-    void group_made(std::uint32_t id) { next_group_id_ = id + 1; }
+    /// By which number this process is going to know a group over UCX: another one each time. The
+    /// maker's.
+    std::uint32_t take_group_id() { return next_group_id_++; }
     /// By what the latest group of so many ranks shares memory, if all were on one host. The
     /// maker's.
     std::optional<transport::ShmOptions> latest_options(std::size_t ranks) const;

@@ -321,11 +321,12 @@ class Network {
     /// What peers need in order to reach this process: bytes, not text. Valid as long as this.
     virtual std::string_view address() const = 0;
 
-    /// This rank's end of a group. `group_id` is agreed by the group's processes and belongs to no
-    /// other group that lives in any of them. `addresses` has an entry per rank; those that are
-    /// empty are not served.
+    /// This rank's end of a group. `group_ids` has an entry per rank: by which number its process
+    /// knows the group. Each process chooses its own, which no other group there has or had; so
+    /// groups may be made at the same time, in any order. `addresses` has an entry per rank, too;
+    /// those that are empty are not served.
     virtual Result<std::unique_ptr<Transport>>
-    make_transport(std::uint32_t group_id, Rank self,
+    make_transport(std::span<const std::uint32_t> group_ids, Rank self,
                    const std::vector<std::string>& addresses) = 0;
 
     /// Must other hosts be reached by the kernel's TCP, with system calls for each message?

@@ -89,7 +89,7 @@ Status DelayCheck::open_transport(const std::string& transport) {
         return all.status();
     }
     Result<std::unique_ptr<transport::Transport>> made =
-        worker_->make_transport(1, runtime_.rank(), *all);
+        worker_->make_transport(std::vector<std::uint32_t>(all->size(), 1), runtime_.rank(), *all);
     if (!made) {
         return made.status();
     }

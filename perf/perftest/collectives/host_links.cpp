@@ -90,8 +90,8 @@ Status HostLinks::open() {
     if (!addresses.ok()) {
         return addresses.status();
     }
-    Result<std::unique_ptr<transport::Transport>> made =
-        worker_->make_transport(kGroup, runtime_.rank(), *addresses);
+    Result<std::unique_ptr<transport::Transport>> made = worker_->make_transport(
+        std::vector<std::uint32_t>(addresses->size(), kGroup), runtime_.rank(), *addresses);
     if (made.ok()) {
         transport_ = std::move(*made);
     }

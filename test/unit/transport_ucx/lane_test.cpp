@@ -1,5 +1,6 @@
 // The short lane where it connects endpoint to endpoint: its steps between two interfaces of one
 // process, and what a worker makes of bytes that no worker sends.
+#include <array>
 #include <cstring>
 #include <random>
 #include <string>
@@ -144,7 +145,8 @@ TEST_CASE("ucx lane: a worker outlives whatever a peer says about it", "[ucx]") 
     const std::uint64_t process = GENERATE(1ULL, ~0ULL); // Before and after the worker's.
     End peer(process);
     take_any(peer.ucp.worker.get());
-    const auto group = UcxTransport::create(*worker, 5, 0, {"", pack(peer.address)}).value();
+    const auto group =
+        UcxTransport::create(*worker, std::array{5U, 5U}, 0, {"", pack(peer.address)}).value();
     std::byte byte{};
     transport::Message receive; // So that the worker connects, and offers.
     receive.data = &byte;

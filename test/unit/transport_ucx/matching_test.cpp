@@ -22,7 +22,7 @@ Message receive(std::uint32_t sequence, std::uint16_t step, std::uint8_t channel
 /// A link's relation to its peer is not looked at by what is tested here.
 struct Fixture {
     Group group;
-    Link link{group, 1, *reinterpret_cast<Peer*>(&group)};
+    Link link{group, 1, 5, *reinterpret_cast<Peer*>(&group)};
 };
 
 } // namespace

@@ -1,3 +1,4 @@
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -57,11 +58,13 @@ TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]")
     const auto peer = make_worker();
     const std::vector<PeerAddress> both = {std::string(worker->address()),
                                            std::string(peer->address())};
-    const auto group = UcxTransport::create(*worker, 5, 0, both);
+    const auto group = UcxTransport::create(*worker, std::array{5U, 6U}, 0, both);
     REQUIRE(group.ok());
-    CHECK(UcxTransport::create(*worker, 5, 0, both).status().code() == Code::invalid_argument);
-    CHECK(UcxTransport::create(*worker, 6, 0, {"", "nonsense"}).status().code() ==
+    CHECK(UcxTransport::create(*worker, std::array{5U, 7U}, 0, both).status().code() ==
           Code::invalid_argument);
+    CHECK(UcxTransport::create(*worker, std::array{6U, 6U}, 0, {"", "nonsense"}).status().code() ==
+          Code::invalid_argument);
+    CHECK(UcxTransport::create(*worker, std::array{7U, 6U}, 0, both).ok());
 }
 
 TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are an error",
@@ -69,8 +72,9 @@ TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are 
     const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
     const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
                                            std::string(workers[1]->address())};
-    auto first = UcxTransport::create(*workers[0], 1, 0, both).value();
-    auto second = UcxTransport::create(*workers[1], 1, 1, both).value();
+    constexpr std::array kIds = {1U, 2U};
+    auto first = UcxTransport::create(*workers[0], kIds, 0, both).value();
+    auto second = UcxTransport::create(*workers[1], kIds, 1, both).value();
     const auto [sent, expected] =
         GENERATE(std::pair{4, 5}, std::pair{20000, 20001}, // Eager, over TCP.
                  std::pair{200000, 200001}, std::pair{200001, 200000}, std::pair{200000, 4},

@@ -8,7 +8,6 @@ namespace ucg::capi {
 
 Hello hello_of(Context& context, std::uint32_t rank_count) {
     Hello mine;
-    mine.next_group_id = context.next_group_id();
     const Context::ProcessFacts& facts = context.process_facts();
     if (facts.host.ok()) {
         mine.host = shm::identity(*facts.host);

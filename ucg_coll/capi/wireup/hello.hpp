@@ -21,7 +21,6 @@ namespace ucg::capi {
 struct Hello {
     std::uint32_t api_version = UCG_API_VERSION;
     std::uint32_t declines = 0;
-    std::uint32_t next_group_id = 0;
     std::uint64_t host = 0;    ///< 0: not known.
     std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
     std::uint64_t plan_hash = 0;

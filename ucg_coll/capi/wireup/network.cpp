@@ -19,7 +19,7 @@ Status NetworkWireup::exchange() {
 
 Status NetworkWireup::make_transport() {
     Result<std::unique_ptr<transport::Transport>> made =
-        network_->make_transport(group_.group_id, peers_.rank(), peers_by_ucx());
+        network_->make_transport(group_ids_, peers_.rank(), peers_by_ucx());
     if (!made.ok()) {
         return made.status();
     }
@@ -59,6 +59,7 @@ Status NetworkWireup::exchange_addresses() {
     const std::string mine(network_ == nullptr ? std::string_view() : network_->address());
     Result<std::vector<NetworkEnd>> ends = peers_.allgather(
         NetworkEnd{mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
+                   context_.take_group_id(),
                    group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
     if (!ends.ok()) {
         return ends.status();
@@ -78,6 +79,7 @@ Status NetworkWireup::exchange_addresses() {
         place_hosts(ends_of(*ends, &NetworkEnd::topology));
     }
     for (const NetworkEnd& end : *ends) {
+        group_ids_.push_back(end.group_id);
         lengths_.push_back(end.address_bytes);
     }
     answers_.resize(peers_.count());

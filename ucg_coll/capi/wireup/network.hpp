@@ -18,7 +18,8 @@ namespace ucg::capi {
 /// What a rank has of UCX, and, where there are several hosts, of the switches between them.
 struct NetworkEnd {
     std::uint64_t address_bytes = 0; ///< 0: it has no UCX.
-    std::uint64_t only_tcp = 0;
+    std::uint32_t only_tcp = 0;
+    std::uint32_t group_id = 0; ///< By which number it is going to know the group.
     TopologyEnd topology;
 };
 
@@ -51,7 +52,8 @@ class NetworkWireup {
     WiredGroup& group_;
     bool one_kernel_;
     transport::Network* network_ = nullptr;
-    std::vector<std::uint64_t> lengths_; ///< Of the ranks' addresses,
+    std::vector<std::uint32_t> group_ids_; ///< By rank.
+    std::vector<std::uint64_t> lengths_;   ///< Of the ranks' addresses,
     std::string addresses_;              ///< which lie here, as far apart as the longest one needs.
     std::vector<std::uint32_t> answers_; ///< Of all ranks, to the last question.
 };

@@ -84,7 +84,6 @@ class Wireup {
         route();
         shared_memory_.remember_options();
         make_group(group_);
-        context_.group_made(group_.group_id);
         return {};
     }
 
@@ -104,9 +103,6 @@ class Wireup {
         }
         group_.profile = *profile;
         agree_on_copies(*all, group_.profile.memory);
-        for (const Hello& hello : *all) {
-            group_.group_id = std::max(group_.group_id, hello.next_group_id);
-        }
         place_ranks(*all);
         place_machines(*all);
         shared_memory_.agree(*all);

@@ -20,7 +20,6 @@ namespace ucg::capi {
 
 /// What a group is made of, and what its ranks have agreed on.
 struct WiredGroup {
-    std::uint32_t group_id = 0;
     topo::Placement placement;
     topo::ClusterMap cluster;          ///< The switches between the hosts; empty: not known.
     std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.

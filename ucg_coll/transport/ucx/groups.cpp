@@ -79,7 +79,8 @@ Link& Core::link(Group& group, Rank rank) {
     if (!slot) {
         Peer* peer = group.peers[static_cast<std::size_t>(rank)];
         UCG_ASSERT(peer != nullptr);
-        auto made = std::make_unique<Link>(group, rank, *peer);
+        auto made =
+            std::make_unique<Link>(group, rank, group.ids[static_cast<std::size_t>(rank)], *peer);
         peer->links.push_back(made.get());
         slot = std::move(made);
     }

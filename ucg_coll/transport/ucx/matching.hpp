@@ -158,8 +158,8 @@ struct Ready {
 /// 2^32: `sent` and `acknowledged` for ours to the peer, `consumed` and `reported` for the peer's
 /// to us. A count that comes late or twice changes nothing.
 struct Link {
-    Link(Group& owner, Rank peer_rank, Peer& the_peer)
-        : group(owner), rank(peer_rank), peer(the_peer) {}
+    Link(Group& owner, Rank peer_rank, std::uint32_t id_there, Peer& the_peer)
+        : group(owner), rank(peer_rank), group_there(id_there), peer(the_peer) {}
 
     /// Whether an eager message of this cost may go now.
     bool has_credit(std::uint32_t cost, std::uint32_t window) const {
@@ -197,6 +197,7 @@ struct Link {
 
     Group& group;
     const Rank rank;
+    const std::uint32_t group_there; ///< By which number the peer knows the group.
     Peer& peer;
     Fifo<Message> posted;     ///< Receives without their data.
     Fifo<Message> unsent;     ///< Sends that wait for the connection.
@@ -212,8 +213,9 @@ struct Link {
 
 /// One group's state in this process.
 struct Group {
-    std::uint32_t id = 0;
+    std::uint32_t id = 0; ///< This process's number for it; each has its own.
     Rank self = kNoRank;
+    std::vector<std::uint32_t> ids;           ///< Index: rank; the numbers of their processes.
     std::vector<Peer*> peers;                 ///< Index: rank; null where not served.
     std::vector<std::unique_ptr<Link>> links; ///< Index: rank; null until used.
     std::uint64_t in_flight = 0;              ///< Messages that UCP holds.

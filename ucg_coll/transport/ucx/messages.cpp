@@ -9,7 +9,7 @@ namespace ucg::transport::ucx {
 
 Envelope envelope_of(const Link& link, const Message& message) {
     Envelope envelope;
-    envelope.group = link.group.id;
+    envelope.group = link.group_there;
     envelope.source = link.group.self;
     envelope.sequence = message.sequence;
     envelope.released = link.consumed;
@@ -485,7 +485,7 @@ void Core::send_credit(Link& to) {
         return;
     }
     Envelope envelope;
-    envelope.group = to.group.id;
+    envelope.group = to.group_there;
     envelope.source = to.group.self;
     envelope.released = to.consumed;
     envelope.kind = Kind::credit;

@@ -32,10 +32,10 @@ std::string_view UcxWorker::address() const {
     return core_->address();
 }
 Result<std::unique_ptr<Transport>>
-UcxWorker::make_transport(std::uint32_t group_id, Rank self,
+UcxWorker::make_transport(std::span<const std::uint32_t> group_ids, Rank self,
                           const std::vector<PeerAddress>& addresses) {
     Result<std::unique_ptr<UcxTransport>> made =
-        UcxTransport::create(*this, group_id, self, addresses);
+        UcxTransport::create(*this, group_ids, self, addresses);
     if (!made.ok()) {
         return made.status();
     }
@@ -64,10 +64,13 @@ std::string UcxWorker::describe() const {
 }
 
 Result<std::unique_ptr<UcxTransport>> UcxTransport::create(UcxWorker& worker,
-                                                           std::uint32_t group_id, Rank self,
+                                                           std::span<const std::uint32_t> group_ids,
+                                                           Rank self,
                                                            const std::vector<PeerAddress>& peers) {
     auto group = std::make_unique<Group>();
-    group->id = group_id;
+    UCG_ASSERT(group_ids.size() == peers.size());
+    group->id = group_ids[static_cast<std::size_t>(self)];
+    group->ids.assign(group_ids.begin(), group_ids.end());
     group->self = self;
     std::unique_ptr<UcxTransport> made(new UcxTransport(*worker.core_, std::move(group)));
     const std::lock_guard lock(worker.core_->mutex());

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,7 +118,7 @@ class UcxWorker final : public Network {
 
     /// UcxTransport::create().
     Result<std::unique_ptr<Transport>>
-    make_transport(std::uint32_t group_id, Rank self,
+    make_transport(std::span<const std::uint32_t> group_ids, Rank self,
                    const std::vector<PeerAddress>& addresses) override;
 
     bool only_tcp() const override;
@@ -146,11 +147,11 @@ class UcxWorker final : public Network {
 
 class UcxTransport final : public Transport {
   public:
-    /// `group_id` is agreed by the group's processes and belongs to no other group that lives in
-    /// any of them; one that ended with failed messages should not be used again. `peers` has an
-    /// entry per rank; those that are empty are not served. Processes may create their ends in any
-    /// order: what arrives earlier waits.
-    static Result<std::unique_ptr<UcxTransport>> create(UcxWorker& worker, std::uint32_t group_id,
+    /// `group_ids` and `peers` have an entry per rank, as Network::make_transport() says; peers
+    /// that are empty are not served. Processes may create their ends in any order: what arrives
+    /// earlier waits.
+    static Result<std::unique_ptr<UcxTransport>> create(UcxWorker& worker,
+                                                        std::span<const std::uint32_t> group_ids,
                                                         Rank self,
                                                         const std::vector<PeerAddress>& peers);
 

@@ -26,7 +26,7 @@ enum class Kind : std::uint8_t {
 /// Head of everything that belongs to a group. Its first eight bytes are the header word of
 /// uct_ep_am_short.
 struct Envelope {
-    std::uint32_t group = 0;
+    std::uint32_t group = 0; ///< By the receiver's number for it.
     Rank source = kNoRank;
     std::uint32_t sequence = 0;
     std::uint32_t released = 0; ///< Credits that `source` has given back so far, modulo 2^32.
