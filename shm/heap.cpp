@@ -552,8 +552,8 @@ void Heap::add_peer(const Token& token, std::shared_ptr<Segment> mapping) {
 /// kept: it may have this heap mapped, and would not pass its own again.
 void Heap::unmap_ended() {
     const std::lock_guard lock(mutex_);
-    std::erase_if(peers_, [](const auto& entry) {
-        return entry.second.use_count() == 1 && !somebody_listens(entry.first);
+    std::erase_if(peers_, [none_keeps = mapped_.use_count() == 1](const auto& entry) {
+        return none_keeps && entry.second.use_count() == 1 && !somebody_listens(entry.first);
     });
 }
 

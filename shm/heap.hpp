@@ -168,6 +168,13 @@ class Heap {
     /// Fails as lease() does. Valid as long as the heap.
     Result<Sleeper*> sleeper();
 
+    /// All heaps that are attached stay so for as long as the caller keeps this: no attach() of
+    /// others lets go of those that have ended, or seem to have, as who has withdrawn his does.
+    std::shared_ptr<const void> keep_mapped() {
+        const std::lock_guard lock(mutex_);
+        return mapped_;
+    }
+
     /// Where the segment of an attached heap, or the own one, starts in this process; null when it
     /// is not attached.
     std::byte* base_of(const Token& token) const;
@@ -269,7 +276,8 @@ class Heap {
     std::uint64_t allowance_ = 0; ///< Bytes to back before the memory that is left is read again.
     std::uint64_t share_ = 0;     ///< Of the memory that was left when it was read last,
     unsigned share_uses_ = 0;     ///< which serves so many more questions.
-    std::map<Token, std::shared_ptr<const Peer>> peers_; ///< Shared with who holds them.
+    std::map<Token, std::shared_ptr<const Peer>> peers_;            ///< Shared with who holds them.
+    std::shared_ptr<const void> mapped_ = std::make_shared<char>(); ///< With who keeps all of them.
     std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
     std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.

@@ -1,4 +1,4 @@
-// A mutex for what several threads may share, if the program says so; else it costs a test.
+// Mutexes for what several threads may share, if the program says so; else they cost a test.
 #pragma once
 
 #include <mutex>
@@ -7,11 +7,12 @@ namespace ucg {
 
 /// For std::lock_guard and std::unique_lock. Not used, it is free at any time, for its own thread
 /// too.
-class OptionalMutex {
+template <typename Mutex>
+class OptionallyUsed {
   public:
-    explicit OptionalMutex(bool used) : used_(used) {}
-    OptionalMutex(const OptionalMutex&) = delete;
-    OptionalMutex& operator=(const OptionalMutex&) = delete;
+    explicit OptionallyUsed(bool used) : used_(used) {}
+    OptionallyUsed(const OptionallyUsed&) = delete;
+    OptionallyUsed& operator=(const OptionallyUsed&) = delete;
 
     void lock() {
         if (used_) {
@@ -27,7 +28,10 @@ class OptionalMutex {
 
   private:
     const bool used_;
-    std::mutex mutex_;
+    Mutex mutex_;
 };
+
+using OptionalMutex = OptionallyUsed<std::mutex>;
+using OptionalRecursiveMutex = OptionallyUsed<std::recursive_mutex>;
 
 } // namespace ucg

@@ -44,11 +44,12 @@ bool asks_for_threads(const ucg_context_params_t* params) {
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
                  LoadedPhases phases)
-    : config_(std::move(config)), profile_(std::move(profile)), phases_(std::move(phases)),
-      name_("ucg"), threaded_(asks_for_threads(params)),
+    : config_(std::move(config)), plan_hash_(config_.plan_hash()), profile_(std::move(profile)),
+      phases_(std::move(phases)), name_("ucg"), threaded_(asks_for_threads(params)),
       neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
                                                        topo::usable_cpu_count()},
-      maker_(threaded_), groups_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
+      waiting_makers_(threaded_), maker_(threaded_), groups_mutex_(threaded_),
+      memory_mutex_(threaded_), mutex_(threaded_) {
     set_log_level(config_.log_level());
     if (params == nullptr) {
         return;
@@ -83,25 +84,32 @@ const LoadedTopology& Context::topology() {
     return *topology_;
 }
 
-Result<shm::Heap*> Context::heap() {
+shm::Heap* Context::heap_at_hand() {
     const std::lock_guard lock(memory_mutex_);
-    return heap_locked();
+    return heap_.get();
 }
 
-shm::HeapWish Context::heap_wish() {
+std::optional<shm::HeapWish> Context::promise_heap() {
     const std::lock_guard lock(memory_mutex_);
-    if (heap_ != nullptr) {
-        return {.token = heap_->address().token, .key = {}};
+    UCG_ASSERT(heap_ == nullptr);
+    if (heap_promised_) {
+        return std::nullopt;
     }
+    heap_promised_ = true;
     if (!door_.has_value()) {
         if (Result<shm::Door> door = shm::Door::open(); door.ok()) {
             door_ = std::move(*door);
         } else {
-            return {}; // Told when the heap is made.
+            return shm::HeapWish(); // Told when the heap is made.
         }
     }
     const Result<shm::HeapWish> wish = shm::Heap::wish(heap_options(), *door_);
     return wish.ok() ? *wish : shm::HeapWish{.token = door_->token(), .key = {}};
+}
+
+void Context::forget_promise() {
+    const std::lock_guard lock(memory_mutex_);
+    heap_promised_ = false;
 }
 
 /// Those that miss this process then need not wait for their time-out.
@@ -115,7 +123,7 @@ Result<shm::Heap*> Context::heap(std::span<const shm::HeapWish> wishes, std::siz
         }
     }
     if (wishes[self].capacity_bytes == 0 || members.size() == 1) {
-        return heap();
+        return heap_of(wishes[self].token);
     }
     Result<shm::Heap*> joined = join_heap(members, place);
     if (!joined.ok()) {
@@ -131,6 +139,16 @@ Result<shm::Heap*> Context::join_heap(std::span<const shm::HeapWish> members, st
     door_.reset();
     return take_heap(shm::Heap::join(heap_options(), std::move(door), members, self,
                                      std::chrono::seconds(config_.timeout_seconds())));
+}
+
+/// Other groups may have been made, or have failed, since the heap was told of. One that was given
+/// up may end at any time.
+Result<shm::Heap*> Context::heap_of(const shm::Token& token) {
+    const std::lock_guard lock(memory_mutex_);
+    if (shm_failed_ || (heap_ != nullptr && heap_->address().token != token)) {
+        return failure(Code::io_error, "this process has given its shared memory up meanwhile");
+    }
+    return heap_locked();
 }
 
 Result<shm::Heap*> Context::heap_locked() {
@@ -175,8 +193,13 @@ Status Context::make_heap() {
             return {};
         }
     }
-    const std::lock_guard making(maker_);
-    return heap().status();
+    const std::lock_guard making(waiting_makers_);
+    const std::lock_guard lock(memory_mutex_);
+    if (heap_promised_) {
+        return Status(Code::busy, "ucg_mem_alloc: this thread makes the first group, whose ranks "
+                                  "are to share memory; ask again when it is made");
+    }
+    return heap_locked().status();
 }
 
 Result<std::byte*> Context::allocate(std::uint64_t bytes) {

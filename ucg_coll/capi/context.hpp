@@ -116,6 +116,8 @@ class Context {
     Context& operator=(const Context&) = delete;
 
     const Config& config() const { return config_; }
+    /// Config::plan_hash(), which every group compares.
+    std::uint64_t plan_hash() const { return plan_hash_; }
     /// This process's own; a group's is agreed when it is made.
     const LoadedProfile& profile() const { return profile_; }
     /// The same: the switches between hosts, read when a group first has several. The maker's.
@@ -129,9 +131,13 @@ class Context {
     /// Do several threads use it?
     bool threaded() const { return threaded_; }
 
-    /// Held by the thread that makes a group, over the program's allgather too: groups are made one
-    /// after the other, in an order that all processes share. Nothing else waits for it. What the
-    /// functions below call "the maker's" is for the holder alone.
+    /// Held by a thread that makes a group by waiting, over the program's allgather too: such
+    /// groups are made one after the other, in an order that all processes share, since their ranks
+    /// make heaps together. Within an exchange the same thread may make another one. Nothing else
+    /// waits for it, but who first needs a heap.
+    OptionalRecursiveMutex& waiting_makers() { return waiting_makers_; }
+    /// Held while a group's wire-up works, and never over an exchange, in which other groups may be
+    /// made. What the functions below call "the maker's" is for the holder alone.
     OptionalMutex& maker() { return maker_; }
 
     /// May this process still share memory? Not after a peer could not be mapped: another attempt
@@ -149,16 +155,20 @@ class Context {
     /// more: address space may be what was short. Asked whenever something has been returned to it.
     void drop_unused_heap();
 
-    /// The node heap, made at first use. Fails with the reason why memory cannot be shared.
-    Result<shm::Heap*> heap();
-    /// The node heap's name, of no capacity, if there is one; else what this process wishes of one
-    /// that is made together with others, of no capacity if it would make one alone.
-    shm::HeapWish heap_wish();
-    /// The node heap, made together with those of the others that wish for one, if there is none
-    /// yet. `wishes`: of all ranks of the group on this host, `self` the own one. Collective.
+    /// The node heap, if there is one.
+    shm::Heap* heap_at_hand();
+    /// What this process, which has no node heap, wishes of one that is made together with others,
+    /// of no capacity if it would make one alone. From then on nobody else makes it, until
+    /// forget_promise(). Empty if it is promised to another group: this thread makes both, one in
+    /// an exchange of the other.
+    std::optional<shm::HeapWish> promise_heap();
+    void forget_promise();
+    /// The node heap that this process has told of, its own `self` among the `wishes` of all ranks
+    /// of the group on this host. If there was none, it is made, together with those of the others
+    /// that wish for one. Fails where it is no more, or is another one. Collective.
     Result<shm::Heap*> heap(std::span<const shm::HeapWish> wishes, std::size_t self);
     /// Memory of the node heap for the caller, which it returns by its address. The first call
-    /// waits for a thread that makes a group.
+    /// waits for a thread that makes a group by waiting.
     Result<std::byte*> allocate(std::uint64_t bytes);
     /// False when `data` is not the start of such memory.
     bool release(const std::byte* data);
@@ -322,6 +332,7 @@ class Context {
     void collect_memory();
     Status make_heap();
     Result<shm::Heap*> heap_locked();
+    Result<shm::Heap*> heap_of(const shm::Token& token);
     shm::HeapOptions heap_options() const;
     Result<shm::Heap*> join_heap(std::span<const shm::HeapWish> members, std::size_t self);
     Result<shm::Heap*> take_heap(Result<std::unique_ptr<shm::Heap>> made);
@@ -330,7 +341,8 @@ class Context {
     void ring();
     unsigned call_due_back();
 
-    Config config_;
+    const Config config_;
+    const std::uint64_t plan_hash_;
     LoadedProfile profile_;
     LoadedPhases phases_;
     std::string name_;
@@ -346,6 +358,7 @@ class Context {
     std::optional<std::uint32_t> local_rank_;
     std::array<std::atomic<bool>, static_cast<std::size_t>(Once::count)> told_ = {};
 
+    OptionalRecursiveMutex waiting_makers_;
     OptionalMutex maker_;
     std::uint32_t next_group_id_ = 1;
     std::optional<topo::Place> place_;
@@ -372,6 +385,7 @@ class Context {
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.
     std::atomic<bool> reaches_attached_ = true;
     std::optional<shm::Door> door_; ///< Of the heap to come.
+    bool heap_promised_ = false;    ///< By a group that is being made.
     std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
 

@@ -33,26 +33,27 @@ void tell_of_tune(const Context& context) {
 
 } // namespace
 
-Result<std::unique_ptr<Group>> Group::create(Context& context, const ucg_group_params_t& params) {
-    const std::lock_guard maker(context.maker());
+Task<Result<std::unique_ptr<Group>>> Group::make(Context& context, const GroupParams& params,
+                                                 Exchanges& exchanges) {
     std::unique_ptr<Group> group;
     bool shares_host = false;
-    Status status = wire_up(context, params, [&](WiredGroup& wired) {
+    const MakeGroup construct = [&](WiredGroup& wired) {
         shares_host = wired.placement.ranks_per_host_max() > 1;
         group.reset(new Group(context, params, wired));
-    });
+    };
+    Status status = co_await wire_up(context, params, exchanges, construct);
     if (!status.ok()) {
-        return status;
+        co_return status;
     }
     // Asked on all ranks: any of them may be rank 0 of another group.
     if (shares_host && context.first(Context::Once::no_tune) && params.rank == 0) {
         tell_of_tune(context);
     }
-    return group;
+    co_return std::move(group);
 }
 
-Group::Group(Context& context, const ucg_group_params_t& params, WiredGroup& wired)
-    : context_(context), mutex_(context.threaded()), name_("group"),
+Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
+    : context_(context), mutex_(context.threaded()), name_(params.name),
       rank_(static_cast<Rank>(params.rank)), rank_count_(static_cast<Rank>(params.size)),
       waiter_({.ranks_on_host = wired.load.ranks,
                .usable_cpus = wired.load.cpus,
@@ -63,9 +64,6 @@ Group::Group(Context& context, const ucg_group_params_t& params, WiredGroup& wir
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);
       })) {
-    if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
-        name_ = params.name;
-    }
     std::vector<transport::Transport*> transports;
     for (transport::Transport* transport :
          std::initializer_list<transport::Transport*>{wired.shm.get(), wired.ucx.get()}) {

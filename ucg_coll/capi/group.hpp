@@ -61,8 +61,9 @@ namespace ucg::capi {
 
 class Group {
   public:
-    static Result<std::unique_ptr<Group>> create(Context& context,
-                                                 const ucg_group_params_t& params);
+    /// All arguments must outlive it; it is driven as wire_up() says.
+    static Task<Result<std::unique_ptr<Group>>> make(Context& context, const GroupParams& params,
+                                                     Exchanges& exchanges);
     ~Group();
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
@@ -194,7 +195,7 @@ class Group {
     }
 
   private:
-    Group(Context& context, const ucg_group_params_t& params, WiredGroup& wired);
+    Group(Context& context, const GroupParams& params, WiredGroup& wired);
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;

@@ -9,6 +9,7 @@
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/group_making.hpp"
 #include "ucg_coll/capi/guard.hpp"
 #include "ucg_coll/capi/handles.hpp"
 #include "ucg_coll/capi/version.hpp"
@@ -26,9 +27,16 @@ namespace ucg::capi {
 
 namespace {
 
-bool complete(const ucg_group_params_t* params) {
-    return params != nullptr && params->oob_allgather != nullptr && params->size > 0 &&
-           params->rank < params->size && params->size <= 0x7fffffffU;
+bool is_rank(const ucg_group_params_t* params) {
+    return params != nullptr && params->size > 0 && params->rank < params->size &&
+           params->size <= 0x7fffffffU;
+}
+
+/// Asked on all ranks: any of them may be rank 0 of another group.
+void tell_of_variables(Context* context, std::uint32_t rank) {
+    if (context != nullptr && context->first(Context::Once::variables) && rank == 0) {
+        context->config().warn_of_unused_variables();
+    }
 }
 
 /// Can this library serve who was compiled with a header of that version?
@@ -40,6 +48,37 @@ Status check_version(unsigned api_major, unsigned api_minor) {
                         "this program was compiled with <ucg/ucg.h> of API {}.{}, but libucg {} "
                         "has API {}.{}: compile it anew, or run it with the library of its header",
                         api_major, api_minor, UCG_VERSION_STRING, UCG_API_MAJOR, UCG_API_MINOR);
+}
+
+/// Of a failure that all ranks share. One of them may have lacked memory; that none is left for a
+/// group says that a rank failed alone.
+ucg_status_t agreed(Code code) {
+    return to_c(code == Code::out_of_memory ? Code::unreachable : code);
+}
+
+/// Gives the group out; of its failure the rank that knows why has told.
+ucg_status_t give_out(MadeGroup made, std::unique_ptr<ucg_group> handle, ucg_group_h* group_p) {
+    if (!made.ok()) {
+        return agreed(made.status().code());
+    }
+    handle->group = std::move(*made);
+    *group_p = handle.release();
+    return UCG_OK;
+}
+
+/// Runs a part of the making of a group. A failure of this rank alone is told.
+template <typename Body>
+ucg_status_t guarded_making(std::uint32_t rank, std::uint32_t size, Body&& body) {
+    const ucg_status_t status = guarded(body);
+    if (status == UCG_ERR_NO_MEMORY || status == UCG_ERR_INTERNAL) {
+        static_cast<void>(guarded([&] {
+            return report(failure(Code::out_of_memory,
+                                  "rank {}: memory ran out while a group of {} ranks was made; the "
+                                  "others may wait for it, so the program should end",
+                                  rank, size));
+        }));
+    }
+    return status;
 }
 
 } // namespace
@@ -201,49 +240,20 @@ UCG_PUBLIC ucg_status_t ucg_mem_free(ucg_context_h context, void* address) {
     });
 }
 
-namespace {
-
-/// Of a failure that all ranks share. One of them may have lacked memory; that none is left for a
-/// group says that a rank failed alone.
-ucg_status_t agreed(Code code) {
-    return ucg::capi::to_c(code == Code::out_of_memory ? Code::unreachable : code);
-}
-
-} // namespace
-
 UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                                          ucg_group_h* group_p) {
-    const ucg_status_t status = guarded([&] {
-        if (!ucg::capi::complete(params)) {
+    if (!ucg::capi::is_rank(params) || params->oob_allgather == nullptr) {
+        return guarded([&] {
             return report(Status(Code::invalid_argument,
                                  "ucg_group_create: oob_allgather must be set and rank < size"));
-        }
-        if (context == nullptr) {
-            return ucg::capi::to_c(ucg::capi::decline_group(*params).code());
-        }
-        // Asked on all ranks: any of them may be rank 0 of another group.
-        if (context->first(Context::Once::variables) && params->rank == 0) {
-            context->config().warn_of_unused_variables();
-        }
-        auto handle = std::make_unique<ucg_group>();
-        Result<std::unique_ptr<Group>> group = Group::create(*context, *params);
-        if (!group.ok()) {
-            return agreed(group.status().code()); // Told by the rank that knows why.
-        }
-        handle->group = std::move(*group);
-        *group_p = handle.release();
-        return UCG_OK;
-    });
-    if (status == UCG_ERR_NO_MEMORY || status == UCG_ERR_INTERNAL) {
-        static_cast<void>(guarded([&] {
-            return report(
-                ucg::failure(Code::out_of_memory,
-                             "rank {}: memory ran out while a group of {} ranks was made; the "
-                             "others may wait for it, so the program should end",
-                             params->rank, params->size));
-        }));
+        });
     }
-    return status;
+    return ucg::capi::guarded_making(params->rank, params->size, [&] {
+        ucg::capi::tell_of_variables(context, params->rank);
+        auto handle = std::make_unique<ucg_group>();
+        return ucg::capi::give_out(ucg::capi::make_group(context, *params), std::move(handle),
+                                   group_p);
+    });
 }
 
 UCG_PUBLIC ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes) {

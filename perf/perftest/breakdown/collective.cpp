@@ -7,6 +7,7 @@
 #include "perf/perftest/launch/agree.hpp"
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/group_making.hpp"
 #include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/capi/wait.hpp"
 #include "ucg_coll/engine/operators.hpp"
@@ -121,7 +122,7 @@ Status CollectiveLevel::open_group() {
     group.size = static_cast<std::uint32_t>(runtime_.size());
     group.oob_allgather = exchange_for_group;
     group.oob_arg = &runtime_;
-    Result<std::unique_ptr<capi::Group>> made = capi::Group::create(*context_, group);
+    capi::MadeGroup made = capi::make_group(context_.get(), group);
     if (made) {
         group_ = std::move(*made);
     }

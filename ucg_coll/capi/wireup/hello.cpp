@@ -13,7 +13,7 @@ Hello hello_of(Context& context, std::uint32_t rank_count) {
         mine.host = shm::identity(*facts.host);
         mine.machine = shm::machine_identity(*facts.host);
     }
-    mine.plan_hash = context.config().plan_hash();
+    mine.plan_hash = context.plan_hash();
     mine.profile_hash = context.profile().hash;
     mine.named_machine_hash = context.machine().hash;
     mine.named_machine_bad = context.machine().complaint.empty() ? 0 : 1;
@@ -31,7 +31,6 @@ Hello hello_of(Context& context, std::uint32_t rank_count) {
     if (mine.cma_bytes_min == 0 && mine.shm_enabled != 0 && rank_count > 1) {
         mine.seen_cma_bytes_min = context.single_copy_bytes_min();
     }
-    mine.heap = context.shm_usable() ? context.heap_wish() : shm::HeapWish();
     mine.phases = phases_end(context.phases());
     mine.place = context.place();
     return mine;
@@ -41,14 +40,13 @@ Status declined(std::size_t rank) {
     return failure(Code::unreachable, "rank {} cannot be in a group", rank);
 }
 
-Status decline_group(const ucg_group_params_t& params) {
-    Hello mine;
-    mine.declines = 1;
-    std::vector<Hello> all(params.size);
-    if (params.oob_allgather(params.oob_arg, &mine, all.data(), sizeof(mine)) != 0) {
-        return Status(Code::io_error, "the caller's allgather failed");
-    }
-    return declined(params.rank);
+Task<Status> decline_group(const GroupParams& params, Exchanges& exchanges) {
+    const GatheredValues<Hello> memory = values_of<Hello>(params.size);
+    memory->mine.declines = 1;
+    const Exchange hello = {&memory->mine, memory->all.data(), sizeof(Hello), &memory->under_way};
+    const bool told = co_await exchanges.make(hello);
+    co_return told ? declined(params.rank)
+                   : Status(Code::io_error, "the caller's allgather failed");
 }
 
 namespace {

@@ -32,6 +32,8 @@ struct Hello {
     std::uint32_t profile_bad = 0;
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
+    std::uint32_t has_heap = 0;      ///< Its node heap is there: `heap` is no wish.
+    std::uint32_t may_wait = 1;      ///< For its peers' heaps.
     std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
     std::uint64_t ring_bytes = 0;    ///< That the buffers of a ring may have.
     /// Single copies by the kernel from there on, by a setting; 0: none says; all ones: none.
@@ -48,7 +50,7 @@ struct Hello {
     std::uint64_t attached_heaps = 0; ///< Which are mapped: equal for equal sets.
 };
 
-/// Of this process, without a guess, in a group of so many ranks.
+/// Of this process, without what it says of its heap, in a group of so many ranks.
 Hello hello_of(Context& context, std::uint32_t rank_count);
 
 /// Of a group that `rank` cannot be in.

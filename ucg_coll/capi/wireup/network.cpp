@@ -10,11 +10,11 @@ namespace ucg::capi {
 
 using transport::Network;
 
-Status NetworkWireup::exchange() {
+Task<Status> NetworkWireup::exchange() {
     const Result<Network*> network = start();
     network_ = network.ok() ? *network : nullptr;
-    const Status status = exchange_addresses();
-    return network.ok() ? status : network.status();
+    const Status status = co_await exchange_addresses();
+    co_return network.ok() ? status : network.status();
 }
 
 Status NetworkWireup::make_transport() {
@@ -27,16 +27,21 @@ Status NetworkWireup::make_transport() {
     return {};
 }
 
-Status NetworkWireup::agree(bool made, const Status& mine) {
-    const std::uint32_t answer = made ? 1 : 0;
-    if (Status status = peers_.allgather(answer, answers_); !status.ok()) {
-        return mine.ok() ? status : mine;
+Peers::Ended NetworkWireup::tell(bool made) {
+    answers_->mine = made ? 1 : 0;
+    return peers_.allgather(*answers_);
+}
+
+Status NetworkWireup::agree(const Status& told, const Status& mine) {
+    if (!told.ok()) {
+        return mine.ok() ? told : mine;
     }
-    const auto failed = std::find(answers_.begin(), answers_.end(), 0U);
-    if (failed == answers_.end()) {
+    const std::vector<std::uint32_t>& answers = answers_->all;
+    const auto failed = std::find(answers.begin(), answers.end(), 0U);
+    if (failed == answers.end()) {
         return {};
     }
-    const auto rank = failed - answers_.begin();
+    const auto rank = failed - answers.begin();
     peers_.set_speaker(static_cast<Rank>(rank));
     return !mine.ok()
                ? mine
@@ -55,36 +60,41 @@ Result<Network*> NetworkWireup::start() {
 }
 
 /// Every rank's UCX address, or the same failure on all ranks if one has none.
-Status NetworkWireup::exchange_addresses() {
-    const std::string mine(network_ == nullptr ? std::string_view() : network_->address());
-    Result<std::vector<NetworkEnd>> ends = peers_.allgather(
+Task<Status> NetworkWireup::exchange_addresses() {
+    const std::string_view mine = network_ == nullptr ? std::string_view() : network_->address();
+    const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(
         NetworkEnd{mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
                    context_.take_group_id(),
                    group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
     if (!ends.ok()) {
-        return ends.status();
+        co_return ends.status();
     }
     const auto missing = std::find_if(ends->begin(), ends->end(),
                                       [](const NetworkEnd& end) { return end.address_bytes == 0; });
     if (missing != ends->end()) {
         peers_.set_speaker(static_cast<Rank>(missing - ends->begin()));
-        return failure(Code::unreachable, "rank {} of the group has no UCX transport",
-                       missing - ends->begin());
+        co_return failure(Code::unreachable, "rank {} of the group has no UCX transport",
+                          missing - ends->begin());
     }
-    if (std::any_of(ends->begin(), ends->end(),
+    take_in(*ends);
+    answers_ = values_of<std::uint32_t>(peers_.count());
+    addresses_ = GatheredTexts(new Gathered<std::string, std::string>{std::string(mine), {}});
+    const std::uint64_t longest = *std::max_element(lengths_.begin(), lengths_.end());
+    co_return co_await peers_.allgather(*addresses_, longest);
+}
+
+void NetworkWireup::take_in(const std::vector<NetworkEnd>& ends) {
+    if (std::any_of(ends.begin(), ends.end(),
                     [](const NetworkEnd& end) { return end.only_tcp != 0; })) {
         group_.network = one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
     }
     if (group_.several_hosts()) {
-        place_hosts(ends_of(*ends, &NetworkEnd::topology));
+        place_hosts(ends_of(ends, &NetworkEnd::topology));
     }
-    for (const NetworkEnd& end : *ends) {
+    for (const NetworkEnd& end : ends) {
         group_ids_.push_back(end.group_id);
         lengths_.push_back(end.address_bytes);
     }
-    answers_.resize(peers_.count());
-    return peers_.allgather_texts(mine, *std::max_element(lengths_.begin(), lengths_.end()),
-                                  addresses_);
 }
 
 /// Finds the hosts in the cluster, or one rank says why all do without.
@@ -102,9 +112,10 @@ void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
 /// have none.
 std::vector<std::string> NetworkWireup::peers_by_ucx() const {
     std::vector<std::string> peers;
-    const std::uint64_t width = addresses_.size() / peers_.count();
+    const std::string& addresses = addresses_->all;
+    const std::uint64_t width = addresses.size() / peers_.count();
     for (std::size_t i = 0; i < peers_.count(); ++i) {
-        peers.push_back(addresses_.substr(i * width, lengths_[i]));
+        peers.push_back(addresses.substr(i * width, lengths_[i]));
     }
     peers[static_cast<std::size_t>(peers_.rank())].clear();
     if (group_.shm != nullptr) {

@@ -9,6 +9,7 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/task.hpp"
 #include "ucg_coll/capi/topology_agreement.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
 #include "ucg_coll/capi/wireup/wireup.hpp"
@@ -23,7 +24,7 @@ struct NetworkEnd {
     TopologyEnd topology;
 };
 
-/// In this order: exchange(), make_transport(), agree().
+/// In this order: exchange(), make_transport(), tell(), agree().
 class NetworkWireup {
   public:
     /// All must outlive it. `one_kernel`: all ranks are on hosts of one.
@@ -31,19 +32,23 @@ class NetworkWireup {
         : context_(context), peers_(peers), group_(group), one_kernel_(one_kernel) {}
 
     /// The group knows its placement, and has shared memory if it has any. Collective.
-    Status exchange();
+    Task<Status> exchange();
 
     /// May fail at this rank alone, with or without an exception.
     Status make_transport();
 
-    /// Has every rank all that it needs for the group? The last exchange, for which there is memory
-    /// since the one before. `made`: has this one? If not, `mine` says why, where it is known.
-    /// Collective.
-    Status agree(bool made, const Status& mine);
+    /// The last exchange, for which there is memory since the one before: has this rank all that it
+    /// needs for the group? To be awaited. Collective.
+    Peers::Ended tell(bool made);
+
+    /// Has every rank? `told`: how that exchange ended. `mine`: why this rank has not, where that
+    /// is known.
+    Status agree(const Status& told, const Status& mine);
 
   private:
     Result<transport::Network*> start();
-    Status exchange_addresses();
+    Task<Status> exchange_addresses();
+    void take_in(const std::vector<NetworkEnd>& ends);
     void place_hosts(std::span<const TopologyEnd> ends);
     std::vector<std::string> peers_by_ucx() const;
 
@@ -54,8 +59,8 @@ class NetworkWireup {
     transport::Network* network_ = nullptr;
     std::vector<std::uint32_t> group_ids_; ///< By rank.
     std::vector<std::uint64_t> lengths_;   ///< Of the ranks' addresses,
-    std::string addresses_;              ///< which lie here, as far apart as the longest one needs.
-    std::vector<std::uint32_t> answers_; ///< Of all ranks, to the last question.
+    GatheredTexts addresses_; ///< which lie here, as far apart as the longest one needs.
+    GatheredValues<std::uint32_t> answers_; ///< Of all ranks, to the last question.
 };
 
 } // namespace ucg::capi

@@ -2,8 +2,8 @@
 
 namespace ucg::capi {
 
-Status Peers::allgather_bytes(const void* mine, void* all, std::size_t bytes) {
-    if (params_.oob_allgather(params_.oob_arg, mine, all, bytes) == 0) {
+Status Peers::outcome(bool succeeded) {
+    if (succeeded) {
         return {};
     }
     interrupted_ = true;
@@ -12,10 +12,10 @@ Status Peers::allgather_bytes(const void* mine, void* all, std::size_t bytes) {
                    rank_, params_.size);
 }
 
-Status Peers::allgather_texts(std::string mine, std::uint64_t width, std::string& all) {
-    mine.resize(width);
-    all.resize(width * params_.size);
-    return allgather_bytes(mine.data(), all.data(), width);
+Peers::Ended Peers::allgather(Gathered<std::string, std::string>& memory, std::uint64_t width) {
+    memory.mine.resize(width);
+    memory.all.resize(width * params_.size);
+    return {*this, {memory.mine.data(), memory.all.data(), width, &memory.under_way}};
 }
 
 } // namespace ucg::capi

@@ -3,49 +3,81 @@
 #pragma once
 
 #include <algorithm>
+#include <coroutine>
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/group_params.hpp"
+#include "ucg_coll/capi/wireup/exchange.hpp"
 
 namespace ucg::capi {
 
 class Peers {
   public:
-    /// Both must outlive it.
-    Peers(Context& context, const ucg_group_params_t& params)
-        : context_(context), params_(params), rank_(static_cast<Rank>(params.rank)),
-          speaker_(rank_) {}
+    /// All must outlive it.
+    Peers(Context& context, const GroupParams& params, Exchanges& exchanges)
+        : context_(context), params_(params), exchanges_(exchanges),
+          rank_(static_cast<Rank>(params.rank)), speaker_(rank_) {}
 
     Rank rank() const { return rank_; }
     std::uint32_t count() const { return params_.size; }
 
-    /// What each rank tells, by rank. Collective.
+    /// An exchange, awaited until it has ended. Takes no memory, but to say that it failed.
+    class Ended : public Exchanges::Ended {
+      public:
+        Ended(Peers& peers, const Exchange& exchange)
+            : Exchanges::Ended(peers.exchanges_, exchange), peers_(peers) {}
+
+        Status await_resume() { return peers_.outcome(Exchanges::Ended::await_resume()); }
+
+      private:
+        Peers& peers_;
+    };
+
+    /// The same, of which what all have told is awaited, by rank.
     template <typename T>
-    Result<std::vector<T>> allgather(const T& mine) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        std::vector<T> all(params_.size);
-        if (Status status = allgather(mine, all); !status.ok()) {
-            return status;
+    class Told {
+      public:
+        Told(Peers& peers, GatheredValues<T> memory)
+            : memory_(std::move(memory)), ended_(peers.allgather(*memory_)) {}
+
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<> waiting) noexcept {
+            ended_.await_suspend(waiting);
         }
-        return all;
-    }
+        Result<std::vector<T>> await_resume() {
+            if (Status status = ended_.await_resume(); !status.ok()) {
+                return status;
+            }
+            return std::move(memory_->all);
+        }
 
-    /// The same, into `all`, which has room for all of them: takes no memory. Collective.
+      private:
+        GatheredValues<T> memory_;
+        Ended ended_;
+    };
+
+    /// What each rank tells. To be awaited. Collective.
     template <typename T>
-    Status allgather(const T& mine, std::vector<T>& all) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        UCG_ASSERT(all.size() == params_.size);
-        return allgather_bytes(&mine, all.data(), sizeof(T));
+    Told<T> allgather(const T& mine) {
+        return Told<T>(*this, values_of(params_.size, mine));
     }
 
-    /// The same of texts, none of them longer than `width`: each is followed by zeros in `all`.
-    /// Takes no memory once they have been exchanged. Collective.
-    Status allgather_texts(std::string mine, std::uint64_t width, std::string& all);
+    /// The same, in memory that is there already and outlives the wait. Collective.
+    template <typename T>
+    Ended allgather(Gathered<T, std::vector<T>>& memory) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        UCG_ASSERT(memory.all.size() == params_.size);
+        return {*this, {&memory.mine, memory.all.data(), sizeof(T), &memory.under_way}};
+    }
+
+    /// The same of texts, none of them longer than `width`: each is followed by zeros there.
+    Ended allgather(Gathered<std::string, std::string>& memory, std::uint64_t width);
 
     /// Did an allgather fail at this rank? It need not have failed at the others.
     bool interrupted() const { return interrupted_; }
@@ -68,10 +100,11 @@ class Peers {
     }
 
   private:
-    Status allgather_bytes(const void* mine, void* all, std::size_t bytes);
+    Status outcome(bool succeeded);
 
     Context& context_;
-    const ucg_group_params_t& params_;
+    const GroupParams& params_;
+    Exchanges& exchanges_;
     Rank rank_;
     Rank speaker_;
     bool interrupted_ = false;

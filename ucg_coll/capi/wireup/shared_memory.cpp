@@ -17,50 +17,101 @@ void SharedMemoryWireup::break_off() {
     }
 }
 
-void SharedMemoryWireup::guess(Hello& mine) {
-    const std::optional<transport::ShmOptions> options = context_.latest_options(peers_.count());
-    if (mine.shm_enabled == 0 || mine.heap.capacity_bytes > 0 || !options) {
-        return; // Who wishes for a heap has none.
+SharedMemoryWireup::~SharedMemoryWireup() {
+    if (promised_) {
+        context_.forget_promise();
     }
-    Result<shm::Heap*> heap = context_.heap();
-    if (!heap.ok()) {
+}
+
+void SharedMemoryWireup::tell(Hello& mine) {
+    if (mine.shm_enabled == 0) {
+        return;
+    }
+    if (shm::Heap* const heap = context_.heap_at_hand()) {
+        mine.has_heap = 1;
+        mine.heap = {.token = heap->address().token, .key = {}};
+        mapped_ = heap->keep_mapped();
+        guess(mine, *heap);
+    } else if (may_wait_) {
+        const std::optional<shm::HeapWish> wish = context_.promise_heap();
+        promised_ = wish.has_value();
+        may_wait_ = promised_;
+        mine.heap = wish.value_or(shm::HeapWish());
+    }
+    mine.may_wait = may_wait_ ? 1 : 0;
+}
+
+void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
+    const std::optional<transport::ShmOptions> options = context_.latest_options(peers_.count());
+    if (!options) {
         return;
     }
     std::vector<Rank> ranks(peers_.count());
     std::iota(ranks.begin(), ranks.end(), Rank{0});
     Result<std::unique_ptr<Transport>> made =
-        Transport::create(**heap, ranks, peers_.rank(), *options);
+        Transport::create(heap, ranks, peers_.rank(), *options);
     if (!made.ok()) {
         return; // The offer that is not guessed says so.
     }
     offered_ = std::move(*made);
-    mine.guess = offer_of(**heap, *offered_);
+    mine.guess = offer_of(heap, *offered_);
     mine.guessed_options = digest(*options);
-    mine.attached_heaps = (*heap)->attached_digest();
+    mine.attached_heaps = heap.attached_digest();
     mine.guess.reaches_attached = context_.reaches_attached() ? 1 : 0;
 }
 
-void SharedMemoryWireup::agree(const std::vector<Hello>& all) {
+namespace {
+
+/// Nobody is told: the program asks again later, or makes the group by waiting.
+Status others_to_wait_for() {
+    return failure(Code::busy, "ranks of a host that share memory for the first time wait for one "
+                               "another, and one of them may not");
+}
+
+} // namespace
+
+Status SharedMemoryWireup::agree(const std::vector<Hello>& all) {
     for (const Hello& hello : all) {
         all_enable_ = all_enable_ && hello.shm_enabled != 0;
+        may_wait_ = may_wait_ && hello.may_wait != 0;
         staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
         ring_room_ = std::min(ring_room_, hello.ring_bytes);
     }
     for (const Rank local : group_.local_ranks(peers_.rank())) {
         heaps_.push_back(all[static_cast<std::size_t>(local)].heap);
     }
+    if (would_wait(all)) {
+        offered_.reset();
+        return others_to_wait_for();
+    }
     look_at_guesses(all);
+    return {};
+}
+
+/// Heaps are made together.
+bool SharedMemoryWireup::would_wait(const std::vector<Hello>& all) const {
+    if (may_wait_ || !all_enable_) {
+        return false;
+    }
+    bool some_would = false;
+    for (Rank rank = 0; rank < group_.placement.rank_count(); ++rank) {
+        some_would = some_would || (all[static_cast<std::size_t>(rank)].has_heap == 0 &&
+                                    group_.local_ranks(rank).size() > 1);
+    }
+    return some_would;
 }
 
 /// Did all ranks guess, and rightly? Then the second exchange has taken place. Who knows the heaps
-/// of the same processes as all others, each its own among them, knows all of theirs.
+/// of the same processes as all others, each its own among them, knows all of theirs. Ranks that
+/// may not wait have to know it exactly.
 void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
     const std::uint64_t right_options = digest(options());
-    const bool right =
-        !group_.several_hosts() && all_enable_ &&
-        std::all_of(all.begin(), all.end(), [&](const Hello& hello) {
-            return hello.guess.end == ShmEnd::made && hello.guessed_options == right_options;
-        });
+    const bool right = !group_.several_hosts() && all_enable_ &&
+                       std::all_of(all.begin(), all.end(), [&](const Hello& hello) {
+                           return hello.guess.end == ShmEnd::made &&
+                                  hello.guessed_options == right_options &&
+                                  (may_wait_ || hello.attached_heaps == all.front().attached_heaps);
+                       });
     if (!right) {
         offered_.reset();
         return;
@@ -96,39 +147,67 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     return options;
 }
 
-Result<bool> SharedMemoryWireup::connect() {
+namespace {
+
+/// Nobody has to map anybody.
+bool all_attached(const std::vector<ShmOffer>& offers) {
+    return std::all_of(offers.begin(), offers.end(),
+                       [](const ShmOffer& offered) { return offered.attached != 0; });
+}
+
+std::vector<ShmEnd> ends_of(const std::vector<ShmOffer>& offers) {
+    std::vector<ShmEnd> ends;
+    for (const ShmOffer& offered : offers) {
+        ends.push_back(offered.end);
+    }
+    return ends;
+}
+
+} // namespace
+
+Task<Result<bool>> SharedMemoryWireup::connect() {
     if (!all_enable_) {
-        return group_.placement.ranks_per_host_max() == 1;
+        co_return group_.placement.ranks_per_host_max() == 1;
     }
     Status status;
     Result<std::vector<ShmOffer>> offers = std::move(guesses_);
     if (offered_ == nullptr) {
         ShmOffer mine;
         offered_ = make(mine, status);
-        offers = peers_.allgather(mine);
+        offers = co_await peers_.allgather(mine);
     }
     if (!offers.ok()) {
-        return offers.status();
+        co_return offers.status();
     }
-    std::vector<ShmEnd> ends;
-    for (const ShmOffer& offered : *offers) {
-        ends.push_back(offered.end);
-    }
+    std::vector<ShmEnd> ends = ends_of(*offers);
     if (!all_made(ends)) {
         offered_.reset();
-        return step_down(ends, status);
+        co_return step_down(ends, status);
+    }
+    if (!all_attached(*offers)) {
+        if (!may_wait_) {
+            offered_.reset();
+            co_return others_to_wait_for();
+        }
+        mapped_.reset(); // Who maps others for the first time lets go of those that have ended.
     }
     ends = {attach(offered_.get(), *offers, status)};
-    if (Status agreed = agree_on_ends(*offers, ends); !agreed.ok()) {
-        return agreed;
+    const Status agreed = co_await agree_on_ends(*offers, ends);
+    if (!agreed.ok()) {
+        co_return agreed;
     }
     if (!all_made(ends)) {
         context_.give_up_shm();
         offered_.reset();
         group_.kernel_copies = false;
         context_.drop_unused_heap(); // UCX may need the address space.
-        return step_down(ends, status);
+        co_return step_down(ends, status);
     }
+    co_return settle(*offers);
+}
+
+/// All have connected. Always true.
+bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
     if (offered_ != nullptr) {
         offered_->establish();
     }
@@ -136,26 +215,25 @@ Result<bool> SharedMemoryWireup::connect() {
     group_.kernel_copies =
         group_.kernel_copies && options().single_copy_bytes_min != ~std::uint64_t{0};
     group_.shm = std::move(offered_);
-    agree_on_staging(*offers);
+    agree_on_staging(offers);
     return true;
 }
 
 /// `ends`: the own one, then those of all ranks. Where nobody has to map anybody all ranks come to
 /// the same end, and have said before whether they reach all that they know.
-Status SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offers,
-                                         std::vector<ShmEnd>& ends) {
+Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offers,
+                                               std::vector<ShmEnd>& ends) {
     const bool reaches = reaches_all(ends.front());
-    if (std::all_of(offers.begin(), offers.end(),
-                    [](const ShmOffer& offered) { return offered.attached != 0; })) {
+    if (all_attached(offers)) {
         group_.kernel_copies =
             std::all_of(offers.begin(), offers.end(),
                         [](const ShmOffer& offered) { return offered.reaches_attached != 0; });
-        return {};
+        co_return Status();
     }
-    const auto connected =
-        peers_.allgather(ShmOutcome{ends.front(), reaches ? std::uint32_t{1} : 0});
+    const ShmOutcome mine = {ends.front(), reaches ? std::uint32_t{1} : 0};
+    const Result<std::vector<ShmOutcome>> connected = co_await peers_.allgather(mine);
     if (!connected.ok()) {
-        return connected.status();
+        co_return connected.status();
     }
     ends.clear();
     group_.kernel_copies = true;
@@ -163,7 +241,7 @@ Status SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offers,
         ends.push_back(outcome.end);
         group_.kernel_copies = group_.kernel_copies && outcome.reaches_all != 0;
     }
-    return {};
+    co_return Status();
 }
 
 /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its host.

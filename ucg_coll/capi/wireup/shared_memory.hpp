@@ -7,30 +7,44 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/task.hpp"
 #include "ucg_coll/capi/wireup/hello.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
 #include "ucg_coll/capi/wireup/wireup.hpp"
 
 namespace ucg::capi {
 
-/// In this order: guess(), agree(), connect().
+/// In this order: tell(), agree(), connect().
+///
+/// Between two exchanges other groups of this process may be made, from their beginnings to their
+/// ends. What this rank has told stays true nevertheless:
+///   - The heap that it has named is there, and not given up, or connect() ends without shared
+///     memory at all ranks. From an offer on it is there, since something is leased. A heap that it
+///     wished for is made by nobody else (Context::promise_heap()).
+///   - What it has said to have mapped stays mapped until connect() (Heap::keep_mapped()).
+///   - What it would lease, and by which options, is as it was then; both are of this object.
+/// What a rank maps it tries at once, so that Context::reaches_attached() is of all that it has.
 class SharedMemoryWireup {
   public:
-    /// All must outlive it.
-    SharedMemoryWireup(Context& context, Peers& peers, WiredGroup& group)
-        : context_(context), peers_(peers), group_(group) {}
+    /// All must outlive it. `may_wait`: this rank, for its peers' heaps.
+    SharedMemoryWireup(Context& context, Peers& peers, WiredGroup& group, bool may_wait)
+        : context_(context), peers_(peers), group_(group), may_wait_(may_wait) {}
+    ~SharedMemoryWireup();
+    SharedMemoryWireup(const SharedMemoryWireup&) = delete;
+    SharedMemoryWireup& operator=(const SharedMemoryWireup&) = delete;
 
-    /// Programs make communicators of the same ranks again and again. So this rank offers at once
-    /// what it would if this group were as the latest of its size, which saves an exchange where
-    /// that holds for all.
-    void guess(Hello& mine);
+    /// Says what this rank has, or wishes. Programs make communicators of the same ranks again and
+    /// again. So it offers at once what it would if this group were as the latest of its size,
+    /// which saves an exchange where that holds for all.
+    void tell(Hello& mine);
 
-    /// Takes in what all ranks have said. The group has its placement and its profile.
-    void agree(const std::vector<Hello>& all);
+    /// Takes in what all ranks have said. The group has its placement and its profile. Fails with
+    /// busy, at all ranks, where one may not wait and some would have to.
+    Status agree(const std::vector<Hello>& all);
 
     /// Is everybody's on-host traffic carried by shared memory? Decided alike on all ranks: if it
-    /// fails for one, the whole group does without. Collective.
-    Result<bool> connect();
+    /// fails for one, the whole group does without. Fails as agree() does. Collective.
+    Task<Result<bool>> connect();
 
     /// This rank fails, and the others need not know: an exchange may have failed here alone, or
     /// memory ran out. Those that have made the group must not wait for it, and may write where it
@@ -43,12 +57,15 @@ class SharedMemoryWireup {
   private:
     using Transport = transport::ShmTransport;
 
+    void guess(Hello& mine, shm::Heap& heap);
+    bool would_wait(const std::vector<Hello>& all) const;
     void look_at_guesses(const std::vector<Hello>& all);
     transport::ShmOptions options() const;
     std::unique_ptr<Transport> make(ShmOffer& mine, Status& status);
     bool knows_all_heaps(const shm::Heap& heap) const;
     ShmEnd attach(Transport* mine, const std::vector<ShmOffer>& offers, Status& status);
-    Status agree_on_ends(const std::vector<ShmOffer>& offers, std::vector<ShmEnd>& ends);
+    Task<Status> agree_on_ends(const std::vector<ShmOffer>& offers, std::vector<ShmEnd>& ends);
+    bool settle(const std::vector<ShmOffer>& offers);
     bool reaches_all(ShmEnd end);
     bool step_down(const std::vector<ShmEnd>& ends, const Status& status);
     void agree_on_staging(const std::vector<ShmOffer>& offers);
@@ -56,12 +73,15 @@ class SharedMemoryWireup {
     Context& context_;
     Peers& peers_;
     WiredGroup& group_;
+    bool may_wait_; ///< This rank, then all.
+    bool promised_ = false;
     bool all_enable_ = true;
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
     std::uint64_t ring_room_ = ~std::uint64_t{0}; ///< That each rank has for the buffers of a ring.
     std::vector<shm::HeapWish> heaps_;   ///< Of the ranks on this host, when they said hello.
     std::unique_ptr<Transport> offered_; ///< What the others hear of, until the group has it.
     std::vector<ShmOffer> guesses_;      ///< Of all ranks, if they hold.
+    std::shared_ptr<const void> mapped_; ///< Keeps what is mapped already.
 };
 
 } // namespace ucg::capi

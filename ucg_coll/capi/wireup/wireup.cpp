@@ -17,8 +17,9 @@ namespace {
 
 class Wireup {
   public:
-    Wireup(Context& context, const ucg_group_params_t& params)
-        : context_(context), peers_(context, params), shared_memory_(context, peers_, group_) {}
+    Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
+        : context_(context), peers_(context, params, exchanges),
+          shared_memory_(context, peers_, group_, params.may_wait) {}
 
     ~Wireup() {
         if (!agreed_) {
@@ -28,51 +29,61 @@ class Wireup {
     Wireup(const Wireup&) = delete;
     Wireup& operator=(const Wireup&) = delete;
 
-    Status run(const MakeGroup& make_group) {
-        Status status = agree();
+    /// Begins none between the last two exchanges over a network, which would take memory.
+    Task<Status> run(const MakeGroup& make_group) {
+        Status status = co_await agree();
         if (status.ok()) {
-            status = make(make_group);
+            const bool made = make(make_group, status);
+            if (network_) {
+                const Status told = co_await network_->tell(made);
+                status = network_->agree(told, status);
+            }
         }
         agreed_ = !peers_.interrupted();
-        if (!status.ok()) {
-            // A program that makes many groups need not hear for each what they all lack.
-            const bool first = context_.first(Context::Once::no_group);
-            log(first && peers_.speaks() ? LogLevel::error : LogLevel::info, "{}",
-                status.message());
-        }
-        return status;
+        tell(status);
+        co_return status;
     }
 
   private:
     /// All exchanges but the last one over a network.
-    Status agree() {
-        if (Status status = say_hello(); !status.ok()) {
-            return status;
+    Task<Status> agree() {
+        const Status agreed = co_await say_hello();
+        if (!agreed.ok()) {
+            co_return agreed;
         }
-        const Result<bool> shared = shared_memory_.connect();
+        const Result<bool> shared = co_await shared_memory_.connect();
         if (!shared.ok()) {
-            return shared.status();
+            co_return shared.status();
         }
         if (!group_.several_hosts() && *shared) {
-            return {};
+            co_return Status();
         }
         network_.emplace(context_, peers_, group_, one_kernel_);
-        return network_->exchange();
+        co_return co_await network_->exchange();
     }
 
-    /// What each rank does by itself, and may fail at.
-    Status make(const MakeGroup& make_group) {
-        bool made = false;
-        Status mine;
+    /// What each rank does by itself, and may fail at: then `mine` says why, where it is known.
+    bool make(const MakeGroup& make_group, Status& mine) {
         try {
             mine = make_alone(make_group);
-            made = mine.ok();
+            return mine.ok();
         } catch (const std::bad_alloc&) {
             if (!network_) {
                 throw;
             }
+            return false;
         }
-        return network_ ? network_->agree(made, mine) : mine;
+    }
+
+    /// A program that makes many groups need not hear for each what they all lack.
+    void tell(const Status& status) {
+        if (status.code() == Code::busy) {
+            log(LogLevel::debug, "{}", status.message());
+        } else if (!status.ok()) {
+            const bool first = context_.first(Context::Once::no_group);
+            log(first && peers_.speaks() ? LogLevel::error : LogLevel::info, "{}",
+                status.message());
+        }
     }
 
     Status make_alone(const MakeGroup& make_group) {
@@ -87,26 +98,26 @@ class Wireup {
         return {};
     }
 
-    Status say_hello() {
+    Task<Status> say_hello() {
         Hello mine = hello_of(context_, peers_.count());
-        shared_memory_.guess(mine);
-        Result<std::vector<Hello>> all = peers_.allgather(mine);
-        if (!all.ok()) {
-            return all.status();
-        }
-        if (Status status = compare(*all, context_.machine(), peers_); !status.ok()) {
+        shared_memory_.tell(mine);
+        const Result<std::vector<Hello>> all = co_await peers_.allgather(mine);
+        co_return all.ok() ? take_in(*all) : all.status();
+    }
+
+    Status take_in(const std::vector<Hello>& all) {
+        if (Status status = compare(all, context_.machine(), peers_); !status.ok()) {
             return status;
         }
-        Result<cost::Profile> profile = agree_on_profile(context_, peers_, *all);
+        Result<cost::Profile> profile = agree_on_profile(context_, peers_, all);
         if (!profile.ok()) {
             return profile.status();
         }
         group_.profile = *profile;
-        agree_on_copies(*all, group_.profile.memory);
-        place_ranks(*all);
-        place_machines(*all);
-        shared_memory_.agree(*all);
-        return {};
+        agree_on_copies(all, group_.profile.memory);
+        place_ranks(all);
+        place_machines(all);
+        return shared_memory_.agree(all);
     }
 
     void place_ranks(const std::vector<Hello>& all) {
@@ -157,8 +168,10 @@ class Wireup {
 
 } // namespace
 
-Status wire_up(Context& context, const ucg_group_params_t& params, const MakeGroup& make_group) {
-    return Wireup(context, params).run(make_group);
+Task<Status> wire_up(Context& context, const GroupParams& params, Exchanges& exchanges,
+                     const MakeGroup& make_group) {
+    Wireup wireup(context, params, exchanges);
+    co_return co_await wireup.run(make_group);
 }
 
 } // namespace ucg::capi

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "topo/topo.hpp"
-#include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/group_params.hpp"
+#include "ucg_coll/capi/task.hpp"
+#include "ucg_coll/capi/wireup/exchange.hpp"
 #include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/transport/shm/shm.hpp"
 #include "ucg_coll/transport/transport.hpp"
@@ -48,17 +50,23 @@ struct WiredGroup {
 /// fail any more, since until then a rank that fails says so by their memory.
 using MakeGroup = std::function<void(WiredGroup&)>;
 
-/// Collective over the group; calls params.oob_allgather as often on every rank: once where all
+/// Collective over the group; waits for an exchange as often on every rank: once where all
 /// ranks share a host, have mapped the heaps of the same processes and made a group of this size
 /// and kind; twice where they know one another, or none of them has a node heap yet; three times
 /// where some have, and do not know one another; and three times more for UCX. `make_group` is
 /// called once the ranks have agreed. If it throws for want of memory, all ranks fail where
 /// messages go by UCX; else this one throws, and the group of the others fails when they wait for
 /// it. A failure is logged here, on the rank that has its cause; further ones of the process at
-/// info.
-Status wire_up(Context& context, const ucg_group_params_t& params, const MakeGroup& make_group);
+/// info. Where a rank may not wait for what others do outside of exchanges, and some would have to,
+/// all fail with busy.
+///
+/// It works with the maker's lock of the context held, and waits without: whoever drives it sees to
+/// that. Meanwhile other groups of this process may be made, by whichever functions. All arguments
+/// must outlive the task.
+Task<Status> wire_up(Context& context, const GroupParams& params, Exchanges& exchanges,
+                     const MakeGroup& make_group);
 
 /// The part of a process that cannot be in the group: nobody makes it. Never ok.
-Status decline_group(const ucg_group_params_t& params);
+Task<Status> decline_group(const GroupParams& params, Exchanges& exchanges);
 
 } // namespace ucg::capi

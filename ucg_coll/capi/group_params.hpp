@@ -1,0 +1,29 @@
+// What the caller wants of a group.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ucg/ucg.h"
+
+namespace ucg::capi {
+
+/// A copy: his structure may be gone before the group is made, and is shorter than today's where
+/// his header is older, so that no field is read but those that his mask names.
+struct GroupParams {
+    std::uint32_t rank = 0;
+    std::uint32_t size = 0;
+    std::string name = "group"; ///< For messages.
+    /// This rank may wait for what others do outside of exchanges.
+    bool may_wait = true;
+
+    GroupParams() = default;
+    GroupParams(const ucg_group_params_t& params, bool waits)
+        : rank(params.rank), size(params.size), may_wait(waits) {
+        if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
+            name = params.name;
+        }
+    }
+};
+
+} // namespace ucg::capi
