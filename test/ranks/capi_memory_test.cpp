@@ -2,6 +2,7 @@
 // wait for it for ever.
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "test/support/catch.hpp"
 #include "test/support/scarce_memory.hpp"
@@ -21,6 +22,7 @@ struct PoorRank {
     int exchanges = 0;
     int poor_after = -1;            ///< Counted from 1.
     std::uint64_t succeed = kNever; ///< Allocations between that one and the next.
+    bool waits = true;              ///< For the group.
 
     static int allgather(void* self, const void* send, void* receive, std::size_t bytes) {
         auto* me = static_cast<PoorRank*>(self);
@@ -30,12 +32,30 @@ struct PoorRank {
         return result;
     }
 
+    /// The exchange that was started last: starting it took until its end.
+    static ucg_status_t has_ended(void* /*self*/) { return UCG_OK; }
+
     ucg_status_t create(ucg_context_h context, ucg_group_h* group_p) {
         ucg_group_params_t params = rank->group_params();
+        params.field_mask = UCG_GROUP_PARAM_FIELD_OOB_START;
         params.oob_allgather = allgather;
+        params.oob_allgather_start = allgather;
+        params.oob_allgather_test = has_ended;
         params.oob_arg = this;
-        const ucg_status_t status = ucg_group_create(context, &params, group_p);
+        const ucg_status_t status = waits ? ucg_group_create(context, &params, group_p)
+                                          : create_by_tests(context, params, group_p);
         allocations_left = kNever;
+        return status;
+    }
+    static ucg_status_t create_by_tests(ucg_context_h context, const ucg_group_params_t& params,
+                                        ucg_group_h* group_p) {
+        ucg_group_creation_h creation = nullptr;
+        ucg_status_t status = ucg_group_create_start(context, &params, &creation);
+        if (status == UCG_OK) {
+            do {
+                status = ucg_group_create_test(creation, group_p);
+            } while (status == UCG_INPROGRESS);
+        }
         return status;
     }
 };
@@ -75,7 +95,8 @@ enum class End { made, failed_alone, failed_everywhere };
 /// Three ranks make groups one after the other; at the last one rank 1's memory runs out.
 struct Scene {
     const char* transports;
-    int before;                     ///< Groups that are made in peace.
+    int before;                     ///< Groups that are made in peace, by waiting.
+    bool waits = true;              ///< The last one is made so, too.
     int poor_after = -1;            ///< Of the last group's exchanges; -1: memory suffices.
     std::uint64_t succeed = kNever; ///< Allocations of rank 1 after it.
     End end = End::made;
@@ -101,6 +122,7 @@ struct Scene {
   private:
     std::string play_last(ThreadRank& me, ucg_context_h context) {
         PoorRank rank = {&me};
+        rank.waits = waits;
         if (me.rank == 1) {
             rank.poor_after = poor_after;
             rank.succeed = succeed;
@@ -134,8 +156,8 @@ std::string play(Scene& scene) {
 }
 
 /// How many exchanges the last group takes.
-int exchanges(const char* transports, int before) {
-    Scene scene = {transports, before};
+int exchanges(const char* transports, int before, bool waits) {
+    Scene scene = {transports, before, waits};
     REQUIRE(play(scene) == "");
     REQUIRE(scene.end == End::made);
     return scene.exchanges;
@@ -143,10 +165,11 @@ int exchanges(const char* transports, int before) {
 
 /// Lets each allocation after that exchange, and before the next one, fail in turn: how many did?
 /// All of them come to the `expected` end.
-std::uint64_t failures(const char* transports, int before, int poor_after, End expected) {
+std::uint64_t failures(const char* transports, int before, bool waits, int poor_after,
+                       End expected) {
     std::uint64_t succeed = 0;
     for (bool failed = true; failed; ++succeed) {
-        Scene scene = {transports, before, poor_after, succeed};
+        Scene scene = {transports, before, waits, poor_after, succeed};
         INFO("after " << succeed << " allocations");
         REQUIRE(play(scene) == "");
         failed = scene.end != End::made;
@@ -159,15 +182,18 @@ std::uint64_t failures(const char* transports, int before, int poor_after, End e
 
 TEST_CASE("capi: a rank without memory after the last exchange leaves nobody waiting",
           "[capi][shm][errors]") {
-    const int before = GENERATE(0, 1); // By several exchanges, and by a guess that is right.
-    const int last = exchanges("shm", before);
+    // By several exchanges, and by a guess that is right.
+    const auto [before, waits] =
+        GENERATE(std::pair{0, true}, std::pair{1, true}, std::pair{1, false});
+    const int last = exchanges("shm", before, waits);
     CHECK(last == (before == 0 ? 2 : 1));
-    CHECK(failures("shm", before, last, End::failed_alone) > 0);
+    CHECK(failures("shm", before, waits, last, End::failed_alone) > 0);
 }
 
 TEST_CASE("capi: over UCX nothing fails after the last exchange, and before it all ranks at once",
           "[capi][ucx][errors]") {
-    const int last = exchanges("ucx", 0);
-    CHECK(failures("ucx", 0, last - 1, End::failed_everywhere) > 0);
-    CHECK(failures("ucx", 0, last, End::failed_everywhere) == 0);
+    const bool waits = GENERATE(true, false);
+    const int last = exchanges("ucx", 0, waits);
+    CHECK(failures("ucx", 0, waits, last - 1, End::failed_everywhere) > 0);
+    CHECK(failures("ucx", 0, waits, last, End::failed_everywhere) == 0);
 }

@@ -137,7 +137,8 @@ class Context {
     /// waits for it, but who first needs a heap.
     OptionalRecursiveMutex& waiting_makers() { return waiting_makers_; }
     /// Held while a group's wire-up works, and never over an exchange, in which other groups may be
-    /// made. What the functions below call "the maker's" is for the holder alone.
+    /// made. What the functions below call "the maker's" is for the holder alone. Who may not wait
+    /// does not wait for it: its holder may wait for peers, to map their heaps.
     OptionalMutex& maker() { return maker_; }
 
     /// May this process still share memory? Not after a peer could not be mapped: another attempt
@@ -215,6 +216,10 @@ class Context {
     /// whoever makes progress looks at it, until nothing is left. A program may have thousands of
     /// groups, and nobody looks at the others. The caller holds no lock.
     void list_busy(Group& group);
+    /// A group is being made without waiting, for which the context must stay.
+    void creation_begins() { creations_.fetch_add(1, std::memory_order_relaxed); }
+    void creation_ends() { creations_.fetch_sub(1, std::memory_order_release); }
+    std::size_t creation_count() const { return creations_.load(std::memory_order_acquire); }
     /// All groups that there are.
     std::size_t group_count() {
         const std::lock_guard lock(groups_mutex_);
@@ -376,6 +381,7 @@ class Context {
     CompletionQueue polled_ends_;
     CompletionQueue called_ends_;                ///< That have a callback.
     std::atomic<std::size_t> callbacks_due_ = 0; ///< How many. Read under any lock.
+    std::atomic<std::size_t> creations_ = 0;     ///< Under way. Read under any lock.
     std::size_t group_count_ = 0;                ///< All of them.
     std::size_t staging_groups_ = 0;             ///< That have memory for their peers to read.
     std::unique_ptr<transport::Network> ucx_;    ///< Written by the maker, too.

@@ -1,10 +1,7 @@
 #include "ucg_coll/capi/group_making.hpp"
 
-#include <mutex>
+#include <utility>
 
-#include "ucg_coll/capi/group_params.hpp"
-#include "ucg_coll/capi/task.hpp"
-#include "ucg_coll/capi/wireup/exchange.hpp"
 #include "ucg_coll/capi/wireup/wireup.hpp"
 
 namespace ucg::capi {
@@ -52,6 +49,79 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
         exchanges.end(succeeded);
     }
     return task.outcome();
+}
+
+GroupCreation::Use::Use(Context* context) : context_(context) {
+    if (context_ != nullptr) {
+        context_->creation_begins();
+    }
+}
+
+GroupCreation::Use::~Use() {
+    if (context_ != nullptr) {
+        context_->creation_ends();
+    }
+}
+
+GroupCreation::GroupCreation(Context* context, const ucg_group_params_t& params)
+    : context_(context), use_(context), params_(params, false), start_(params.oob_allgather_start),
+      test_(params.oob_allgather_test), oob_arg_(params.oob_arg),
+      task_(making(context, params_, exchanges_)) {}
+
+void GroupCreation::begin() {
+    static_cast<void>(go_on());
+}
+
+std::optional<MadeGroup> GroupCreation::advance() {
+    if (within_) {
+        return std::nullopt;
+    }
+    within_ = true;
+    while (!task_.ended() && exchange() && go_on()) {
+    }
+    within_ = false;
+    return task_.ended() ? std::optional(task_.outcome()) : std::nullopt;
+}
+
+/// Is there no exchange to wait for?
+bool GroupCreation::exchange() {
+    if (!under_way_) {
+        return true;
+    }
+    const ucg_status_t status = test_(oob_arg_);
+    under_way_ = status == UCG_INPROGRESS;
+    succeeded_ = status == UCG_OK;
+    return !under_way_;
+}
+
+/// From one exchange to the beginning of the next. False where another thread makes a group, which
+/// may wait for its peers, and these for what this thread has yet to do.
+bool GroupCreation::go_on() {
+    std::unique_lock<OptionalMutex> maker;
+    if (context_ != nullptr) {
+        maker = std::unique_lock(context_->maker(), std::try_to_lock);
+        if (!maker.owns_lock()) {
+            return false;
+        }
+    }
+    if (begun_) {
+        exchanges_.end(succeeded_);
+    } else {
+        begun_ = true;
+        task_.start();
+    }
+    if (maker.owns_lock()) {
+        maker.unlock();
+    }
+    if (!task_.ended()) {
+        const Exchange due = exchanges_.due();
+        under_way_ = start_(oob_arg_, due.mine, due.all, due.bytes) == 0;
+        succeeded_ = false;
+        if (under_way_) {
+            exchanges_.begin();
+        }
+    }
+    return true;
 }
 
 } // namespace ucg::capi

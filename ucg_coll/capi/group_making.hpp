@@ -1,13 +1,18 @@
 // Who drives the making of a group from one exchange to the next: a caller that waits in its own
-// allgather.
+// allgather, or one that comes by now and then.
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/group_params.hpp"
+#include "ucg_coll/capi/task.hpp"
+#include "ucg_coll/capi/wireup/exchange.hpp"
 
 namespace ucg::capi {
 
@@ -15,5 +20,51 @@ using MadeGroup = Result<std::unique_ptr<Group>>;
 
 /// Makes a group, and returns when it is there. `context`: null if this process cannot be in it.
 MadeGroup make_group(Context* context, const ucg_group_params_t& params);
+
+/// A group that is being made. Until it has ended the context is in use.
+class GroupCreation {
+  public:
+    /// REQUIRES: the parameters have what starts and tests an exchange.
+    GroupCreation(Context* context, const ucg_group_params_t& params);
+    GroupCreation(const GroupCreation&) = delete;
+    GroupCreation& operator=(const GroupCreation&) = delete;
+
+    /// Goes to the first exchange, if that is possible without waiting for another thread.
+    void begin();
+
+    /// Goes on as far as that is possible without waiting: empty until it has ended.
+    std::optional<MadeGroup> advance();
+
+    const GroupParams& params() const { return params_; }
+
+  private:
+    /// What of the context is needed to the last.
+    class Use {
+      public:
+        explicit Use(Context* context);
+        ~Use();
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+
+      private:
+        Context* const context_;
+    };
+
+    bool exchange();
+    bool go_on();
+
+    Context* const context_;
+    const Use use_;
+    const GroupParams params_;
+    const ucg_oob_allgather_start_cb_t start_;
+    const ucg_oob_allgather_test_cb_t test_;
+    void* const oob_arg_;
+    Exchanges exchanges_;
+    Task<MadeGroup> task_;
+    bool begun_ = false;     ///< The task.
+    bool under_way_ = false; ///< An exchange.
+    bool succeeded_ = false; ///< The last one.
+    bool within_ = false;    ///< Of advance(): what it calls may make progress.
+};
 
 } // namespace ucg::capi

@@ -7,6 +7,7 @@
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/group_making.hpp"
 
 #define UCG_PUBLIC __attribute__((visibility("default")))
 
@@ -18,4 +19,11 @@ struct ucg_context : ucg::capi::Context {
 };
 struct ucg_group {
     std::unique_ptr<ucg::capi::Group> group;
+};
+struct ucg_group_creation {
+    std::unique_ptr<ucg_group> handle = std::make_unique<ucg_group>(); ///< For its end.
+    ucg::capi::GroupCreation making;
+
+    ucg_group_creation(ucg_context* context, const ucg_group_params_t& params)
+        : making(context, params) {}
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "ucg_coll/capi/config.hpp"
@@ -30,6 +31,12 @@ namespace {
 bool is_rank(const ucg_group_params_t* params) {
     return params != nullptr && params->size > 0 && params->rank < params->size &&
            params->size <= 0x7fffffffU;
+}
+
+/// Of callers with an earlier header there is no more than the mask says.
+bool can_start(const ucg_group_params_t& params) {
+    return (params.field_mask & UCG_GROUP_PARAM_FIELD_OOB_START) != 0 &&
+           params.oob_allgather_start != nullptr && params.oob_allgather_test != nullptr;
 }
 
 /// Asked on all ranks: any of them may be rank 0 of another group.
@@ -210,6 +217,12 @@ UCG_PUBLIC ucg_status_t ucg_context_destroy(ucg_context_h context) {
                                        "ucg_context_destroy: {} has {} groups; destroy them first",
                                        context->name(), groups));
         }
+        if (const std::size_t creations = context->creation_count(); creations > 0) {
+            return report(ucg::failure(Code::busy,
+                                       "ucg_context_destroy: {} makes {} groups; end or abandon "
+                                       "them first",
+                                       context->name(), creations));
+        }
         delete context;
         return UCG_OK;
     });
@@ -254,6 +267,42 @@ UCG_PUBLIC ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_
         return ucg::capi::give_out(ucg::capi::make_group(context, *params), std::move(handle),
                                    group_p);
     });
+}
+
+UCG_PUBLIC ucg_status_t ucg_group_create_start(ucg_context_h context,
+                                               const ucg_group_params_t* params,
+                                               ucg_group_creation_h* creation_p) {
+    if (!ucg::capi::is_rank(params) || !ucg::capi::can_start(*params)) {
+        return guarded([&] {
+            return report(Status(Code::invalid_argument,
+                                 "ucg_group_create_start: oob_allgather_start and "
+                                 "oob_allgather_test must be set and rank < size"));
+        });
+    }
+    return ucg::capi::guarded_making(params->rank, params->size, [&] {
+        ucg::capi::tell_of_variables(context, params->rank);
+        auto creation = std::make_unique<ucg_group_creation>(context, *params);
+        creation->making.begin();
+        *creation_p = creation.release();
+        return UCG_OK;
+    });
+}
+
+UCG_PUBLIC ucg_status_t ucg_group_create_test(ucg_group_creation_h creation, ucg_group_h* group_p) {
+    const ucg::capi::GroupParams& params = creation->making.params();
+    return ucg::capi::guarded_making(params.rank, params.size, [&] {
+        std::unique_ptr<ucg_group_creation> owned(creation);
+        std::optional<ucg::capi::MadeGroup> made = creation->making.advance();
+        if (!made) {
+            static_cast<void>(owned.release());
+            return UCG_INPROGRESS;
+        }
+        return ucg::capi::give_out(std::move(*made), std::move(owned->handle), group_p);
+    });
+}
+
+UCG_PUBLIC void ucg_group_create_abandon(ucg_group_creation_h creation) {
+    delete creation;
 }
 
 UCG_PUBLIC ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes) {

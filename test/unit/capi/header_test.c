@@ -37,10 +37,14 @@ static int gather_alone(void* arg, const void* send, void* recv, size_t bytes) {
 
 /* old_caller.c */
 int old_caller_creates(ucg_context_h* context_p);
+int old_caller_makes(ucg_context_h context,
+                     int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
+                     ucg_group_h* group_p);
 int old_caller_is_told(ucg_group_h group);
 
 static void check_handshake(void) {
     ucg_context_h context;
+    ucg_group_h group;
 
     check(ucg_context_create_version(UCG_API_MAJOR, UCG_API_MINOR + 1, NULL, NULL, &context) ==
               UCG_ERR_UNSUPPORTED,
@@ -49,6 +53,8 @@ static void check_handshake(void) {
               UCG_ERR_UNSUPPORTED,
           "a caller of another major version");
     check(old_caller_creates(&context), "an old caller");
+    check(old_caller_makes(context, gather_alone, &group), "its group");
+    check(ucg_group_destroy(group) == UCG_OK, "the group's end");
     check(ucg_context_destroy(context) == UCG_OK, "its end");
 }
 
@@ -110,6 +116,46 @@ static void check_short_forms(ucg_group_h group) {
               ucg_datatype_bytes(UCG_DT_FLOAT64_INT64) == 16 &&
               ucg_datatype_bytes(UCG_DT_LAST) == 0,
           "sizes of datatypes");
+}
+
+/** How often the exchange is looked at before it has ended. */
+static int looks_left;
+
+/** Of the last exchange, which may never end: it stays as long as it can be reached. */
+static const void* volatile told;
+
+static int gather_kept(void* arg, const void* send, void* recv, size_t bytes) {
+    told = send;
+    return gather_alone(arg, send, recv, bytes);
+}
+
+static ucg_status_t look(void* arg) {
+    (void)arg;
+    return looks_left-- > 0 ? UCG_INPROGRESS : UCG_OK;
+}
+
+/** A group of one, made without waiting; and one that is given up. */
+static void check_creation(ucg_context_h context) {
+    ucg_group_params_t params = {0};
+    ucg_group_creation_h creation;
+    ucg_group_h group;
+
+    params.size = 1;
+    params.oob_allgather_start = gather_kept;
+    params.oob_allgather_test = look;
+    check(ucg_group_create_start(context, &params, &creation) == UCG_ERR_INVALID_PARAM,
+          "a creation without its mask is refused");
+    params.field_mask = UCG_GROUP_PARAM_FIELD_OOB_START;
+    looks_left = 2;
+    check(ucg_group_create_start(context, &params, &creation) == UCG_OK, "start");
+    check(ucg_context_destroy(context) == UCG_ERR_BUSY, "a context with a creation");
+    check(ucg_group_create_test(creation, &group) == UCG_INPROGRESS &&
+              ucg_group_create_test(creation, &group) == UCG_INPROGRESS &&
+              ucg_group_create_test(creation, &group) == UCG_OK,
+          "its end");
+    check(ucg_barrier(group) == UCG_OK && ucg_group_destroy(group) == UCG_OK, "its group");
+    check(ucg_group_create_start(context, &params, &creation) == UCG_OK, "start another");
+    ucg_group_create_abandon(creation);
 }
 
 static void check_group_of_one(ucg_context_h context) {
@@ -186,6 +232,7 @@ int main(void) {
     check(ucg_context_create(NULL, config, &context) == UCG_OK, "context");
     check_handshake();
     ucg_config_release(config);
+    check_creation(context);
     check_group_of_one(context);
     check_memory(context);
     check(ucg_context_destroy(context) == UCG_OK, "the end of the context");

@@ -1,7 +1,9 @@
 /* A program that was compiled with the header of API 0.1, of which it has no more than this:
    today's has functions of these names, which would be called instead wherever they are not
    inlined. */
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct ucg_context* ucg_context_h;
@@ -18,14 +20,49 @@ struct attributes {
     uint64_t behind;
 };
 
+/** API 0.1's ucg_group_params_t, which ended with the name. */
+struct group_params {
+    uint64_t field_mask;
+    uint32_t rank;
+    uint32_t size;
+    int (*oob_allgather)(void* arg, const void* send, void* recv, size_t bytes);
+    void* oob_arg;
+    const char* name;
+};
+
+int ucg_group_create(ucg_context_h context, const struct group_params* params,
+                     ucg_group_h* group_p);
 int ucg_context_create(const void* params, void* config, ucg_context_h* context_p);
 int ucg_group_query(ucg_group_h group, struct attributes* attr_p);
 
 int old_caller_creates(ucg_context_h* context_p);
+int old_caller_makes(ucg_context_h context,
+                     int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
+                     ucg_group_h* group_p);
 int old_caller_is_told(ucg_group_h group);
 
 int old_caller_creates(ucg_context_h* context_p) {
     return ucg_context_create(NULL, NULL, context_p) == 0;
+}
+
+/* A group of one. What lies behind the structure is nobody's. */
+int old_caller_makes(ucg_context_h context,
+                     int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
+                     ucg_group_h* group_p) {
+    struct group_params* params = malloc(sizeof(*params));
+    int status;
+
+    if (params == NULL) {
+        return 0;
+    }
+    memset(params, 0x5a, sizeof(*params));
+    params->field_mask = 0;
+    params->rank = 0;
+    params->size = 1;
+    params->oob_allgather = gather;
+    status = ucg_group_create(context, params, group_p);
+    free(params);
+    return status == 0;
 }
 
 /* Of a group of one that has started one allreduce. */

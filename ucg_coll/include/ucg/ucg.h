@@ -15,9 +15,10 @@
  *     an earlier minor version go on working with later libraries.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
  *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE any thread may
- *     call anything at any time, but make two groups at once that have two processes in common, or
- *     start collectives of one group in no order. The library holds no lock while it calls the
- *     program back, so that an operator may wait for another thread's collective in another group.
+ *     call anything at any time, but ucg_group_create for two groups at once that have two
+ * processes in common, or start collectives of one group in no order. The library holds no lock
+ * while it calls the program back: an operator may wait for another thread's collective in another
+ * group.
  *   - Counts are 64-bit and in elements; displacements are in elements of the datatype.
  *   - Buffers belong to the caller and must stay valid and unchanged (send) or untouched (receive)
  *     until the request completes.
@@ -54,7 +55,7 @@ typedef enum {
     UCG_ERR_TIMED_OUT = -6,     /**< A peer did not answer in time. */
     UCG_ERR_DISAGREEMENT = -7,  /**< Ranks gave different values where equal ones are needed. */
     UCG_ERR_INTERNAL = -8,      /**< Unexpected: please report. */
-    UCG_ERR_BUSY = -9           /**< The object is still in use. Nothing was done. */
+    UCG_ERR_BUSY = -9           /**< Still in use, or not the time for it. Nothing was done. */
 } ucg_status_t;
 
 /** A sentence for a status; static storage. Does not fail. */
@@ -68,6 +69,7 @@ const char* ucg_get_version_string(void);
 typedef struct ucg_config* ucg_config_h;
 typedef struct ucg_context* ucg_context_h;
 typedef struct ucg_group* ucg_group_h;
+typedef struct ucg_group_creation* ucg_group_creation_h;
 typedef struct ucg_request* ucg_coll_h;
 
 /* ------------------------------------------------------------------ configuration */
@@ -169,7 +171,7 @@ unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions, 
  */
 ucg_status_t ucg_context_disconnect(ucg_context_h context);
 
-/** Destroys a context. Peers need not take part. UCG_ERR_BUSY: it has groups; it stays as it is. */
+/** Destroys a context; local. UCG_ERR_BUSY: it has groups, or makes some; it stays as it is. */
 ucg_status_t ucg_context_destroy(ucg_context_h context);
 
 /* ------------------------------------------------------------------ memory */
@@ -180,7 +182,8 @@ ucg_status_t ucg_context_destroy(ucg_context_h context);
  * pages: for buffers, not for small objects. All pages are there when the call returns, on the NUMA
  * node where the calling thread runs (or as its memory policy says): allocate on the rank that uses
  * the memory most. Fails with UCG_ERR_NO_MEMORY when UCG_HEAP_SIZE, or the memory that the machine
- * or the control group has left, does not suffice; never later, by a signal. `size` 0 gives NULL.
+ * or the control group has left, does not suffice; never later, by a signal. UCG_ERR_BUSY: it was
+ * called within an exchange of the first group that this thread makes. `size` 0 gives NULL.
  * The caller owns the memory; what is left goes with the context. It belongs to this process: a
  * forked child must not use it. Does not communicate.
  *
@@ -203,15 +206,29 @@ ucg_status_t ucg_mem_free(ucg_context_h context, void* address);
 typedef int (*ucg_oob_allgather_cb_t)(void* oob_arg, const void* send_buffer, void* recv_buffer,
                                       size_t bytes);
 
-enum ucg_group_params_field { UCG_GROUP_PARAM_FIELD_NAME = UCG_BIT(0) };
+/** The same for ucg_group_create_start(): starts the exchange and returns; 0 on success. Both
+ *  buffers stay until it has ended. Of one creation one exchange is under way at a time. */
+typedef int (*ucg_oob_allgather_start_cb_t)(void* oob_arg, const void* send_buffer,
+                                            void* recv_buffer, size_t bytes);
+
+/** UCG_INPROGRESS: the exchange that was started last has not ended. Else how it has. Does not
+ *  wait; may make progress, as above. */
+typedef ucg_status_t (*ucg_oob_allgather_test_cb_t)(void* oob_arg);
+
+enum ucg_group_params_field {
+    UCG_GROUP_PARAM_FIELD_NAME = UCG_BIT(0),
+    UCG_GROUP_PARAM_FIELD_OOB_START = UCG_BIT(1) /**< oob_allgather_start, oob_allgather_test */
+};
 
 typedef struct {
     uint64_t field_mask;                  /**< Bits of ucg_group_params_field. */
     uint32_t rank;                        /**< This process's rank. Required. */
     uint32_t size;                        /**< Number of ranks. Required. */
-    ucg_oob_allgather_cb_t oob_allgather; /**< Required. */
+    ucg_oob_allgather_cb_t oob_allgather; /**< Required by ucg_group_create(). */
     void* oob_arg;
-    const char* name; /**< For messages; copied. */
+    const char* name;                                 /**< For messages; copied. */
+    ucg_oob_allgather_start_cb_t oob_allgather_start; /**< Required by ucg_group_create_start(). */
+    ucg_oob_allgather_test_cb_t oob_allgather_test;   /**< The same. */
 } ucg_group_params_t;
 
 /**
@@ -219,12 +236,37 @@ typedef struct {
  * other groups of these processes. Either all ranks succeed or all fail, but for UCG_ERR_NO_MEMORY
  * and UCG_ERR_INTERNAL: these are of this rank alone, and the program should end. Others may wait
  * for its part of an exchange; those that have had the last one have a group whose collectives
- * fail. Threads that make groups of one context do so one after the other; those that do
+ * fail. Threads that call this function with one context do so one after the other; those that do
  * anything else do not wait for it. A process that has no context passes NULL, so that the others
  * need not wait for it: then all fail with UCG_ERR_UNREACHABLE.
  */
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
+
+/**
+ * Starts to make a group and returns without waiting for any other process. Collective, with the
+ * same outcomes as ucg_group_create(), but in any order: a process may make several groups at a
+ * time, and others by ucg_group_create() meanwhile, also from within the functions that exchange;
+ * none waits for another. `params` are copied, what oob_arg points to is not. Needs
+ * UCG_GROUP_PARAM_FIELD_OOB_START. `context` may be NULL as for ucg_group_create().
+ *
+ * Processes of a host that share memory with each other for the first time wait for one another.
+ * All ranks end such a group with UCG_ERR_BUSY, also those that call ucg_group_create() for it, and
+ * nothing has changed. All may call that one, or start again once it has made another group of
+ * them.
+ */
+ucg_status_t ucg_group_create_start(ucg_context_h context, const ucg_group_params_t* params,
+                                    ucg_group_creation_h* creation_p);
+
+/** Goes on with it as far as that is possible without waiting. UCG_INPROGRESS: to be called again;
+ *  always so within its own functions, and while another thread's ucg_group_create() meets
+ *  processes for the first time. Else it has ended, with *group_p or the reason why there is none,
+ *  and `creation` is no more. Other ranks may use the group already. One thread at a time. */
+ucg_status_t ucg_group_create_test(ucg_group_creation_h creation, ucg_group_h* group_p);
+
+/** Gives up a group that is not made yet, as a program does that ends; local. Others wait for ever,
+ *  or have a group whose collectives fail. Buffers of an exchange that is under way stay. */
+void ucg_group_create_abandon(ucg_group_creation_h creation);
 
 /** Gives back what the group keeps for calls like earlier ones, if that is more than about so many
  *  bytes; local. What requests have and what is in progress stays. */
