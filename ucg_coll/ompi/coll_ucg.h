@@ -193,6 +193,7 @@ typedef struct {
 typedef enum {
     COLL_UCG_FRESH,      /**< It has no group yet: the previous modules serve its first calls. */
     COLL_UCG_SETTING_UP, /**< The group is being made; the previous modules serve meanwhile. */
+    COLL_UCG_FORMING,    /**< The same in the background; calls wait: coll_ucg_background.h. */
     COLL_UCG_READY,
     COLL_UCG_OFF /**< All ranks agreed to use the previous modules for good. */
 } coll_ucg_state_t;
@@ -255,11 +256,14 @@ typedef struct {
     opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
     opal_list_item_t waiting; /**< In the component's `waiting` while it asks for its turn. */
 
-    coll_ucg_state_t state;
-    int calls_before_group; /**< That the previous modules still serve while it is fresh. */
-    bool retired;           /**< It serves nobody any more. */
-    bool polled;            /**< The group is counted in polled_groups. */
-    bool takes_turns;       /**< Some of its processes have threads: see coll_ucg_setup.c. */
+    _Atomic(coll_ucg_state_t) state; /**< Whichever thread ends the making of a group writes it. */
+    int calls_before_group;      /**< That the previous modules still serve while it is fresh. */
+    int calls_before_background; /**< Nonblocking ones before the next try that waits for nobody, */
+    int background_pause;        /**< of which there are so many after the latest, in vain. */
+    struct coll_ucg_background* background; /**< While it is forming. */
+    bool retired;                           /**< It serves nobody any more. */
+    bool polled;                            /**< The group is counted in polled_groups. */
+    bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;
     coll_ucg_previous_t previous;
@@ -309,6 +313,8 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module);
 /** One more has been called, by the previous module, which counts towards those. */
 void coll_ucg_count_call(mca_coll_ucg_module_t* module);
+/** Are all nonblocking functions among those that the component serves? */
+bool coll_ucg_serves_all_nonblocking(void);
 /** Leaves the group, if there is one. Local. */
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
 

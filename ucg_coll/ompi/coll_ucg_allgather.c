@@ -1,6 +1,7 @@
 /*
  * MPI_Allgather and MPI_Allgatherv.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -79,8 +80,8 @@ iallgather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
         status = coll_ucg_start_described(mine, COLL_UCG_FN_iallgather, alike ? &latest : NULL,
                                           opened, request);
     }
-    COLL_UCG_LEAVE(ucg, iallgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iallgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                               comm, request);
 }
 
 int mca_coll_ucg_iallgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
@@ -197,8 +198,8 @@ int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_
         status = coll_ucg_start_call(
             mine, coll_ucg_open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
     }
-    COLL_UCG_LEAVE(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
-                   comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts,
+                               displs, rdtype, comm, request);
 }
 
 int mca_coll_ucg_allgatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

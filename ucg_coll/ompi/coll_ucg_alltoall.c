@@ -1,6 +1,7 @@
 /*
  * MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw. To libucg the last two are one: blocks of bytes.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -77,8 +78,8 @@ static COLL_UCG_APART int ialltoall_anew(const void* sbuf, int scount,
         status = coll_ucg_start_described(mine, COLL_UCG_FN_ialltoall, alike ? &latest : NULL,
                                           opened, request);
     }
-    COLL_UCG_LEAVE(ucg, ialltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                               comm, request);
 }
 
 int mca_coll_ucg_ialltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
@@ -185,8 +186,8 @@ int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdi
         status = coll_ucg_start_call(mine, open_alltoall_blocks(&mine->call, V_INPUT, V_OUTPUT),
                                      request);
     }
-    COLL_UCG_LEAVE(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf,
+                               rcounts, rdispls, rdtype, comm, request);
 }
 
 int mca_coll_ucg_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
@@ -257,8 +258,8 @@ int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdi
         status = coll_ucg_start_call(mine, open_alltoall_blocks(&mine->call, W_INPUT, W_OUTPUT),
                                      request);
     }
-    COLL_UCG_LEAVE(ucg, ialltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
-                   rdtypes, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf,
+                               rcounts, rdispls, rdtypes, comm, request);
 }
 
 int mca_coll_ucg_alltoallw_init(const void* sbuf, const int* scounts, const int* sdispls,

@@ -1,6 +1,7 @@
 /*
  * MPI_Barrier.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -49,7 +50,7 @@ static COLL_UCG_APART int ibarrier_anew(struct ompi_communicator_t* comm, ompi_r
         const ucg_status_t opened = open_barrier(&mine->call);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_ibarrier, &latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, ibarrier, status, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ibarrier, status, comm, request);
 }
 
 int mca_coll_ucg_ibarrier(struct ompi_communicator_t* comm, ompi_request_t** request,

@@ -1,6 +1,7 @@
 /*
  * MPI_Bcast.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -72,7 +73,7 @@ static COLL_UCG_APART int ibcast_anew(void* buffer, int count, struct ompi_datat
         const ucg_status_t opened = open_bcast(&mine->call, buffer, count, dtype, root);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
 }
 
 int mca_coll_ucg_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,

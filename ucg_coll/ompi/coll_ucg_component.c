@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll_ucg_background.h"
 #include "coll_ucg_request.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/util/output.h"
@@ -329,6 +330,15 @@ static const char* given(const char* variable) {
     return NULL != value ? value : "";
 }
 
+bool coll_ucg_serves_all_nonblocking(void) {
+    for (int i = 0; i < COLL_UCG_FN_NONBLOCKING_COUNT; i++) {
+        if (!mca_coll_ucg_component.enabled[COLL_UCG_FN_BLOCKING_COUNT + i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /** Who wants the same bits from each call has them from libucg alone. */
 static void serve_all_if_reproducible(void) {
     const char* value = given("REPRODUCIBLE");
@@ -352,6 +362,7 @@ static int component_open(void) {
     memset(&component->counters, 0, sizeof component->counters);
     serve_all_if_reproducible();
     coll_ucg_open_requests();
+    coll_ucg_open_background();
     coll_ucg_open_peers();
     return OMPI_SUCCESS;
 }
@@ -385,6 +396,7 @@ static int component_close(void) {
     if (component->verbose >= 1 && 0 == OPAL_PROC_MY_NAME.vpid) {
         report_counters();
     }
+    coll_ucg_close_background();
     coll_ucg_close_requests();
     if (NULL != component->context && opal_list_is_empty(&component->modules)) {
         ucg_context_destroy(component->context);

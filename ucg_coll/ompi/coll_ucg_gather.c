@@ -1,6 +1,7 @@
 /*
  * MPI_Gather and MPI_Gatherv. The receive arguments mean something at the root only.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -93,8 +94,8 @@ static COLL_UCG_APART int igather_anew(const void* sbuf, int scount, struct ompi
             open_gather(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_igather, latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, igather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                   request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, igather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                               root, comm, request);
 }
 
 int mca_coll_ucg_igather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
@@ -212,8 +213,8 @@ int mca_coll_ucg_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* 
         status = coll_ucg_start_call(
             mine, open_gatherv(&mine->call, sbuf, scount, sdtype, OUTPUT, root), request);
     }
-    COLL_UCG_LEAVE(ucg, igatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
-                   comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, igatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
+                               rdtype, root, comm, request);
 }
 
 int mca_coll_ucg_gatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

@@ -1,6 +1,7 @@
 /*
  * The neighbourhood collectives. To libucg all five are one: blocks of bytes along edges.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_edges.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -94,8 +95,8 @@ int mca_coll_ucg_ineighbor_allgather(const void* sbuf, int scount, struct ompi_d
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(mine, open_call(&mine->call, ONE_INPUT, OUTPUT), request);
     }
-    COLL_UCG_LEAVE(ucg, ineighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
-                   comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ineighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount,
+                               rdtype, comm, request);
 }
 
 int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, int scount,
@@ -162,8 +163,8 @@ int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, int scount, struct ompi_
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(mine, open_call(&mine->call, ONE_INPUT, V_OUTPUT), request);
     }
-    COLL_UCG_LEAVE(ucg, ineighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ineighbor_allgatherv, status, sbuf, scount, sdtype, rbuf,
+                               rcounts, rdispls, rdtype, comm, request);
 }
 
 int mca_coll_ucg_neighbor_allgatherv_init(
@@ -225,8 +226,8 @@ int mca_coll_ucg_ineighbor_alltoall(const void* sbuf, int scount, struct ompi_da
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(mine, open_call(&mine->call, INPUT, OUTPUT), request);
     }
-    COLL_UCG_LEAVE(ucg, ineighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
-                   comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ineighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount,
+                               rdtype, comm, request);
 }
 
 int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, int scount,
@@ -293,8 +294,8 @@ int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, const int* scounts, const
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(mine, open_call(&mine->call, V_INPUT, V_OUTPUT), request);
     }
-    COLL_UCG_LEAVE(ucg, ineighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
-                   rdispls, rdtype, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ineighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype,
+                               rbuf, rcounts, rdispls, rdtype, comm, request);
 }
 
 int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
@@ -364,8 +365,8 @@ int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, const int* scounts, const
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = coll_ucg_start_call(mine, open_call(&mine->call, W_INPUT, W_OUTPUT), request);
     }
-    COLL_UCG_LEAVE(ucg, ineighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
-                   rdispls, rdtypes, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ineighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes,
+                               rbuf, rcounts, rdispls, rdtypes, comm, request);
 }
 
 int mca_coll_ucg_neighbor_alltoallw_init(const void* sbuf, const int* scounts,

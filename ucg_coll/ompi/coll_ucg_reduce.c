@@ -1,6 +1,7 @@
 /*
  * MPI_Reduce, MPI_Allreduce, MPI_Scan and MPI_Exscan: one vector goes in, at most one comes out.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -96,7 +97,8 @@ static COLL_UCG_APART int ireduce_anew(const void* sbuf, void* rbuf, int count,
             &mine->call, UCG_COLL_REDUCE, sbuf, rbuf, count, dtype, op, root);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_ireduce, &latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm,
+                               request);
 }
 
 int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
@@ -179,7 +181,7 @@ static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, int coun
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = may_make_communicators(count, dtype, op)
-                              ? UCG_ERR_UNSUPPORTED
+                              ? coll_ucg_pass_in_order(ucg)
                               : coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
         const coll_ucg_latest_t latest = {
@@ -188,7 +190,8 @@ static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, int coun
                                                                   sbuf, rbuf, count, dtype, op, 0);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_iallreduce, &latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm,
+                               request);
 }
 
 int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
@@ -265,7 +268,7 @@ static COLL_UCG_APART int iscan_anew(const void* sbuf, void* rbuf, int count,
                                                                   rbuf, count, dtype, op, 0);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_iscan, &latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, iscan, status, sbuf, rbuf, count, dtype, op, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iscan, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
 
 int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
@@ -342,7 +345,7 @@ static COLL_UCG_APART int iexscan_anew(const void* sbuf, void* rbuf, int count,
                                                                   sbuf, rbuf, count, dtype, op, 0);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_iexscan, &latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, iexscan, status, sbuf, rbuf, count, dtype, op, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iexscan, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
 
 int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,

@@ -1,6 +1,7 @@
 /*
  * MPI_Reduce_scatter and MPI_Reduce_scatter_block: the result of a reduction, a part for each rank.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -107,7 +108,8 @@ int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcount
             mine, coll_ucg_open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op),
             request);
     }
-    COLL_UCG_LEAVE(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm,
+                               request);
 }
 
 int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, const int* rcounts,
@@ -181,8 +183,8 @@ ireduce_scatter_block_anew(const void* sbuf, void* rbuf, int rcount, struct ompi
         status = coll_ucg_start_described(mine, COLL_UCG_FN_ireduce_scatter_block, &latest, opened,
                                           request);
     }
-    COLL_UCG_LEAVE(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm,
-                   request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op,
+                               comm, request);
 }
 
 int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,

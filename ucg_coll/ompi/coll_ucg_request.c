@@ -3,6 +3,7 @@
  */
 #include "coll_ucg_request.h"
 
+#include "coll_ucg_background.h"
 #include "coll_ucg_restart.h"
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
@@ -246,13 +247,21 @@ static int free_nonblocking(ompi_request_t** request_p) {
 
 /* ------------------------------------------------------------------ nonblocking calls */
 
+/** Nobody makes the groups of an inter-communicator in the background. */
+static ucg_status_t pass_on(mca_coll_ucg_module_t* module) {
+    coll_ucg_count_call(module);
+    return UCG_ERR_UNSUPPORTED;
+}
+
 ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
                                         coll_ucg_request_t** request_p) {
+    ucg_status_t status = UCG_OK;
     if (OPAL_UNLIKELY(COLL_UCG_READY != module->state)) {
-        coll_ucg_count_call(module);
-        return UCG_ERR_UNSUPPORTED;
+        status = OMPI_COMM_IS_INTRA(module->comm) ? coll_ucg_enter_early(module) : pass_on(module);
     }
-    return coll_ucg_begin_nonblocking(module, module->group, request_p);
+    return OPAL_LIKELY(UCG_OK == status)
+               ? coll_ucg_begin_nonblocking(module, module->group, request_p)
+               : status;
 }
 
 ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group_h group,

@@ -2,6 +2,7 @@
  * MPI_Scatter and MPI_Scatterv. The send arguments mean something at the root only; there,
  * MPI_IN_PLACE as receive buffer leaves the root's part where it is.
  */
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_repeat.h"
 #include "coll_ucg_request.h"
@@ -93,8 +94,8 @@ static COLL_UCG_APART int iscatter_anew(const void* sbuf, int scount,
             open_scatter(&mine->call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root);
         status = coll_ucg_start_described(mine, COLL_UCG_FN_iscatter, latest, opened, request);
     }
-    COLL_UCG_LEAVE(ucg, iscatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                   request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iscatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                               root, comm, request);
 }
 
 int mca_coll_ucg_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
@@ -210,8 +211,8 @@ int mca_coll_ucg_iscatterv(const void* sbuf, const int* scounts, const int* disp
         status = coll_ucg_start_call(
             mine, open_scatterv(&mine->call, INPUT, rbuf, rcount, rdtype, root), request);
     }
-    COLL_UCG_LEAVE(ucg, iscatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype,
-                   root, comm, request);
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iscatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount,
+                               rdtype, root, comm, request);
 }
 
 int mca_coll_ucg_scatterv_init(const void* sbuf, const int* scounts, const int* displs,

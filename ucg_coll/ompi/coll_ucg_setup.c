@@ -2,6 +2,7 @@
  * The set-up of a communicator's group at one of its first collectives.
  */
 
+#include "coll_ucg_background.h"
 #include "coll_ucg_inter.h"
 #include "coll_ucg_pool.h"
 #include "coll_ucg_repeat.h"
@@ -211,7 +212,7 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
     return status;
 }
 
-static void enlist(mca_coll_ucg_module_t* module) {
+void coll_ucg_enlist(mca_coll_ucg_module_t* module) {
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     opal_list_append(&mca_coll_ucg_component.modules, &module->link);
     module->polled = coll_ucg_start_polling(module->group);
@@ -220,14 +221,18 @@ static void enlist(mca_coll_ucg_module_t* module) {
                      ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
 }
 
-/** Says once, from the first rank, that a communicator goes without libucg. */
-static void tell(const coll_ucg_exchange_t* exchange, ucg_status_t status) {
+/** `rank` and `size`: of the group that there is not. */
+static void tell(const mca_coll_ucg_module_t* module, int rank, int size, ucg_status_t status) {
     /* Marked on all ranks: they may be the first of a communicator that is made of these. */
     const bool told = atomic_exchange(&mca_coll_ucg_component.told, true);
-    if (0 == exchange->rank && (!told || mca_coll_ucg_component.verbose >= 2)) {
+    if (0 == rank && (!told || mca_coll_ucg_component.verbose >= 2)) {
         opal_output(0, "coll/ucg: %s (%d processes) uses Open MPI's other collectives: %s",
-                    exchange->module->comm->c_name, (int)exchange->size, ucg_status_string(status));
+                    module->comm->c_name, size, ucg_status_string(status));
     }
+}
+
+void coll_ucg_tell_of_no_group(const mca_coll_ucg_module_t* module, ucg_status_t status) {
+    tell(module, ompi_comm_rank(module->comm), ompi_comm_size(module->comm), status);
 }
 
 ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
@@ -244,7 +249,7 @@ ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* 
          * hang them all. */
         return status;
     }
-    tell(exchange, status);
+    tell(module, (int)exchange->rank, (int)exchange->size, status);
     return UCG_ERR_UNSUPPORTED;
 }
 
@@ -261,6 +266,10 @@ static coll_ucg_exchange_t exchange_of_processes(mca_coll_ucg_module_t* module) 
 }
 
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
+    coll_ucg_await_background(module);
+    if (COLL_UCG_READY == module->state) {
+        return UCG_OK;
+    }
     if (COLL_UCG_FRESH != module->state || making) {
         return UCG_ERR_UNSUPPORTED;
     }
@@ -272,7 +281,7 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     coll_ucg_exchange_t exchange = exchange_of_processes(module);
     const ucg_status_t status = coll_ucg_make_group_by(&exchange, &module->group);
     if (UCG_OK == status) {
-        enlist(module);
+        coll_ucg_enlist(module);
     }
     module->state = UCG_OK == status ? COLL_UCG_READY : COLL_UCG_OFF;
     return status;
@@ -290,6 +299,7 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
     coll_ucg_forget(module);
     coll_ucg_forget_starts(module);
     coll_ucg_leave_pool(module);
+    coll_ucg_abandon_background(module);
     if (NULL != module->sides) {
         coll_ucg_leave_sides(module->sides);
     }

@@ -37,6 +37,12 @@ ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_grou
 /** The least that a process of the module's group has of each of these numbers, in place. */
 ucg_status_t coll_ucg_find_least(mca_coll_ucg_module_t* module, uint64_t* numbers, size_t count);
 
+/** Of a module that has got its group: counts it among those that have one. */
+void coll_ucg_enlist(mca_coll_ucg_module_t* module);
+
+/** Says once, from the first rank, that a communicator goes without libucg. */
+void coll_ucg_tell_of_no_group(const mca_coll_ucg_module_t* module, ucg_status_t status);
+
 /** Is this thread making a group? What serves the exchange may call collectives of other
  *  communicators, which must not make theirs meanwhile. */
 bool coll_ucg_is_making_group(void);

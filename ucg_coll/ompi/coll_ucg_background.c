@@ -1,0 +1,389 @@
+/*
+ * Groups that are being made while the program does other things.
+ */
+#include "coll_ucg_background.h"
+
+#include "coll_ucg_oob.h"
+#include "coll_ucg_setup.h"
+#include "opal/runtime/opal_progress.h"
+
+/** Of one communicator, from the first call that waits until none does. */
+typedef struct coll_ucg_background {
+    opal_list_item_t super;
+    mca_coll_ucg_module_t* module;
+    coll_ucg_oob_t oob;
+    ucg_group_creation_h creation;
+    bool started;        /**< Guarded. */
+    ucg_status_t status; /**< UCG_INPROGRESS: the group is being made. */
+    coll_ucg_state_t
+        settled;         /**< Else what the module's state is for the calls that have waited. */
+    opal_list_t waiting; /**< Calls, in their order. Guarded. */
+} coll_ucg_background_t;
+
+static OBJ_CLASS_INSTANCE(coll_ucg_background_t, opal_list_item_t, NULL, NULL);
+
+static struct {
+    opal_mutex_t lock; /**< Guards all here and of the modules what belongs to this file. */
+    opal_list_t all;
+    opal_list_t begun;  /**< Calls that have waited, and that are in progress now. */
+    bool polled;        /**< Open MPI's progress calls progress_background(). */
+    atomic_bool driven; /**< Some thread is in it, perhaps this one: completions call back. */
+} background;
+
+/** The call that this thread is making again. */
+static _Thread_local struct {
+    const mca_coll_ucg_module_t* module; /**< Until its function asks how to go on. */
+    ompi_request_t** request;
+    bool waits; /**< It does so again: for a further try to make the group. */
+} again __attribute__((tls_model("initial-exec")));
+
+/** Is this the call that is made again? To be asked once. */
+static bool is_made_again(const mca_coll_ucg_module_t* module) {
+    const bool is = again.module == module;
+    if (is) {
+        again.module = NULL;
+    }
+    return is;
+}
+
+/* ------------------------------------------------------------------ making the group */
+
+static int progress_background(void);
+
+/** Guarded. */
+static void start_polling(void) {
+    if (!background.polled) {
+        background.polled = true;
+        (void)opal_progress_register(progress_background);
+    }
+}
+
+/** Guarded. NULL: no memory. */
+static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
+    if (NULL == module->background) {
+        coll_ucg_background_t* made = OBJ_NEW(coll_ucg_background_t);
+        if (NULL == made) {
+            return NULL;
+        }
+        OBJ_CONSTRUCT(&made->waiting, opal_list_t);
+        OBJ_RETAIN(module->comm);
+        made->module = module;
+        made->settled = COLL_UCG_FRESH;
+        module->background = made;
+        opal_list_append(&background.all, &made->super);
+    }
+    return module->background;
+}
+
+/** Without the lock: the first messages of the exchange may make progress. */
+static void start_making(coll_ucg_background_t* making) {
+    mca_coll_ucg_module_t* module = making->module;
+    ucg_context_h context = NULL;
+    making->oob = (coll_ucg_oob_t){.comm = module->comm};
+    const ucg_group_params_t params = {
+        .field_mask = UCG_GROUP_PARAM_FIELD_NAME | UCG_GROUP_PARAM_FIELD_OOB_START,
+        .rank = (uint32_t)ompi_comm_rank(module->comm),
+        .size = (uint32_t)ompi_comm_size(module->comm),
+        .oob_arg = &making->oob,
+        .name = module->comm->c_name,
+        .oob_allgather_start = coll_ucg_oob_start,
+        .oob_allgather_test = coll_ucg_oob_test,
+    };
+    /* A process without a context takes part as well: then all ranks go without a group. */
+    (void)coll_ucg_context(&context);
+    const ucg_status_t status = ucg_group_create_start(context, &params, &making->creation);
+    making->status = UCG_OK == status ? UCG_INPROGRESS : status;
+    opal_mutex_lock(&background.lock);
+    making->started = true;
+    start_polling();
+    opal_mutex_unlock(&background.lock);
+}
+
+/** Guarded. */
+static bool begin(mca_coll_ucg_module_t* module) {
+    coll_ucg_background_t* making = background_of(module);
+    if (NULL == making) {
+        return false;
+    }
+    making->creation = NULL;
+    making->started = false;
+    module->state = COLL_UCG_FORMING;
+    return true;
+}
+
+/** Whose memory or messages have failed does not know what the others have come to. */
+static bool is_of_this_rank(const coll_ucg_background_t* made) {
+    return made->oob.failed || UCG_ERR_NO_MEMORY == made->status ||
+           UCG_ERR_INTERNAL == made->status;
+}
+
+/** Calls that a communicator passes on between two tries. */
+enum { PAUSE_MIN = 16, PAUSE_MAX = 1 << 14 };
+
+/** What has become of it. */
+static void settle(coll_ucg_background_t* made, ucg_group_h group) {
+    mca_coll_ucg_module_t* module = made->module;
+    made->creation = NULL;
+    if (UCG_OK == made->status) {
+        module->group = group;
+        coll_ucg_enlist(module);
+        made->settled = COLL_UCG_READY;
+    } else if (UCG_ERR_BUSY == made->status) {
+        /* Processes that share memory for the first time wait for one another. */
+        const int pause = 2 * module->background_pause;
+        module->background_pause =
+            pause < PAUSE_MIN ? PAUSE_MIN : (pause > PAUSE_MAX ? PAUSE_MAX : pause);
+        module->calls_before_background = module->background_pause;
+        made->settled = COLL_UCG_FRESH;
+    } else {
+        made->settled = COLL_UCG_OFF;
+        if (!is_of_this_rank(made)) {
+            coll_ucg_tell_of_no_group(module, made->status);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ calls */
+
+/** Counts a call of a communicator without a group, and begins with making it if that is due.
+ *  Guarded. */
+static ucg_status_t count_or_begin(mca_coll_ucg_module_t* module, bool* begun) {
+    if (0 < module->calls_before_group) {
+        module->calls_before_group--;
+        return UCG_ERR_UNSUPPORTED;
+    }
+    if (!coll_ucg_serves_all_nonblocking()) {
+        return UCG_ERR_UNSUPPORTED;
+    }
+    if (0 < module->calls_before_background) {
+        module->calls_before_background--;
+        return UCG_ERR_UNSUPPORTED;
+    }
+    *begun = begin(module);
+    return *begun ? UCG_INPROGRESS : UCG_ERR_NO_MEMORY;
+}
+
+ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module) {
+    bool begun = false;
+    opal_mutex_lock(&background.lock);
+    const bool made_again = is_made_again(module);
+    const coll_ucg_background_t* made = module->background;
+    ucg_status_t status = UCG_ERR_UNSUPPORTED;
+    switch (made_again ? made->settled : (coll_ucg_state_t)module->state) {
+    case COLL_UCG_READY: status = UCG_OK; break;
+    case COLL_UCG_FORMING: status = UCG_INPROGRESS; break;
+    case COLL_UCG_FRESH: status = count_or_begin(module, &begun); break;
+    case COLL_UCG_SETTING_UP: break;
+    case COLL_UCG_OFF:
+        if (made_again && is_of_this_rank(made)) {
+            status =
+                made->status; /* Others may have the group: what it passes on could hang them. */
+        }
+        break;
+    }
+    opal_mutex_unlock(&background.lock);
+    if (begun) {
+        start_making(module->background);
+    }
+    return status;
+}
+
+ucg_status_t coll_ucg_pass_in_order(mca_coll_ucg_module_t* module) {
+    return !is_made_again(module) && COLL_UCG_FORMING == module->state ? UCG_INPROGRESS
+                                                                       : UCG_ERR_UNSUPPORTED;
+}
+
+int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                   const coll_ucg_arguments_t* arguments) {
+    if (NULL != again.request && again.request == arguments->request) {
+        again.waits = true;
+        return OMPI_SUCCESS;
+    }
+    coll_ucg_deferred_t* deferred = coll_ucg_make_deferred(module, function, arguments);
+    if (NULL == deferred) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    opal_mutex_lock(&background.lock);
+    const bool waits = COLL_UCG_FORMING == module->state;
+    if (waits) {
+        opal_list_append(&module->background->waiting, &deferred->super.super.super.super);
+    }
+    opal_mutex_unlock(&background.lock);
+    if (waits) {
+        *arguments->request = &deferred->super.super;
+        return OMPI_SUCCESS;
+    }
+    /* Meanwhile another thread has made those that waited. */
+    coll_ucg_drop_deferred(deferred);
+    return coll_ucg_call_again(module, function, arguments);
+}
+
+/** False: it waits again. */
+static bool make_again(coll_ucg_deferred_t* deferred) {
+    again.module = deferred->module;
+    again.request = deferred->arguments.request;
+    again.waits = false;
+    const int rc = coll_ucg_call_again(deferred->module, deferred->function, &deferred->arguments);
+    again.module = NULL;
+    again.request = NULL;
+    if (OMPI_SUCCESS != rc) {
+        coll_ucg_fail_deferred(deferred, rc);
+    }
+    return !again.waits;
+}
+
+/** Guarded. */
+static coll_ucg_deferred_t* next_waiting(coll_ucg_background_t* made) {
+    return (coll_ucg_deferred_t*)opal_list_remove_first(&made->waiting);
+}
+
+/** Guarded. No call waits any more. */
+static void end(coll_ucg_background_t* made) {
+    mca_coll_ucg_module_t* module = made->module;
+    opal_list_remove_item(&background.all, &made->super);
+    module->background = NULL;
+    module->state = made->settled; /* From now on calls need not come here. */
+}
+
+static void discard(coll_ucg_background_t* made) {
+    ompi_communicator_t* comm = made->module->comm;
+    OBJ_DESTRUCT(&made->waiting);
+    OBJ_RELEASE(made);
+    OBJ_RELEASE(comm);
+}
+
+/** Makes the calls that wait: those, too, that come meanwhile. */
+static void make_waiting(coll_ucg_background_t* made) {
+    opal_mutex_lock(&background.lock);
+    for (coll_ucg_deferred_t* next = next_waiting(made); NULL != next; next = next_waiting(made)) {
+        opal_mutex_unlock(&background.lock);
+        const bool begun = make_again(next);
+        opal_mutex_lock(&background.lock);
+        opal_list_item_t* item = &next->super.super.super.super;
+        if (!begun) {
+            opal_list_prepend(&made->waiting, item);
+            opal_mutex_unlock(&background.lock);
+            return;
+        }
+        opal_list_append(&background.begun, item);
+    }
+    end(made);
+    opal_mutex_unlock(&background.lock);
+    discard(made);
+}
+
+void coll_ucg_await_background(mca_coll_ucg_module_t* module) {
+    while (COLL_UCG_FORMING == module->state) {
+        opal_progress();
+    }
+}
+
+/* ------------------------------------------------------------------ progress */
+
+/** Goes on with one group. Returns how many things happened. */
+static int go_on(coll_ucg_background_t* making) {
+    ucg_group_h group = NULL;
+    if (NULL != making->creation) {
+        making->status = ucg_group_create_test(making->creation, &group);
+    }
+    if (UCG_INPROGRESS == making->status) {
+        return 0;
+    }
+    settle(making, group);
+    make_waiting(making);
+    return 1;
+}
+
+/** Only who drives them removes some. */
+static int go_on_with_all(void) {
+    int events = 0;
+    opal_mutex_lock(&background.lock);
+    opal_list_item_t* item = opal_list_get_first(&background.all);
+    while (item != opal_list_get_end(&background.all)) {
+        coll_ucg_background_t* making = (coll_ucg_background_t*)item;
+        item = opal_list_get_next(item);
+        if (making->started) {
+            opal_mutex_unlock(&background.lock);
+            events += go_on(making);
+            opal_mutex_lock(&background.lock);
+        }
+    }
+    opal_mutex_unlock(&background.lock);
+    return events;
+}
+
+/** A call that has waited and is complete; NULL: none. */
+static coll_ucg_deferred_t* take_ended(void) {
+    coll_ucg_deferred_t* found = NULL;
+    opal_list_item_t* item;
+    opal_mutex_lock(&background.lock);
+    OPAL_LIST_FOREACH(item, &background.begun, opal_list_item_t) {
+        if (coll_ucg_deferred_has_ended((coll_ucg_deferred_t*)item)) {
+            found = (coll_ucg_deferred_t*)item;
+            opal_list_remove_item(&background.begun, item);
+            break;
+        }
+    }
+    opal_mutex_unlock(&background.lock);
+    return found;
+}
+
+static void stop_polling(void) {
+    opal_mutex_lock(&background.lock);
+    if (background.polled && opal_list_is_empty(&background.all) &&
+        opal_list_is_empty(&background.begun)) {
+        background.polled = false;
+        (void)opal_progress_unregister(progress_background);
+    }
+    opal_mutex_unlock(&background.lock);
+}
+
+/** Called by opal_progress(). */
+static int progress_background(void) {
+    if (atomic_exchange(&background.driven, true)) {
+        return 0;
+    }
+    int events = go_on_with_all();
+    coll_ucg_deferred_t* ended;
+    while (NULL != (ended = take_ended())) {
+        coll_ucg_end_deferred(ended);
+        events++;
+    }
+    stop_polling();
+    atomic_store(&background.driven, false);
+    return events;
+}
+
+/* ------------------------------------------------------------------ life */
+
+void coll_ucg_open_background(void) {
+    OBJ_CONSTRUCT(&background.lock, opal_mutex_t);
+    OBJ_CONSTRUCT(&background.all, opal_list_t);
+    OBJ_CONSTRUCT(&background.begun, opal_list_t);
+    background.polled = false;
+    atomic_store(&background.driven, false);
+}
+
+void coll_ucg_close_background(void) {
+    if (background.polled) {
+        (void)opal_progress_unregister(progress_background);
+    }
+    OBJ_DESTRUCT(&background.begun);
+    OBJ_DESTRUCT(&background.all);
+    OBJ_DESTRUCT(&background.lock);
+}
+
+void coll_ucg_abandon_background(mca_coll_ucg_module_t* module) {
+    coll_ucg_background_t* made = module->background;
+    if (NULL == made) {
+        return;
+    }
+    opal_mutex_lock(&background.lock);
+    made->settled = COLL_UCG_OFF;
+    end(made);
+    opal_mutex_unlock(&background.lock);
+    if (NULL != made->creation) {
+        ucg_group_create_abandon(made->creation);
+    }
+    /* What waits is never complete, and its exchange may write where it was told to. */
+}

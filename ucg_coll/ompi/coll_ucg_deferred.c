@@ -1,0 +1,134 @@
+/*
+ * Calls that wait: their arguments, and the requests that stand for them.
+ */
+#include "coll_ucg_deferred.h"
+
+#include "ompi/errhandler/errcode-internal.h"
+#include "ompi/request/request.h"
+
+/* ------------------------------------------------------------------ functions */
+
+typedef int (*call_t)(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module);
+
+/* Each with its arguments as it has them, and as COLL_UCG_LEAVE_NONBLOCKING keeps them. */
+#define CALL(name, ...)                                                                            \
+    static int call_##name(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module) {        \
+        return mca_coll_ucg_##name(__VA_ARGS__, a->comm, a->request, module);                      \
+    }
+#define SENT a->sbuf, a->scount, a->sdtype
+#define RECEIVED a->rbuf, a->rcount, a->rdtype
+#define REDUCED a->sbuf, a->rbuf, a->count, a->dtype, a->op
+#define SENT_BLOCKS a->sbuf, a->scounts, a->sdispls, a->sdtype
+#define RECEIVED_BLOCKS a->rbuf, a->rcounts, a->rdispls, a->rdtype
+#define SENT_TYPES a->sbuf, a->scounts, a->sdispls, a->sdtypes
+#define RECEIVED_TYPES a->rbuf, a->rcounts, a->rdispls, a->rdtypes
+CALL(iallgather, SENT, RECEIVED)
+CALL(iallgatherv, SENT, a->rbuf, a->rcounts, a->displs, a->rdtype)
+CALL(iallreduce, REDUCED)
+CALL(ialltoall, SENT, RECEIVED)
+CALL(ialltoallv, SENT_BLOCKS, RECEIVED_BLOCKS)
+CALL(ialltoallw, SENT_TYPES, RECEIVED_TYPES)
+CALL(ibcast, a->buffer, a->count, a->dtype, a->root)
+CALL(iexscan, REDUCED)
+CALL(igather, SENT, RECEIVED, a->root)
+CALL(igatherv, SENT, a->rbuf, a->rcounts, a->displs, a->rdtype, a->root)
+CALL(ineighbor_allgather, SENT, RECEIVED)
+CALL(ineighbor_allgatherv, SENT, RECEIVED_BLOCKS)
+CALL(ineighbor_alltoall, SENT, RECEIVED)
+CALL(ineighbor_alltoallv, SENT_BLOCKS, RECEIVED_BLOCKS)
+CALL(ineighbor_alltoallw, SENT_TYPES, RECEIVED_TYPES)
+CALL(ireduce, REDUCED, a->root)
+CALL(ireduce_scatter, a->sbuf, a->rbuf, a->rcounts, a->dtype, a->op)
+CALL(ireduce_scatter_block, a->sbuf, a->rbuf, a->rcount, a->dtype, a->op)
+CALL(iscan, REDUCED)
+CALL(iscatter, SENT, RECEIVED, a->root)
+CALL(iscatterv, a->sbuf, a->scounts, a->displs, a->sdtype, RECEIVED, a->root)
+#undef CALL
+
+static int call_ibarrier(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module) {
+    return mca_coll_ucg_ibarrier(a->comm, a->request, module);
+}
+
+int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                        const coll_ucg_arguments_t* arguments) {
+    static const call_t calls[COLL_UCG_FN_NONBLOCKING_COUNT] = {
+#define ENTRY(name) [COLL_UCG_FN_##name - COLL_UCG_FN_BLOCKING_COUNT] = call_##name,
+        COLL_UCG_FOR_EACH_NONBLOCKING(ENTRY)
+#undef ENTRY
+    };
+    return calls[function - COLL_UCG_FN_BLOCKING_COUNT](arguments, &module->super);
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static void deferred_construct(coll_ucg_deferred_t* deferred) {
+    deferred->super.super.req_type = OMPI_REQUEST_COLL;
+    deferred->inner = NULL;
+}
+
+OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_construct, NULL);
+
+/** MPI calls it erroneous. */
+static int cancel_deferred(ompi_request_t* request, int flag) {
+    (void)request;
+    (void)flag;
+    return MPI_ERR_REQUEST;
+}
+
+void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred) {
+    ompi_request_t* super = &deferred->super.super;
+    ompi_communicator_t* comm = super->req_mpi_object.comm;
+    OMPI_REQUEST_FINI(super);
+    OBJ_RELEASE(deferred);
+    OBJ_RELEASE(comm);
+}
+
+/** After MPI_Wait and its like; of a request that is outstanding MPI calls it erroneous. */
+static int free_deferred(ompi_request_t** request_p) {
+    if (!REQUEST_COMPLETE(*request_p)) {
+        return MPI_ERR_REQUEST;
+    }
+    coll_ucg_drop_deferred((coll_ucg_deferred_t*)*request_p);
+    *request_p = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
+                                            enum coll_ucg_function function,
+                                            const coll_ucg_arguments_t* arguments) {
+    coll_ucg_deferred_t* deferred = OBJ_NEW(coll_ucg_deferred_t);
+    if (NULL == deferred) {
+        return NULL;
+    }
+    ompi_request_t* super = &deferred->super.super;
+    OMPI_REQUEST_INIT(super, false);
+    super->req_state = OMPI_REQUEST_ACTIVE;
+    super->req_status = ompi_status_empty;
+    super->req_free = free_deferred;
+    super->req_cancel = cancel_deferred;
+    super->req_mpi_object.comm = module->comm;
+    OBJ_RETAIN(module->comm);
+    deferred->module = module;
+    deferred->function = function;
+    deferred->arguments = *arguments;
+    deferred->arguments.request = &deferred->inner;
+    return deferred;
+}
+
+bool coll_ucg_deferred_has_ended(const coll_ucg_deferred_t* deferred) {
+    return NULL == deferred->inner || REQUEST_COMPLETE(deferred->inner);
+}
+
+void coll_ucg_fail_deferred(coll_ucg_deferred_t* deferred, int rc) {
+    deferred->inner = NULL;
+    deferred->super.super.req_status.MPI_ERROR = ompi_errcode_get_mpi_code(rc);
+}
+
+void coll_ucg_end_deferred(coll_ucg_deferred_t* deferred) {
+    ompi_request_t* super = &deferred->super.super;
+    if (NULL != deferred->inner) {
+        super->req_status.MPI_ERROR = deferred->inner->req_status.MPI_ERROR;
+        (void)ompi_request_free(&deferred->inner);
+    }
+    (void)ompi_request_complete(super, true);
+}

@@ -1,0 +1,67 @@
+/*
+ * Nonblocking calls that are made while the group of their communicator is being made: they wait,
+ * and when it is known by what they go, the functions are called again, in the program's order.
+ */
+#ifndef MCA_COLL_UCG_DEFERRED_H
+#define MCA_COLL_UCG_DEFERRED_H
+
+#include "coll_ucg.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
+
+/** The arguments of any nonblocking collective function, by the names that they have there. What
+ *  they point at stays until the call is complete: so says MPI. */
+typedef struct {
+    const void* sbuf;
+    void* rbuf;
+    void* buffer;
+    int scount;
+    int rcount;
+    int count;
+    const int* scounts;
+    const int* rcounts;
+    const void* sdispls; /**< Of int, or of MPI_Aint. */
+    const void* rdispls;
+    const int* displs;
+    struct ompi_datatype_t* sdtype;
+    struct ompi_datatype_t* rdtype;
+    struct ompi_datatype_t* dtype;
+    struct ompi_datatype_t* const* sdtypes;
+    struct ompi_datatype_t* const* rdtypes;
+    struct ompi_op_t* op;
+    int root;
+    struct ompi_communicator_t* comm;
+    ompi_request_t** request;
+} coll_ucg_arguments_t;
+
+typedef struct {
+    ompi_coll_base_nbc_request_t super; /**< What the program waits for. */
+    mca_coll_ucg_module_t* module;
+    enum coll_ucg_function function;
+    coll_ucg_arguments_t arguments;
+    ompi_request_t* inner; /**< That of the call, once it has been made. */
+} coll_ucg_deferred_t;
+
+OBJ_CLASS_DECLARATION(coll_ucg_deferred_t);
+
+/** A call, with the request that the program gets for it. NULL: no memory. */
+coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
+                                            enum coll_ucg_function function,
+                                            const coll_ucg_arguments_t* arguments);
+
+/** Of a call that has never waited. */
+void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred);
+
+/** Calls the function. Returns what that does. */
+int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                        const coll_ucg_arguments_t* arguments);
+
+/** Is the call that was made complete? */
+bool coll_ucg_deferred_has_ended(const coll_ucg_deferred_t* deferred);
+
+/** Tells the program its end. It may be gone afterwards. */
+void coll_ucg_end_deferred(coll_ucg_deferred_t* deferred);
+
+/** Of one whose function has failed. */
+void coll_ucg_fail_deferred(coll_ucg_deferred_t* deferred, int rc);
+
+#endif
