@@ -77,6 +77,11 @@ static void fill_first(first_call_t* call, form_t form, int seed, int rank, int 
     call->addresses[1] = sizeof(int64_t);
 }
 
+/** Bindings for Fortran have made this array for the time of the call. */
+static void forget_types(first_call_t* call) {
+    memset(call->types, 0xff, sizeof call->types);
+}
+
 static void start_along_ring(first_call_t* call, MPI_Comm ring, MPI_Request* request) {
     int64_t* const send = call->send;
     int64_t* const receive = call->receive;
@@ -100,6 +105,7 @@ static void start_along_ring(first_call_t* call, MPI_Comm ring, MPI_Request* req
     default:
         MPI_Ineighbor_alltoallw(send, counts, call->addresses, call->types, receive, counts,
                                 call->addresses, call->types, ring, request);
+        forget_types(call);
         break;
     }
 }
@@ -157,6 +163,7 @@ static void start_first(first_call_t* call, form_t form, int seed, MPI_Comm comm
     case ALLTOALLW:
         MPI_Ialltoallw(send, counts, call->bytes, call->types, receive, counts, call->bytes,
                        call->types, comm, request);
+        forget_types(call);
         break;
     case REDUCE:
     case ALLREDUCE:

@@ -3,6 +3,9 @@
  */
 #include "coll_ucg_deferred.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
 
@@ -63,10 +66,16 @@ int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function fu
 
 static void deferred_construct(coll_ucg_deferred_t* deferred) {
     deferred->super.super.req_type = OMPI_REQUEST_COLL;
+    deferred->types = NULL;
     deferred->inner = NULL;
 }
 
-OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_construct, NULL);
+static void deferred_destruct(coll_ucg_deferred_t* deferred) {
+    free(deferred->types);
+}
+
+OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_construct,
+                   deferred_destruct);
 
 /** MPI calls it erroneous. */
 static int cancel_deferred(ompi_request_t* request, int flag) {
@@ -93,6 +102,50 @@ static int free_deferred(ompi_request_t** request_p) {
     return OMPI_SUCCESS;
 }
 
+/** How many blocks the call has on either side, where each has a datatype; 0: none. */
+static ucg_status_t count_types(mca_coll_ucg_module_t* module, const coll_ucg_deferred_t* deferred,
+                                size_t* sent, size_t* received) {
+    const bool in_place = MPI_IN_PLACE == deferred->arguments.sbuf;
+    ucg_status_t status = UCG_OK;
+    *sent = 0;
+    *received = 0;
+    if (COLL_UCG_FN_ialltoallw == deferred->function) {
+        *received = (size_t)ompi_comm_size(module->comm);
+        *sent = in_place ? 0 : *received;
+    } else if (COLL_UCG_FN_ineighbor_alltoallw == deferred->function) {
+        status = coll_ucg_find_edges(module);
+        *sent = module->edges.sent_blocks;
+        *received = module->edges.received_blocks;
+    }
+    return status;
+}
+
+/** False: no memory. */
+static bool copy_types(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* deferred) {
+    coll_ucg_arguments_t* arguments = &deferred->arguments;
+    size_t sent;
+    size_t received;
+    if (UCG_OK != count_types(module, deferred, &sent, &received)) {
+        return false;
+    }
+    if (0 == sent + received) {
+        return true;
+    }
+    deferred->types = malloc((sent + received) * sizeof *deferred->types);
+    if (NULL == deferred->types) {
+        return false;
+    }
+    if (0 < sent) {
+        memcpy(deferred->types, arguments->sdtypes, sent * sizeof *deferred->types);
+        arguments->sdtypes = deferred->types;
+    }
+    if (0 < received) {
+        memcpy(deferred->types + sent, arguments->rdtypes, received * sizeof *deferred->types);
+        arguments->rdtypes = deferred->types + sent;
+    }
+    return true;
+}
+
 coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
                                             enum coll_ucg_function function,
                                             const coll_ucg_arguments_t* arguments) {
@@ -112,6 +165,10 @@ coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
     deferred->function = function;
     deferred->arguments = *arguments;
     deferred->arguments.request = &deferred->inner;
+    if (!copy_types(module, deferred)) {
+        coll_ucg_drop_deferred(deferred);
+        return NULL;
+    }
     return deferred;
 }
 
