@@ -3,6 +3,7 @@
  * anybody, and all calls that come meanwhile keep their order.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -439,8 +440,51 @@ static void* use_communicators(void* argument) {
     return NULL;
 }
 
+static atomic_int over;
+
+static void* make_progress(void* unused) {
+    (void)unused;
+    while (!atomic_load(&over)) {
+        int flag;
+        MPI_Iprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+    return NULL;
+}
+
+/** Another thread ends the making of a group, and makes the calls that have waited, while this one
+ *  goes on with calls that are like those. */
+static void repeat_beside_progress(void) {
+    enum { ROUNDS = 30, CALLS = 200 };
+    pthread_t other;
+    atomic_store(&over, 0);
+    require(0 == pthread_create(&other, NULL, make_progress, NULL), "a thread");
+    for (int round = 0; round < ROUNDS; round++) {
+        static int64_t values[CALLS][4];
+        MPI_Request requests[2 * CALLS];
+        MPI_Comm comm;
+        const int64_t mine = world_rank;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        for (int i = 0; i < CALLS; i++) {
+            values[i][0] = world_rank == 0 ? i : -1;
+            MPI_Ibcast(&values[i][0], 1, MPI_INT64_T, 0, comm, &requests[2 * i]);
+            values[i][1] = -1;
+            MPI_Iallreduce(&mine, &values[i][1], 1, MPI_INT64_T, MPI_SUM, comm,
+                           &requests[2 * i + 1]);
+        }
+        MPI_Waitall(2 * CALLS, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < CALLS; i++) {
+            require(values[i][0] == i, "one of repeated first ones");
+            require(values[i][1] == (int64_t)world_size * (world_size - 1) / 2,
+                    "a sum among repeated first ones");
+        }
+        MPI_Comm_free(&comm);
+    }
+    atomic_store(&over, 1);
+    pthread_join(other, NULL);
+}
+
 /** Threads each have communicators of their own. */
-void first_threads(void) {
+static void use_in_threads(void) {
     enum { THREADS = 3, EACH = 8, ROUNDS = 3 };
     for (int round = 0; round < ROUNDS; round++) {
         MPI_Comm comms[THREADS][EACH];
@@ -489,4 +533,9 @@ void first(void) {
     first_late();
     first_mixed();
     first_idup();
+}
+
+void first_threads(void) {
+    use_in_threads();
+    repeat_beside_progress();
 }

@@ -268,7 +268,8 @@ typedef struct {
     ucg_group_h group;
     coll_ucg_previous_t previous;
     coll_ucg_counters_t
-        counters; /**< MPI lets one thread at a time call a communicator's collectives. */
+        counters; /**< MPI lets one thread at a time call a communicator's collectives. Another one
+                       that makes those again which have waited may lose a count. */
 
     coll_ucg_known_reduction_t reduction;
     coll_ucg_latest_t latest[COLL_UCG_FN_BLOCKING_COUNT];

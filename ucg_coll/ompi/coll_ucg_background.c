@@ -356,6 +356,13 @@ static int progress_background(void) {
 
 /* ------------------------------------------------------------------ life */
 
+static void abandon(coll_ucg_background_t* made) {
+    if (NULL != made->creation) {
+        ucg_group_create_abandon(made->creation);
+        made->creation = NULL;
+    }
+}
+
 void coll_ucg_open_background(void) {
     OBJ_CONSTRUCT(&background.lock, opal_mutex_t);
     OBJ_CONSTRUCT(&background.all, opal_list_t);
@@ -365,8 +372,12 @@ void coll_ucg_open_background(void) {
 }
 
 void coll_ucg_close_background(void) {
+    coll_ucg_background_t* left;
     if (background.polled) {
         (void)opal_progress_unregister(progress_background);
+    }
+    OPAL_LIST_FOREACH(left, &background.all, coll_ucg_background_t) {
+        abandon(left);
     }
     OBJ_DESTRUCT(&background.begun);
     OBJ_DESTRUCT(&background.all);
@@ -382,8 +393,6 @@ void coll_ucg_abandon_background(mca_coll_ucg_module_t* module) {
     made->settled = COLL_UCG_OFF;
     end(made);
     opal_mutex_unlock(&background.lock);
-    if (NULL != made->creation) {
-        ucg_group_create_abandon(made->creation);
-    }
+    abandon(made);
     /* What waits is never complete, and its exchange may write where it was told to. */
 }

@@ -102,18 +102,24 @@ static int free_deferred(ompi_request_t** request_p) {
     return OMPI_SUCCESS;
 }
 
-/** How many blocks the call has on either side, where each has a datatype; 0: none. */
+static bool goes_along_edges(enum coll_ucg_function function) {
+    return COLL_UCG_FN_ineighbor_allgather <= function &&
+           function <= COLL_UCG_FN_ineighbor_alltoallw;
+}
+
+/** How many blocks the call has on either side, where each has a datatype; 0: none. Edges are found
+ *  by the thread that calls, and are known to the one that makes the call again. */
 static ucg_status_t count_types(mca_coll_ucg_module_t* module, const coll_ucg_deferred_t* deferred,
                                 size_t* sent, size_t* received) {
     const bool in_place = MPI_IN_PLACE == deferred->arguments.sbuf;
-    ucg_status_t status = UCG_OK;
+    const ucg_status_t status =
+        goes_along_edges(deferred->function) ? coll_ucg_find_edges(module) : UCG_OK;
     *sent = 0;
     *received = 0;
     if (COLL_UCG_FN_ialltoallw == deferred->function) {
         *received = (size_t)ompi_comm_size(module->comm);
         *sent = in_place ? 0 : *received;
     } else if (COLL_UCG_FN_ineighbor_alltoallw == deferred->function) {
-        status = coll_ucg_find_edges(module);
         *sent = module->edges.sent_blocks;
         *received = module->edges.received_blocks;
     }

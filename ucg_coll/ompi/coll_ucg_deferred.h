@@ -35,7 +35,9 @@ typedef struct {
 } coll_ucg_arguments_t;
 
 typedef struct {
-    ompi_coll_base_nbc_request_t super; /**< What the program waits for. */
+    /** What the program waits for. MPI's bindings keep the datatypes and the operator of the call
+     *  with it, until it is complete. */
+    ompi_coll_base_nbc_request_t super;
     mca_coll_ucg_module_t* module;
     enum coll_ucg_function function;
     coll_ucg_arguments_t arguments;

@@ -11,10 +11,11 @@
 
 /**
  * The tag of these messages, from the range that Open MPI keeps for a component (coll/hcoll) that
- * sends none. pml/ucx has 24 bits for tags, in which this is the least of all: that of the eight
- * millionth nonblocking collective.
+ * has its own near the beginning. The transports keep 32, 24 (pml/ucx) or 20 (mtl/ofi) bits of a
+ * tag: in all of these it is negative, as no tag of a program is, and of nonblocking collectives,
+ * whose tags count downwards, only the seven millionth of a communicator has the same.
  */
-enum { TAG = -(1 << 30) - (1 << 23) };
+enum { TAG = -(1 << 30) - (1 << 23) + (1 << 19) };
 
 static int rank_at(const coll_ucg_oob_t* oob, int distance) {
     const int size = ompi_comm_size(oob->comm);

@@ -54,9 +54,9 @@ void coll_ucg_open_requests(void);
 void coll_ucg_close_requests(void);
 
 /**
- * How nonblocking functions begin. UCG_OK: a request whose call has begun. UCG_ERR_UNSUPPORTED:
- * call the previous module, which all ranks do while there is no group, since making it would
- * block.
+ * How nonblocking functions begin. UCG_OK: a request whose call has begun. UCG_INPROGRESS: the
+ * group is being made, and the call waits for it (coll_ucg_background.h). UCG_ERR_UNSUPPORTED: call
+ * the previous module.
  */
 ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
                                         coll_ucg_request_t** request_p);

@@ -105,13 +105,13 @@ static ucg_status_t agree(coll_ucg_exchange_t* exchange, ucg_status_t mine) {
 /* ------------------------------------------------------------------ turns */
 
 /*
- * libucg wants the processes that two groups share to make them in the same order. Without
- * MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. Where a process has
- * it, threads may start the first collectives of several communicators in different orders in
- * different processes, so the ranks of a communicator first agree that it has its turn in all of
- * them: each process grants its turn to the communicator of lowest id of those whose ranks have all
- * arrived, and whoever does not get it everywhere gives it back and asks again. The lowest of all
- * gets it, so somebody always goes on.
+ * ucg_group_create() wants the processes that two groups share to make them in the same order.
+ * Without MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. Where a
+ * process has it, threads may start the first collectives of several communicators in different
+ * orders in different processes, so the ranks of a communicator first agree that it has its turn in
+ * all of them: each process grants its turn to the communicator of lowest id of those whose ranks
+ * have all arrived, and whoever does not get it everywhere gives it back and asks again. The lowest
+ * of all gets it, so somebody always goes on.
  */
 
 static mca_coll_ucg_module_t* module_waiting(opal_list_item_t* item) {

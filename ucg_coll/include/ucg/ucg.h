@@ -264,8 +264,8 @@ ucg_status_t ucg_group_create_start(ucg_context_h context, const ucg_group_param
  *  and `creation` is no more. Other ranks may use the group already. One thread at a time. */
 ucg_status_t ucg_group_create_test(ucg_group_creation_h creation, ucg_group_h* group_p);
 
-/** Gives up a group that is not made yet, as a program does that ends; local. Others wait for ever,
- *  or have a group whose collectives fail. Buffers of an exchange that is under way stay. */
+/** Gives up a group that is not made yet; local, and not from within its functions. Others wait for
+ *  ever, or have a group whose collectives fail. Buffers of an exchange under way stay. */
 void ucg_group_create_abandon(ucg_group_creation_h creation);
 
 /** Gives back what the group keeps for calls like earlier ones, if that is more than about so many
