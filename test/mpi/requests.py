@@ -45,12 +45,18 @@ def check(checks, launcher, program, part, ranks, tls):
                       f"{what}: passed on: {counted}")
 
 
+# The last rank has no context. (A line for mpirun with two programs would do as well, but that of
+# Debian 13 ends with a segmentation fault.)
+WITHOUT_CONTEXT = """
+[ "$OMPI_COMM_WORLD_RANK" != 2 ] || export UCG_TLS=none
+exec "$0" "$@"
+"""
+
+
 def check_without_context(checks, launcher, program, part):
-    """One process has no context. All that waited for a group goes to the previous modules."""
-    alone = ["-n", "1", "-x", "UCG_TLS=none", program, part]
-    job = launcher.execute(["mpirun", "--oversubscribe", "--timeout", "120", *alone, ":",
-                            "-n", "2", program, part], timeout=180)
-    checks.expect(job.status == 0 and f"{part} ok" in job.output,
+    """All that waited for a group goes to the previous modules."""
+    job = launcher.run(3, ["sh", "-c", WITHOUT_CONTEXT, program, part], timeout=120)
+    checks.expect(job.status == 0 and f"{part} ok" in job.output and "UCG_TLS" in job.output,
                   f"{part}, one process without a context: status {job.status}\n"
                   f"{job.output[-3000:]}")
 
