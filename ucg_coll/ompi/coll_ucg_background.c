@@ -312,20 +312,29 @@ static int go_on_with_all(void) {
     return events;
 }
 
-/** A call that has waited and is complete; NULL: none. */
-static coll_ucg_deferred_t* take_ended(void) {
-    coll_ucg_deferred_t* found = NULL;
-    opal_list_item_t* item;
+/** Tells the program the ends of calls that have waited. Returns how many. Without the lock, since
+ *  completions call back. */
+static int end_complete(void) {
+    coll_ucg_deferred_t* call;
+    coll_ucg_deferred_t* next;
+    opal_list_t complete;
+    int events = 0;
+    OBJ_CONSTRUCT(&complete, opal_list_t);
     opal_mutex_lock(&background.lock);
-    OPAL_LIST_FOREACH(item, &background.begun, opal_list_item_t) {
-        if (coll_ucg_deferred_has_ended((coll_ucg_deferred_t*)item)) {
-            found = (coll_ucg_deferred_t*)item;
+    OPAL_LIST_FOREACH_SAFE(call, next, &background.begun, coll_ucg_deferred_t) {
+        if (coll_ucg_deferred_has_ended(call)) {
+            opal_list_item_t* item = &call->super.super.super.super;
             opal_list_remove_item(&background.begun, item);
-            break;
+            opal_list_append(&complete, item);
         }
     }
     opal_mutex_unlock(&background.lock);
-    return found;
+    while (NULL != (call = (coll_ucg_deferred_t*)opal_list_remove_first(&complete))) {
+        coll_ucg_end_deferred(call);
+        events++;
+    }
+    OBJ_DESTRUCT(&complete);
+    return events;
 }
 
 static void stop_polling(void) {
@@ -343,12 +352,7 @@ static int progress_background(void) {
     if (atomic_exchange(&background.driven, true)) {
         return 0;
     }
-    int events = go_on_with_all();
-    coll_ucg_deferred_t* ended;
-    while (NULL != (ended = take_ended())) {
-        coll_ucg_end_deferred(ended);
-        events++;
-    }
+    const int events = go_on_with_all() + end_complete();
     stop_polling();
     atomic_store(&background.driven, false);
     return events;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll_ucg_request.h"
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
 
@@ -76,13 +77,6 @@ static void deferred_destruct(coll_ucg_deferred_t* deferred) {
 
 OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_construct,
                    deferred_destruct);
-
-/** MPI calls it erroneous. */
-static int cancel_deferred(ompi_request_t* request, int flag) {
-    (void)request;
-    (void)flag;
-    return MPI_ERR_REQUEST;
-}
 
 void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred) {
     ompi_request_t* super = &deferred->super.super;
@@ -164,7 +158,7 @@ coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
     super->req_state = OMPI_REQUEST_ACTIVE;
     super->req_status = ompi_status_empty;
     super->req_free = free_deferred;
-    super->req_cancel = cancel_deferred;
+    super->req_cancel = coll_ucg_refuse_to_cancel;
     super->req_mpi_object.comm = module->comm;
     OBJ_RETAIN(module->comm);
     deferred->module = module;

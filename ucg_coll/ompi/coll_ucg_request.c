@@ -224,8 +224,7 @@ static ucg_status_t post_started(coll_ucg_request_t* request, ucg_coll_h coll) {
 
 /* ------------------------------------------------------------------ functions of requests */
 
-/** MPI calls it erroneous. */
-static int cancel_request(ompi_request_t* request, int flag) {
+int coll_ucg_refuse_to_cancel(ompi_request_t* request, int flag) {
     (void)request;
     (void)flag;
     return MPI_ERR_REQUEST;
@@ -291,7 +290,7 @@ static void activate(coll_ucg_request_t* request) {
     OMPI_REQUEST_INIT(super, false);
     super->req_state = OMPI_REQUEST_ACTIVE;
     super->req_free = free_nonblocking;
-    super->req_cancel = cancel_request;
+    super->req_cancel = coll_ucg_refuse_to_cancel;
     OBJ_RETAIN(super->req_mpi_object.comm);
 }
 
@@ -494,7 +493,7 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
     OMPI_REQUEST_INIT(super, true);
     super->req_start = start_persistent;
     super->req_free = free_persistent;
-    super->req_cancel = cancel_request;
+    super->req_cancel = coll_ucg_refuse_to_cancel;
     for_each_object(request, retain);
     OBJ_RETAIN(super->req_mpi_object.comm);
     enlist(request);

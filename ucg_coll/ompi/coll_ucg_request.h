@@ -49,6 +49,9 @@ typedef struct coll_ucg_request {
 
 OBJ_CLASS_DECLARATION(coll_ucg_request_t);
 
+/** The function of requests by which MPI cancels, which it calls erroneous for collectives. */
+int coll_ucg_refuse_to_cancel(ompi_request_t* request, int flag);
+
 /** With the component. */
 void coll_ucg_open_requests(void);
 void coll_ucg_close_requests(void);
