@@ -147,14 +147,17 @@ class Job {
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    static ucg_context_h make_context(const Settings& settings) {
+    static ucg_context_h make_context(const Settings& settings, bool threads = false) {
+        ucg_context_params_t params = {};
+        params.field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE;
+        params.thread_mode = threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE;
         ucg_config_h config = nullptr;
         ucg_config_read(&config);
         for (const auto& [name, value] : settings) {
             ucg_config_modify(config, name, value);
         }
         ucg_context_h context = nullptr;
-        ucg_context_create(nullptr, config, &context);
+        ucg_context_create(&params, config, &context);
         ucg_config_release(config);
         return context;
     }

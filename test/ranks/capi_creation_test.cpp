@@ -28,15 +28,7 @@ struct Sum {
     void start(ucg_group_h group, std::size_t rank, std::size_t count) {
         in.assign(count, static_cast<std::int64_t>(rank) + 1);
         out.resize(count);
-        ucg_coll_params_t params = {};
-        params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
-        params.type = UCG_COLL_ALLREDUCE;
-        params.element_bytes = sizeof(std::int64_t);
-        params.count = count;
-        params.send_buffer = in.data();
-        params.recv_buffer = out.data();
-        params.datatype = UCG_DT_INT64;
-        params.op = UCG_OP_SUM;
+        const ucg_coll_params_t params = sum_of_ranks(in, out);
         status = ucg_coll_init(group, &params, &coll);
         if (status == UCG_OK) {
             status = ucg_coll_start(coll);
@@ -365,12 +357,7 @@ TEST_CASE("capi: a group is made by waiting, within the exchange of one that is 
     const auto bootstrap = std::make_shared<Bootstrap>(3);
     std::mutex mutex; // Of the bootstrap, which is made for one thread.
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
-              ucg_context_params_t context_params = {};
-              context_params.field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE;
-              context_params.thread_mode =
-                  threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE;
-              ucg_context_h context = nullptr;
-              ucg_context_create(&context_params, nullptr, &context);
+              ucg_context_h context = Job::make_context({}, threads);
               me.meeting->wait();
               std::unique_lock lock(mutex);
               Creation creation(bootstrap, me.rank);
@@ -487,11 +474,7 @@ TEST_CASE(
     const bool threads = GENERATE(false, true);
     CAPTURE(threads);
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
-              ucg_context_params_t params = {};
-              params.field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE;
-              params.thread_mode = threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE;
-              ucg_context_h context = nullptr;
-              ucg_context_create(&params, nullptr, &context);
+              ucg_context_h context = Job::make_context({}, threads);
               std::string complaint;
               // The first time its ranks are going to make their memory together.
               for (const ucg_status_t expected : {UCG_ERR_BUSY, UCG_OK}) {
@@ -511,15 +494,7 @@ TEST_CASE("capi: threads of a rank make groups at the same time, one by waiting"
     CAPTURE(shm);
     Meeting others(3);
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
-              ucg_config_h config = nullptr;
-              ucg_config_read(&config);
-              ucg_config_modify(config, "TLS", shm ? "shm" : "ucx");
-              ucg_context_params_t params = {};
-              params.field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE;
-              params.thread_mode = UCG_THREAD_MODE_MULTIPLE;
-              ucg_context_h context = nullptr;
-              ucg_context_create(&params, config, &context);
-              ucg_config_release(config);
+              ucg_context_h context = Job::make_context({{"TLS", shm ? "shm" : "ucx"}}, true);
               const auto make = [&](ThreadRank rank, bool waits) {
                   std::string complaint;
                   for (int i = 0; i < kGroups; ++i) {

@@ -74,15 +74,7 @@ class CountedGroup {
     bool adds_up(std::size_t count) {
         const std::vector<std::int64_t> in(count, me_.rank + 1);
         std::vector<std::int64_t> out(count);
-        ucg_coll_params_t params = {};
-        params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
-        params.type = UCG_COLL_ALLREDUCE;
-        params.element_bytes = sizeof(std::int64_t);
-        params.count = count;
-        params.send_buffer = in.data();
-        params.recv_buffer = out.data();
-        params.datatype = UCG_DT_INT64;
-        params.op = UCG_OP_SUM;
+        const ucg_coll_params_t params = ucg::test::sum_of_ranks(in, out);
         const std::int64_t size = me_.meeting->size();
         return ucg_coll_run(group_, &params) == UCG_OK &&
                out == std::vector<std::int64_t>(count, size * (size + 1) / 2);

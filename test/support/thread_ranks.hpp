@@ -3,6 +3,7 @@
 #pragma once
 
 #include <barrier>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -80,6 +81,21 @@ inline std::string run_thread_ranks(unsigned size,
         }
     }
     return all;
+}
+
+/// An allreduce of the vectors, which are as long as one another and must live as long as it.
+inline ucg_coll_params_t sum_of_ranks(const std::vector<std::int64_t>& in,
+                                      std::vector<std::int64_t>& out) {
+    ucg_coll_params_t params = {};
+    params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+    params.type = UCG_COLL_ALLREDUCE;
+    params.element_bytes = sizeof(std::int64_t);
+    params.count = in.size();
+    params.send_buffer = in.data();
+    params.recv_buffer = out.data();
+    params.datatype = UCG_DT_INT64;
+    params.op = UCG_OP_SUM;
+    return params;
 }
 
 } // namespace ucg::test
