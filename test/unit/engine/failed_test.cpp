@@ -17,7 +17,7 @@ using graph::Builder;
 using graph::Schedule;
 
 /// Holds what is posted to it until it fails one message, and keeps the others; its boards have no
-/// room, and then are broken.
+/// room unless they are given some, nobody else shares anything there, and then they are broken.
 class Holding final : public transport::Transport, public transport::Board {
   public:
     void fail_one() {
@@ -44,7 +44,7 @@ class Holding final : public transport::Transport, public transport::Board {
     bool share(const transport::BoardTurn& /*turn*/, const std::byte* /*data*/,
                std::uint64_t /*bytes*/) override {
         ++shares;
-        return false;
+        return has_room;
     }
     std::size_t look(const transport::BoardTurn& /*turn*/,
                      std::span<const transport::BoardRead> /*reads*/,
@@ -58,6 +58,7 @@ class Holding final : public transport::Transport, public transport::Board {
     bool broken() const override { return broken_; }
 
     std::size_t posted() const { return held_.size(); }
+    bool has_room = false;
     unsigned shares = 0;
     unsigned abandoned = 0;
 
@@ -149,6 +150,20 @@ TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][
         CHECK(rank.engine.idle());
     }
     CHECK(rank.transport.shares == shares);
+}
+
+TEST_CASE("engine: an exchange that has shared fails when the boards break", "[engine][failed]") {
+    Rank0 rank(by_boards());
+    rank.transport.has_room = true;
+    rank.engine.start(rank.execution);
+    REQUIRE(rank.execution.in_progress());
+    rank.engine.progress();
+    REQUIRE(rank.execution.in_progress());
+    CHECK(rank.transport.shares == 1);
+    rank.transport.break_down();
+    rank.engine.progress();
+    CHECK(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.transport.abandoned > 0);
 }
 
 TEST_CASE("engine: an exchange that fails where it starts is given up by all transports",
