@@ -21,16 +21,10 @@ namespace {
 /// Makes Highway take one instruction set, while it lives.
 class OnlyTarget {
   public:
-    explicit OnlyTarget(std::int64_t target) { pretend(target); }
-    ~OnlyTarget() { pretend(0); }
+    explicit OnlyTarget(std::int64_t target) { hwy::SetSupportedTargetsForTest(target); }
+    ~OnlyTarget() { hwy::SetSupportedTargetsForTest(0); }
     OnlyTarget(const OnlyTarget&) = delete;
     OnlyTarget& operator=(const OnlyTarget&) = delete;
-
-  private:
-    static void pretend(std::int64_t targets) {
-        hwy::SetSupportedTargetsForTest(targets);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    }
 };
 
 template <typename T>

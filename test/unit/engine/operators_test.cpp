@@ -1,11 +1,15 @@
 // Every kernel, on every instruction set of this machine, against the definition in plain C++.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -194,16 +198,10 @@ void check_all(const KernelTable& table) {
 /// Makes Highway take one instruction set, while it lives.
 class OnlyTarget {
   public:
-    explicit OnlyTarget(std::int64_t target) { pretend(target); }
-    ~OnlyTarget() { pretend(0); }
+    explicit OnlyTarget(std::int64_t target) { hwy::SetSupportedTargetsForTest(target); }
+    ~OnlyTarget() { hwy::SetSupportedTargetsForTest(0); }
     OnlyTarget(const OnlyTarget&) = delete;
     OnlyTarget& operator=(const OnlyTarget&) = delete;
-
-  private:
-    static void pretend(std::int64_t targets) {
-        hwy::SetSupportedTargetsForTest(targets);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    }
 };
 
 /// Two pages, the second of which may not be touched.
@@ -239,6 +237,42 @@ TEST_CASE("operators: every operator on every type agrees with its definition", 
     }
     CHECK(sums.size() == targets.size()); // Each target has kernels of its own.
 }
+
+#if HWY_ARCH_X86
+/// What the system says of the first processor.
+std::set<std::string> processor_flags() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.rfind("flags", 0) == 0) {
+            std::istringstream words(line.substr(line.find(':') + 1));
+            return {std::istream_iterator<std::string>(words), {}};
+        }
+    }
+    return {};
+}
+
+TEST_CASE("operators: all instruction sets that the processor has are used", "[operators]") {
+    struct Needs {
+        std::int64_t target;
+        std::vector<std::string> flags; ///< Besides those of the rows above.
+    };
+    const std::vector<Needs> rows = {
+        {HWY_SSSE3, {"ssse3"}},
+        {HWY_SSE4, {"sse4_1", "sse4_2", "pclmulqdq", "aes"}},
+        {HWY_AVX2, {"avx", "avx2", "fma", "bmi1", "bmi2"}},
+        {HWY_AVX3, {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"}}};
+    const std::set<std::string> flags = processor_flags();
+    bool there = true;
+    for (const Needs& needs : rows) {
+        CAPTURE(hwy::TargetName(needs.target));
+        there = there && std::all_of(needs.flags.begin(), needs.flags.end(),
+                                     [&](const std::string& flag) { return flags.contains(flag); });
+        const bool built = (HWY_TARGETS & needs.target) != 0;
+        const bool used = (hwy::SupportedTargets() & needs.target) != 0;
+        CHECK(used == (there && built));
+    }
+}
+#endif
 
 TEST_CASE("operators: nothing is read behind the operands", "[operators]") {
     std::array<LastPage, 3> pages;
