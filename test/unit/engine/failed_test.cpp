@@ -139,6 +139,9 @@ TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][
     REQUIRE(rank.program.exchange);
     rank.engine.start(rank.execution);
     REQUIRE(rank.execution.in_progress());
+    CHECK(rank.transport.shares == 1); // There was no room: it is for progress() to try again.
+    rank.engine.progress();
+    CHECK(rank.transport.shares == 2);
     rank.transport.break_down();
     rank.engine.progress();
     REQUIRE(rank.execution.state() == ExecutionState::failed);
