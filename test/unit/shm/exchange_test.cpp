@@ -136,6 +136,19 @@ TEST_CASE("shm/exchange: who has no descriptor left to call with is told so", "[
     }));
 }
 
+TEST_CASE("shm/exchange: a door that has no descriptor left to open with says so", "[shm]") {
+    require_all_ok(test::fork_ranks(1, 20s, [](const test::ForkedRank&) -> std::string {
+        if (!limit_descriptors(0)) {
+            return "cannot be limited";
+        }
+        const auto door = shm::Door::open();
+        return door.status().message().find("socket failed: Too many open files") !=
+                       std::string::npos
+                   ? ""
+                   : std::string(door.status().message());
+    }));
+}
+
 TEST_CASE("shm/exchange: who withdraws wakes those who wait, though a child lives on", "[shm]") {
     const bool end = GENERATE(false, true); // Of the heap.
     require_all_ok(test::fork_ranks(2, 20s, [end](const test::ForkedRank& rank) -> std::string {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include "shm/heap.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/seccomp.hpp"
 #include "test/unit/shm/heap_support.hpp"
 
 namespace {
@@ -126,6 +128,27 @@ TEST_CASE("shm/heap: what is reserved gets its pages when they are asked for", "
     const std::byte* data = lease->data();
     *lease = Lease();
     CHECK(pages_there(data, 32 * page) == 0);
+}
+
+TEST_CASE("shm/heap: pages that cannot be had are told, and are not taken for had", "[shm]") {
+    if (!shm::backs_pages()) {
+        return;
+    }
+    constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
+    require_all_ok(test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        const std::uint64_t page = shm::page_bytes();
+        const auto heap = make_heap(kMebi);
+        auto lease = heap->reserve(32 * page, page);
+        if (!lease.ok() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
+            return lease.ok() ? "" : "no lease";
+        }
+        for (int again = 0; again < 2; ++again) {
+            if (lease->back(2 * page).code() != Code::out_of_memory) {
+                return "no error";
+            }
+        }
+        return lease->back(page).ok() ? "" : "what it has is gone";
+    }));
 }
 
 TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[shm]") {

@@ -1,4 +1,5 @@
 // How processes that have no heap make theirs in one segment.
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "shm/heap.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
+#include "test/support/seccomp.hpp"
 #include "test/unit/shm/heap_support.hpp"
 
 namespace {
@@ -109,6 +111,24 @@ TEST_CASE("shm/meeting: who cannot map the segment does not keep the others wait
     }));
 }
 #endif
+
+TEST_CASE("shm/meeting: who has no memory for the bells does not keep the others waiting",
+          "[shm]") {
+    constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
+    require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        Door door = Door::open().value();
+        const auto wishes = exchange_values(rank, wish_at(door, kMebi));
+        const bool poor = rank.rank() == 0;
+        if (poor && !test::refuse_advice(kPopulateWrite, ENOMEM)) {
+            return "cannot be refused";
+        }
+        const auto heap =
+            Heap::join({}, std::move(door), wishes, static_cast<std::size_t>(rank.rank()), 300s);
+        const Code expected = poor ? Code::out_of_memory : Code::unreachable;
+        rank.barrier();
+        return heap.status().code() == expected ? "" : std::string(heap.status().message());
+    }));
+}
 
 TEST_CASE("shm/meeting: parts are as large as the first one's limit of files permits", "[shm]") {
     const rlim_t most = GENERATE(rlim_t{32} << 20, rlim_t{4096});
