@@ -2,6 +2,7 @@
 // runs, and what cannot be run is refused.
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "test/support/run_ranks.hpp"
@@ -141,6 +142,26 @@ TEST_CASE("engine: boards that no transport has are refused", "[engine][limits]"
     reads.await_share(1);
     CHECK_THAT(refusal(reads),
                ContainsSubstring("reads the board of rank 1, which no transport reaches"));
+}
+
+TEST_CASE("engine: messages go by the transports of their peers", "[engine]") {
+    Counting one;
+    Counting other;
+    const std::array<transport::Transport*, 4> routes = {nullptr, &one, &other, &one};
+    Request request = bcast(8);
+    request.rank_count = 4;
+    Builder b(request, 0, "three");
+    for (const Rank peer : {1, 2, 3}) {
+        b.send(peer, b.input(0, 8));
+    }
+    const engine::Program program = engine::lower(b.finish(), routes).value();
+    CHECK(program.carriers == std::vector<transport::Transport*>{&one, &other});
+    engine::Execution execution(program);
+    engine::Engine engine({&one, &other});
+    std::array<std::byte, 8> input = {};
+    engine.start(execution, {input.data(), nullptr, {}});
+    CHECK(one.posted == 2);
+    CHECK(other.posted == 1);
 }
 
 TEST_CASE("engine: a long run of messages is posted whole", "[engine][limits]") {
