@@ -133,6 +133,35 @@ TEST_CASE("transport/shm: who gives up waits for the unit that another has taken
     CHECK_FALSE(group.transports[1]->status().ok());
 }
 
+TEST_CASE("transport/shm: bytes that are not there fail who would copy them",
+          "[ranks][shm][help]") {
+    const bool writes = GENERATE(false, true);
+    test::ShmGroup group(first_ranks(2), {});
+    if (!group.transports[1]->reaches_all()) {
+        return; // Then the owner is asked for them.
+    }
+    std::array<std::byte, 64> here = {};
+    void* const nowhere =
+        ::mmap(nullptr, here.size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(nowhere != MAP_FAILED);
+    HelpedCall call = call_of(0);
+    call.input = call.output = static_cast<std::byte*>(nowhere);
+    call.input_bytes = call.output_bytes = here.size();
+    const std::array<Help*, 2> ranks = {group.transports[0]->help(), group.transports[1]->help()};
+    ranks[0]->begin(call);
+    ranks[1]->begin(call_of(0));
+    REQUIRE(ranks[1]->look(kParts[0], 0) == State::ready);
+    REQUIRE(ranks[1]->take(kParts[0], 0) == 0U);
+    using graph::BufferKind;
+    CHECK((writes ? ranks[1]->write(0, BufferKind::output, 0, 0, here)
+                  : ranks[1]->read(0, BufferKind::input, 0, 0, here)) == Help::Copied::no);
+    CHECK(group.transports[1]->status().code() == Code::io_error);
+    CHECK(ranks[1]->look(kParts[0], 0) == State::broken);
+    ranks[1]->unit_done(kParts[0], 0);
+    CHECK(ranks[0]->look(kParts[0], 0) == State::broken);
+    ::munmap(nowhere, here.size());
+}
+
 namespace {
 
 /// Shared by two processes, before they have heaps.
