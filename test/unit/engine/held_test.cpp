@@ -1,4 +1,5 @@
-// Who asked to be told of the end of a collective is told once, in the order of the ends.
+// Messages that a transport holds back: what it is told of them, and that who asked to be told of
+// the end of a collective is told once, in the order of the ends.
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -9,6 +10,7 @@
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/engine/engine.hpp"
+#include "ucg_coll/engine/operators.hpp"
 #include "ucg_coll/graph/builder.hpp"
 
 namespace ucg {
@@ -71,7 +73,44 @@ struct Rank1 {
     std::array<std::unique_ptr<Execution>, kCount> executions;
 };
 
+/// Rank 0 adds what it receives to its own.
+graph::Schedule adds(std::uint64_t bytes) {
+    graph::Request request;
+    request.collective = graph::Collective::reduce;
+    request.rank_count = 2;
+    request.bytes = bytes;
+    request.element_bytes = 8;
+    graph::Builder builder(request, 0, "adds");
+    const std::array<graph::Slice, 2> operands = {builder.input(0, bytes), builder.scratch(bytes)};
+    builder.recv(1, operands[1]);
+    builder.reduce(operands, builder.output(0, bytes));
+    return builder.finish();
+}
+
 } // namespace
+
+TEST_CASE("engine: what only a built-in operator reads is given out where it arrives", "[engine]") {
+    constexpr std::uint64_t kBytes = 1024;
+    const auto given_out = [](const graph::Schedule& schedule, void* context) {
+        Held transport;
+        const std::array<transport::Transport*, 2> routes = {&transport, &transport};
+        const engine::Program program = engine::lower(schedule, routes).value();
+        Execution execution(program);
+        engine::Engine engine{{&transport}};
+        const engine::CombineFn sum =
+            engine::find_operator(engine::Operator::sum, engine::ElementType::int64);
+        std::vector<std::byte> input(kBytes);
+        std::vector<std::byte> output(kBytes);
+        engine.start(execution, {input.data(), output.data(), {sum, context}});
+        REQUIRE(transport.posted.size() == 1);
+        return transport.posted.front()->in_place;
+    };
+    int context = 0; // The program's operator has one, and gets whole vectors.
+    CHECK(given_out(adds(kBytes), nullptr));
+    CHECK_FALSE(given_out(adds(kBytes), &context));
+    CHECK_FALSE(given_out(adds(kCacheLine), nullptr));
+    CHECK_FALSE(given_out(receives(), nullptr));
+}
 
 TEST_CASE("engine: ends that are to be told are given out once, in their order", "[engine]") {
     Rank1 rank;
