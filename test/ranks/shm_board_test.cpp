@@ -96,6 +96,28 @@ TEST_CASE("transport/shm: a rank that gets no memory for what peers read exposes
     CHECK(results[0].ok());
 }
 
+TEST_CASE("transport/shm: a rank that gets no memory for a ring fails what it would send",
+          "[ranks][shm]") {
+    constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
+    const auto results = test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        ShmOptions options;
+        options.rings_at_first = 0;
+        const Group group(std::vector<ShmOptions>(2, options));
+        if (!shm::backs_pages() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
+            return "";
+        }
+        std::vector<std::byte> data = filled(8, 1);
+        Message sent = message(kSend, 1, data, 0);
+        group.transports[0]->post({&sent, 1});
+        if (sent.state != MessageState::failed) {
+            return "sends by a ring that there is no memory for";
+        }
+        return group.transports[0]->status().code() == Code::out_of_memory ? "" : "does not say so";
+    });
+    INFO(results[0].output);
+    CHECK(results[0].ok());
+}
+
 TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm][board]") {
     const Group group({3, 4, 9}, {});
     const std::vector<Rank> ranks = {3, 4, 9};
