@@ -64,6 +64,11 @@ TEST_CASE("graph: malformed requests name the field", "[graph][collective]") {
     SECTION("bytes") {
         r.element_bytes = 3;
         CHECK(problem(r) == "bytes: 16 is no multiple of element_bytes, 3");
+        Request blocks = request(Collective::reduce_scatter, 2, 0);
+        blocks.element_bytes = 8;
+        blocks.receive = {{8, 12}, {}};
+        CHECK(problem(blocks) ==
+              "receive.bytes: block 1, 12 bytes, is no multiple of element_bytes, 8");
     }
     SECTION("element_bytes") {
         r.element_bytes = 0;
