@@ -100,6 +100,11 @@ TEST_CASE("graph: malformed text is located", "[graph][text]") {
         CHECK(op_problem("repeat 3..4 times 2 segment 8 last 8") ==
               "line 2, column 8: expected op 0, before which the repeat stands, found \"3\"");
     }
+    SECTION("repeat that ends before it begins") {
+        CHECK(op_problem("0: signal 1\nrepeat 1..0 times 2 segment 8 last 8") ==
+              "line 3, column 13: expected a range that does not end before it begins, found "
+              "\"times\"");
+    }
     SECTION("repeat without its ops") {
         CHECK(op_problem("repeat 0..1 times 2 segment 8 last 8\n0: signal 1\n") ==
               "line 3: the repeat of ops 0..1 has no op 1 yet");
