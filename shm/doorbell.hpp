@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "shm/neighbours.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::shm {
@@ -26,6 +27,8 @@ enum class Awaits : std::uint32_t {
 struct alignas(2 * kCacheLine) Doorbell {
     /// In the two lowest bits what is awaited, above them how often it was rung: the futex.
     std::atomic<std::uint32_t> word;
+    /// On a line of its own, since it changes with every wait that leaves the processor to others.
+    alignas(kCacheLine) WaitsOnly waits_only;
 
     /// Wakes the owner if it sleeps or is about to for what has just been published (stored with
     /// release) to it. Any thread of any process.

@@ -32,7 +32,7 @@ struct WaitFacts {
     unsigned usable_cpus = 1;
     /// How long a wait is in vain before it sleeps, whatever is felt of neighbours; empty: a
     /// millisecond where processors are shared, never where each rank has one for itself, and at
-    /// once where ranks do not outnumber CPUs and neighbours compute.
+    /// once where neighbours compute that are no ranks of the group.
     std::optional<std::chrono::nanoseconds> sleep_after;
     /// Is a network waited for, too? That takes longer than giving way.
     bool over_network = false;
@@ -59,13 +59,14 @@ struct WaitFacts {
 ///
 /// Who gives way to a neighbour that computes misses its processor for a slice, milliseconds, while
 /// the peer's answer may come within a microsecond; who sleeps is woken by it. So a wait that has
-/// met such a neighbour sleeps where it would yield, unless it was told when to, or ranks outnumber
-/// CPUs: then the one that computes is most often a rank of the group, the wait lasts until that
-/// one is done in any case, and each sleep would cost a wake-up besides. Where ranks outnumber CPUs
-/// or have neighbours, whoever has found nothing for `sleep_after` sleeps: being woken costs tens
-/// of microseconds, little beside that, and less than the processor time that a computing
-/// neighbour, or the peer itself, can make of it. Ranks with a CPU each do not sleep: what nobody
-/// rings for, the network's messages and the host's, is then found at once.
+/// met such a neighbour sleeps where it would yield, unless it was told when to. Where ranks
+/// outnumber CPUs the one that computes is most often a rank of the group, the wait lasts until
+/// that one is done in any case, and each sleep would cost a wake-up besides: so a wait there
+/// sleeps at once only if slices were lost to strangers, while all peers waited. Where ranks
+/// outnumber CPUs or have neighbours, whoever has found nothing for `sleep_after` sleeps: being
+/// woken costs tens of microseconds, little beside that, and less than the processor time that a
+/// computing neighbour, or the peer itself, can make of it. Ranks with a CPU each do not sleep:
+/// what nobody rings for, the network's messages and the host's, is then found at once.
 ///
 /// The ladder has no clock: who waits reads one where it costs nothing and hands it in. A wait that
 /// is never told the time never sleeps.
@@ -129,11 +130,16 @@ class Waiter {
         }
     }
 
-    /// The yield of the latest idle() took so long, as the caller's clock has it.
-    void gave_way(Nanoseconds took) {
+    /// The yield of the latest idle() took so long, as the caller's clock has it. `to_stranger`
+    /// answers whether all peers have been waiting since before it.
+    template <typename ToStranger>
+    void gave_way(Nanoseconds took, ToStranger&& to_stranger) {
         if (neighbours_ != nullptr) {
-            neighbours_->gave_way(took);
+            neighbours_->gave_way(took, to_stranger);
         }
+    }
+    void gave_way(Nanoseconds took) {
+        gave_way(took, [] { return false; });
     }
 
     /// Tells the time of a clock that only rises. The wait begins with the first after reset().
@@ -173,8 +179,8 @@ class Waiter {
         return told_when_ || oversubscribed_ || (neighbours_ != nullptr && neighbours_->present());
     }
     bool misses_its_processor() const {
-        return !told_when_ && !oversubscribed_ && neighbours_ != nullptr &&
-               neighbours_->computing();
+        return !told_when_ && neighbours_ != nullptr &&
+               (oversubscribed_ ? neighbours_->strangers_computing() : neighbours_->computing());
     }
 
     bool oversubscribed_;

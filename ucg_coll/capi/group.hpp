@@ -188,6 +188,22 @@ class Group {
             shm_->sleeping(threads);
         }
     }
+    /// A wait of this process leaves its processor to others, or has ended.
+    void enter_wait(std::chrono::nanoseconds now) {
+        if (shm_ != nullptr) {
+            shm_->enter_wait(now);
+        }
+    }
+    void leave_wait(std::chrono::nanoseconds now) {
+        if (shm_ != nullptr) {
+            shm_->leave_wait(now);
+        }
+    }
+    /// Have all other ranks done nothing but wait since then? Of those on other hosts that is not
+    /// known.
+    bool all_wait_since(std::chrono::nanoseconds when) const {
+        return shm_ != nullptr && ucx_ == nullptr && shm_->peers_wait_since(when);
+    }
     /// Are messages held up by a peer's full ring? The caller does not hold the lock.
     bool stuck() {
         const Lock held = lock();

@@ -24,6 +24,9 @@ class Wait {
     }
 
     ~Wait() {
+        if (gives_way_) {
+            group_.leave_wait(stamp_);
+        }
         if (sleeps_) {
             context_.woken();
         }
@@ -76,13 +79,21 @@ class Wait {
         }
         if (yields && !yielded_) {
             stamp_ = now();
+            give_way(stamp_);
         }
         yielded_ = yields;
         waiter_.idle();
         if (yields) {
             const auto before = std::exchange(stamp_, now());
-            waiter_.gave_way(stamp_ - before);
+            waiter_.gave_way(stamp_ - before, [&] { return group_.all_wait_since(before); });
             waiter_.tick(stamp_);
+        }
+    }
+
+    /// Peers that lose a slice meanwhile then know that it was not lost to this rank.
+    void give_way(std::chrono::nanoseconds since) {
+        if (!std::exchange(gives_way_, true)) {
+            group_.enter_wait(since);
         }
     }
 
@@ -113,6 +124,8 @@ class Wait {
         feel();
         list_group();
         if (!std::exchange(sleeps_, true)) {
+            stamp_ = now();
+            give_way(stamp_);
             context_.sleeps();
         }
         if (std::shared_ptr<shm::Sleeper> sleeper = context_.sleeper(); sleeper != sleeper_) {
@@ -136,7 +149,8 @@ class Wait {
         }
         sleeper_->nap(announced_, waiter_.nap());
         waiter_.slept();
-        waiter_.tick(now());
+        stamp_ = now();
+        waiter_.tick(stamp_);
     }
 
     /// From now on other threads look at the group as well, and its peers learn who sleeps.
@@ -177,9 +191,10 @@ class Wait {
     Context& context_;
     engine::Execution& execution_;
     shm::Waiter waiter_;
-    std::chrono::nanoseconds stamp_{}; ///< The end of the last yield, if that was the last poll.
+    std::chrono::nanoseconds stamp_{}; ///< The end of the last yield or nap.
     unsigned idle_polls_ = 0;
     bool yielded_ = false;
+    bool gives_way_ = false; ///< And peers know since when.
     std::shared_ptr<shm::Sleeper> sleeper_;
     shm::Announcement announced_; ///< At its bell.
     bool sleeps_ = false;

@@ -149,6 +149,27 @@ TEST_CASE("shm/wait: ranks that outnumber processors yield to one that computes"
     CHECK(waiter.rung() == Waiter::Rung::sleep);
 }
 
+TEST_CASE("shm/wait: ranks that outnumber processors sleep at once beside strangers", "[shm]") {
+    Neighbours neighbours;
+    Waiter waiter({4, 2, std::nullopt, false, &neighbours});
+    bool all_wait = false;
+    const auto lose_slices = [&] {
+        for (int i = 0; i < Neighbours::kBelieved / Neighbours::kWeight; ++i) {
+            CHECK(waiter.rung() == Waiter::Rung::yield);
+            waiter.gave_way(Neighbours::kSlice, [&] { return all_wait; });
+        }
+    };
+    lose_slices();
+    CHECK(!neighbours.strangers_computing());
+    all_wait = true;
+    lose_slices();
+    CHECK(neighbours.strangers_computing());
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+    waiter.reset();
+    CHECK(waiter.rung() == Waiter::Rung::sleep);
+    CHECK(Waiter({4, 2, Waiter::kNever, false, &neighbours}).rung() == Waiter::Rung::yield);
+}
+
 TEST_CASE("shm/wait: a slice that passes between two polls is felt", "[shm]") {
     Neighbours neighbours;
     Waiter waiter({2, 2, std::nullopt, false, &neighbours});
@@ -186,6 +207,53 @@ TEST_CASE("shm/neighbours: a slice among many quick turns is not one that comput
         neighbours.gave_way(i % 10 == 0 ? Neighbours::kSlice : Neighbours::kSwitched);
         CHECK(!neighbours.computing());
     }
+}
+
+TEST_CASE("shm/neighbours: who is found again is believed in for twice as many sleeps", "[shm]") {
+    Neighbours neighbours;
+    neighbours.gave_way(Neighbours::kSlice);
+    neighbours.gave_way(Neighbours::kSlice);
+    const auto sleeps_after_a_slice = [&] {
+        neighbours.gave_way(Neighbours::kSlice);
+        int sleeps = 0;
+        for (; neighbours.computing() && sleeps < 10'000; ++sleeps) {
+            neighbours.slept();
+        }
+        return sleeps;
+    };
+    const int first = sleeps_after_a_slice();
+    CHECK(sleeps_after_a_slice() > first);
+    int longest = 0;
+    for (int i = 0; i < 20; ++i) {
+        longest = sleeps_after_a_slice();
+    }
+    CHECK(longest > 100 * first);
+    CHECK(longest < 10'000);
+    for (int i = 0; i < Neighbours::kBelieved; ++i) { // Those who wait have come in his place.
+        neighbours.gave_way(Neighbours::kSwitched);
+    }
+    neighbours.gave_way(Neighbours::kSlice);
+    neighbours.gave_way(Neighbours::kSlice);
+    CHECK(sleeps_after_a_slice() <= first);
+}
+
+TEST_CASE("shm/neighbours: peers see since when a process does nothing but wait", "[shm]") {
+    using ucg::shm::WaitsOnly;
+    WaitsOnly process{};
+    CHECK(!process.since(1h));
+    process.enter(1h);
+    CHECK(process.since(1h));
+    CHECK(!process.since(1h - 1ns));
+    process.leave(1h + 5us);
+    CHECK(!process.since(2h));
+    const auto soon = 1h + 5us + WaitsOnly::kBetweenWaits;
+    process.enter(soon);
+    CHECK(process.since(1h));
+    process.leave(soon);
+    const auto later = soon + WaitsOnly::kBetweenWaits + 1ns;
+    process.enter(later); // It has computed.
+    CHECK(!process.since(soon));
+    CHECK(process.since(later));
 }
 
 TEST_CASE("shm/wait: naps grow with the time waited, up to the ranks' share of a CPU", "[shm]") {

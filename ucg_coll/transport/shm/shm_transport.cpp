@@ -202,6 +202,12 @@ void ShmTransport::locate(std::span<const ShmAddress> addresses) {
     }
 }
 
+bool ShmTransport::peers_wait_since(std::chrono::nanoseconds when) const {
+    return std::ranges::all_of(sites_, [&](const Site& site) {
+        return &site == &sites_[self_] || site.bell->waits_only.since(when);
+    });
+}
+
 /// Null where single copies are switched off.
 shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
     return options_.single_copy_bytes_min == ~std::uint64_t{0} ? nullptr : &heap_.access_to(ticket);

@@ -192,6 +192,13 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         return sending_.size() > 0 || (boards_.has_value() && boards_->waits_for_room());
     }
 
+    /// Tells peers that a wait of this process leaves its processor to others, and that it has
+    /// ended; by the host's steady clock. Any thread.
+    void enter_wait(std::chrono::nanoseconds now) { sites_[self_].bell->waits_only.enter(now); }
+    void leave_wait(std::chrono::nanoseconds now) { sites_[self_].bell->waits_only.leave(now); }
+    /// Have all peers done nothing but wait since then? Any thread.
+    bool peers_wait_since(std::chrono::nanoseconds when) const;
+
     const shm::RingShape& shape() const { return shape_; }
     std::uint64_t region_bytes() const { return lines_.bytes() + pairs_.bytes(); }
 
