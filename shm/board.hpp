@@ -55,8 +55,10 @@ struct alignas(2 * kCacheLine) BoardHead {
 /// Why the ranks cannot go on together.
 enum class Loss : std::uint64_t {
     none,
-    memory, ///< A rank has none left for what the others would read.
-    rank,   ///< One is not in the group that the others have made.
+    memory,       ///< A rank has none left for what the others would read.
+    rank,         ///< One is not in the group that the others have made.
+    disagreement, ///< One has got what it did not await, and takes part in nothing more.
+    message,      ///< One could not read a message, and takes part in nothing more.
 };
 
 /// The ranks' threads that sleep, or are about to: while there are none, who shares something need

@@ -175,6 +175,26 @@ static void mismatch(const char* bytes) {
     free(data);
 }
 
+/**
+ * The root of a broadcast that the others want less of, and that go on as if nothing had happened:
+ * the root has sent all it had to, and waits in the next collective for ranks that do not come.
+ */
+static void go_on(const char* bytes) {
+    const int count = (int)strtol(bytes, NULL, 10);
+    const int mine = 0 == rank_in(MPI_COMM_WORLD) ? count : count / 2;
+    char* data = calloc(1, (size_t)count);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(data, mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+    int sum = 0;
+    const int one = 1;
+    const int error = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    require(MPI_SUCCESS != error || sum == size_of(MPI_COMM_WORLD), "an allreduce afterwards");
+    printf("rank %d went on\n", rank_in(MPI_COMM_WORLD));
+    fflush(stdout);
+    free(data);
+}
+
 /** Rank 1 alone reduces in place. MPI does not allow it; Open MPI computes the right result. */
 static void in_place(const char* bytes) {
     const int count = (int)(strtol(bytes, NULL, 10) / (long)sizeof(int));
@@ -394,6 +414,8 @@ int main(int argc, char** argv) {
         limit(argv[2], argv[3], argv[4]);
     } else if (0 == strcmp(part, "mismatch") && argc > 2) {
         mismatch(argv[2]);
+    } else if (0 == strcmp(part, "go_on") && argc > 2) {
+        go_on(argv[2]);
     } else if (0 == strcmp(part, "in_place") && argc > 2) {
         in_place(argv[2]);
     } else if (0 == strcmp(part, "communicators") && argc > 3) {

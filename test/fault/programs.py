@@ -46,6 +46,16 @@ def different_counts(bench):
             sandbox.expect_nothing_left(bench.checks, what, bench.folder)
 
 
+def going_on_after_an_error(bench):
+    """Ranks that go on after an error do not leave one waiting that has had none."""
+    for size in ["64", "6000", "2000000"]:
+        what = f"a broadcast of {size} bytes or half of it, and on"
+        job = bench.launcher.run(RANKS, [bench.program, "go_on", size], {"coll_ucg_tls": "shm"},
+                                 timeout=60)
+        bench.checks.expect(job.status == 0 and job.output.count("went on") == RANKS,
+                            f"{what}: {job.status}\n{job.output[-3000:]}")
+
+
 def in_place_at_one(bench):
     """One rank alone gives MPI_IN_PLACE: the result is right, or an error names it."""
     for algorithm in ["recursive_doubling", "tiled_naive", "numa_tree", "all_read"]:
@@ -118,4 +128,5 @@ def late_ranks(bench):
         bench.checks.expect(len(told) == ranks - 1 and sleeps, f"{what}: {told}")
 
 
-sandbox.run([different_counts, in_place_at_one, many_communicators, children, late_ranks])
+sandbox.run([different_counts, going_on_after_an_error, in_place_at_one, many_communicators,
+             children, late_ranks])

@@ -292,6 +292,26 @@ TEST_CASE("transport/shm: lengths that disagree fail the group and are explained
     CHECK(group.transports[1]->progress() == 1);
 }
 
+TEST_CASE("transport/shm: who waits for a rank that has disagreed learns of it", "[ranks][shm]") {
+    set_log_level(LogLevel::error);
+    Group group(first_ranks(3), {});
+    auto source = filled(8, 1);
+    auto target = filled(16, 0);
+    Message send = message(kSend, 1, source, 0);
+    Message wrong = message(kRecv, 0, target, 0);
+    Message next = message(kRecv, 1, target, 0);
+    group.transports[2]->post({&next, 1});
+    group.transports[0]->post({&send, 1});
+    group.transports[1]->post({&wrong, 1});
+    for (std::uint32_t i = 0; i < 3 * transport::kLooksInVain; ++i) {
+        group.transports[1]->progress();
+        group.transports[2]->progress();
+    }
+    CHECK(wrong.state == MessageState::failed);
+    CHECK(next.state == MessageState::failed);
+    CHECK(group.transports[2]->status().code() == Code::disagreement);
+}
+
 TEST_CASE("transport/shm: ranks of a host need not follow one another", "[ranks][shm]") {
     Group group({3, 17, 90}, {});
     for (std::size_t from = 0; from < 3; ++from) {

@@ -2,6 +2,7 @@
 // suspect that a peer does something else.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -117,9 +118,10 @@ class BoardRoom {
     /// So many threads of this process sleep from now on, or are about to. To be said before their
     /// announcements at the doorbell.
     void sleeping(std::uint64_t threads) {
-        if (threads != sleeping_) {
-            lines_.sleepers().count.fetch_add(threads - sleeping_, std::memory_order_seq_cst);
-            sleeping_ = threads;
+        const std::uint64_t before = sleeping_.load(std::memory_order_relaxed);
+        if (threads != before) {
+            lines_.sleepers().count.fetch_add(threads - before, std::memory_order_seq_cst);
+            sleeping_.store(threads, std::memory_order_relaxed);
         }
     }
 
@@ -130,10 +132,16 @@ class BoardRoom {
 
     /// After a look that found nothing: is it time to ask whether the peer contradicts()?
     bool suspects(const BoardTurn& turn, std::uint32_t index) {
-        return ++peers_[index].looks % kLooksInVain == 0 || reader(index).holds(turn.turn);
+        return ++peers_[index].looks % kLooksInVain == 0 || reader(index).holds(turn.turn) ||
+               sleeps_in_vain();
     }
     /// After a share() that had no room.
     bool suspects() { return ++refusals_ % kLooksInVain == 0 || loss() != shm::Loss::none; }
+
+    /// Who sleeps between its looks has none to count.
+    bool sleeps_in_vain() const {
+        return sleeping_.load(std::memory_order_relaxed) != 0 && loss() != shm::Loss::none;
+    }
 
     /// Can the group not go on, by what any of its ranks has found?
     shm::Loss loss() const {
@@ -183,7 +191,8 @@ class BoardRoom {
     shm::BoardLines<std::byte> lines_;
     std::vector<Peer> peers_; ///< By index on the host; the own entry is unused.
     std::vector<shm::Doorbell*> bells_;
-    std::uint64_t sleeping_ = 0; ///< What sleeping() was told last.
+    std::atomic<std::uint64_t> sleeping_ =
+        0; ///< What sleeping() was told last; read without a lock.
     bool waits_for_room_ = false;
     std::uint32_t refusals_ = 0;
 };

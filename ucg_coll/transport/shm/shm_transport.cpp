@@ -344,7 +344,8 @@ unsigned ShmTransport::progress() {
             }
         }
     }
-    if (moved == 0 && ++fruitless_ % kLooksInVain == 0) [[unlikely]] {
+    if (moved == 0 && (++fruitless_ % kLooksInVain == 0 || boards_->sleeps_in_vain()))
+        [[unlikely]] {
         compare_awaited();
         compare_begun();
         moved += std::exchange(unreported_, 0);
@@ -405,19 +406,40 @@ std::size_t ShmTransport::look_again(const BoardExchange& exchange) {
     return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
 }
 
+namespace {
+
+Status failure_of(shm::Loss loss) {
+    switch (loss) {
+    case shm::Loss::none: break;
+    case shm::Loss::memory:
+        return failure(Code::out_of_memory,
+                       "shared memory: a rank of the group has no memory left for what its peers "
+                       "read: raise the limit, or set UCG_STAGING=0 to need less");
+    case shm::Loss::rank:
+        return failure(Code::unreachable,
+                       "shared memory: a rank is not in the group that the others have made; it "
+                       "has said why");
+    case shm::Loss::disagreement:
+        return failure(Code::disagreement,
+                       "shared memory: a rank of the group has got what it did not await, and has "
+                       "said what");
+    case shm::Loss::message:
+        return failure(Code::io_error,
+                       "shared memory: a rank of the group could not read a message, and has said "
+                       "why");
+    }
+    return Status();
+}
+
+} // namespace
+
 /// By what a rank of the group has found. True as well where nothing moves for another reason.
 bool ShmTransport::lost() {
     const shm::Loss loss = boards_->loss();
     if (abandoned_ || loss == shm::Loss::none) {
         return abandoned_;
     }
-    status_ = loss == shm::Loss::memory
-                  ? failure(Code::out_of_memory,
-                            "shared memory: a rank of the group has no memory left for what its "
-                            "peers read: raise the limit, or set UCG_STAGING=0 to need less")
-                  : failure(Code::unreachable,
-                            "shared memory: a rank is not in the group that the others have made; "
-                            "it has said why");
+    status_ = failure_of(loss);
     log(LogLevel::error, "{}", status_.message());
     fail_all();
     return true;
@@ -477,11 +499,13 @@ void ShmTransport::compare_awaited() {
     }
 }
 
-/// After a broken message the ring cannot be followed any more; the group is lost.
+/// After a broken message the ring cannot be followed any more; the group is lost, and the others
+/// wait in vain for what this rank would send.
 void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     status_ = failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index],
                       ranks_[self_], what_is_wrong(code));
     log(LogLevel::error, "{}", status_.message());
+    boards_->lose(code == Code::disagreement ? shm::Loss::disagreement : shm::Loss::message);
     fail_all();
 }
 
