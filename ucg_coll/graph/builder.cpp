@@ -10,10 +10,6 @@ bool intersect(const Slice& a, const Slice& b) {
     return a.offset < b.end() && b.offset < a.end();
 }
 
-bool same_memory(const Slice& a, const Slice& b) {
-    return a.owner == b.owner && a.buffer == b.buffer;
-}
-
 } // namespace
 
 Builder::Builder(const Request& request, Rank rank, std::string_view algorithm) {
@@ -469,9 +465,9 @@ bool Builder::overlap_rotating(const Slice& later, const Slice& earlier,
     return false;
 }
 
+/// Both are of the same memory: the index finds no others.
 bool Builder::conflict(const Access& later, const Access& earlier, std::uint32_t distance) const {
-    return (later.writes || earlier.writes) && same_memory(later.slice, earlier.slice) &&
-           overlap(later.slice, earlier.slice, distance);
+    return (later.writes || earlier.writes) && overlap(later.slice, earlier.slice, distance);
 }
 
 } // namespace ucg::graph

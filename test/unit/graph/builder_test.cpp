@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -75,8 +76,8 @@ Cost tiled(std::uint64_t tiles) {
     });
 }
 
-/// A slice that stays, moves on or goes round: of three pieces of scratch, one for each.
-Slice any_slice(std::mt19937& random, const std::array<Slice, 3>& pieces, std::uint64_t segment) {
+/// A slice that stays, moves on or goes round: of pieces as long as a segment, one for each.
+Slice any_slice(std::mt19937& random, std::span<const Slice> pieces, std::uint64_t segment) {
     const Slice slice = pieces[random() % pieces.size()];
     const std::uint64_t cut = random() % segment;
     return part(slice, cut, 1 + random() % (segment - cut));
@@ -125,16 +126,51 @@ TEST_CASE("graph: what building looks at grows as the schedule does", "[graph][b
     }
 }
 
+TEST_CASE("graph: ops wait for all that touches the same bytes, and for nothing else",
+          "[graph][builder]") {
+    constexpr std::uint64_t kBytes = 24;
+    for (unsigned seed = 1; seed <= 200; ++seed) {
+        std::mt19937 random(seed);
+        Builder builder(request_of(Collective::allreduce, 2, kBytes), 0, "test");
+        const std::array<Slice, 2> buffers = {builder.scratch(kBytes), builder.output(0, kBytes)};
+        const unsigned op_count = 2 + random() % 12;
+        for (unsigned op = 0; op < op_count; ++op) {
+            const std::uint64_t length = 1 + random() % (kBytes / 2);
+            const auto any = [&] {
+                return part(buffers[random() % buffers.size()], random() % (kBytes - length),
+                            length);
+            };
+            const Slice source = any();
+            builder.copy(source, any());
+        }
+        const Schedule schedule = builder.finish();
+        const auto done = before(schedule);
+        for (std::uint32_t later = 0; later < schedule.ops.size(); ++later) {
+            INFO("seed " << seed << ", op " << later);
+            for (std::uint32_t earlier = 0; earlier < later; ++earlier) {
+                if (conflict(schedule.ops[later], schedule.ops[earlier])) {
+                    REQUIRE(done[later][earlier]);
+                }
+            }
+            const IndexRange range = dependency_range(schedule, later);
+            for (std::uint32_t d = range.first; d < range.last; ++d) {
+                const std::uint32_t earlier = schedule.dependencies[d].op;
+                REQUIRE(conflict(schedule.ops[later], schedule.ops[earlier]));
+            }
+        }
+    }
+}
+
 TEST_CASE("graph: ops of a repeat wait for all that touches the same bytes", "[graph][builder]") {
     constexpr std::uint64_t kSegment = 8;
     for (unsigned seed = 1; seed <= 200; ++seed) {
         std::mt19937 random(seed);
         const std::uint32_t rotation = 1 + random() % 4;
         const std::uint64_t total = kSegment * (2 + random() % 5);
-        Builder builder(request_of(Collective::allreduce, 2, 8), 0, "test");
-        const std::array<Slice, 3> pieces = {builder.scratch(kSegment),
-                                             advance(part(builder.scratch(total), 0, kSegment)),
-                                             builder.rotating_scratch(kSegment, rotation)};
+        Builder builder(request_of(Collective::allreduce, 2, total), 0, "test");
+        const std::array<Slice, 4> pieces = {
+            builder.scratch(kSegment), advance(part(builder.scratch(total), 0, kSegment)),
+            builder.rotating_scratch(kSegment, rotation), advance(builder.output(0, kSegment))};
         builder.begin_repeat(total, kSegment, rotation);
         const unsigned op_count = 2 + random() % 6;
         for (unsigned op = 0; op < op_count; ++op) {
@@ -153,6 +189,12 @@ TEST_CASE("graph: ops of a repeat wait for all that touches the same bytes", "[g
                     INFO("seed " << seed << ", ops " << earlier << " and " << later);
                     REQUIRE(done[later][earlier]);
                 }
+            }
+            const IndexRange range = dependency_range(schedule, later);
+            for (std::uint32_t d = range.first; d < range.last; ++d) {
+                const std::uint32_t earlier = schedule.dependencies[d].op;
+                INFO("seed " << seed << ", ops " << earlier << " and " << later);
+                REQUIRE(conflict(schedule.ops[later], schedule.ops[earlier]));
             }
         }
     }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
@@ -159,6 +161,22 @@ TEST_CASE("graph: waits for boards one after another become one", "[graph][lower
           "1: wait after board 2, 1\n"
           "2: reduce input[0:8] board@1[0:8] board@3[0:8] -> output[0:8] after board 2, 1, 3\n"
           "3: finish\n");
+}
+
+TEST_CASE("graph: own scratch is found by a base of its own", "[graph][lowering]") {
+    const LoweredSchedule lowered =
+        lower(parse("schedule bcast hand rank 0 of 2 input 8 output 8 scratch 24 element 1 exposed "
+                    "own_scratch 16\n"
+                    "0: copy input[0:8] -> scratch[0:8]\n"
+                    "1: copy input[0:8] -> scratch[12:20]\n"))
+            .value();
+    std::vector<std::pair<bool, std::uint64_t>> scratch; // Is it own, and from which byte on?
+    for (const Address& address : lowered.addresses) {
+        if (address.buffer == BufferKind::scratch) {
+            scratch.emplace_back(address.is_own_scratch(), address.offset);
+        }
+    }
+    CHECK(scratch == std::vector<std::pair<bool, std::uint64_t>>{{false, 0}, {true, 4}});
 }
 
 TEST_CASE("graph: lowered steps wait for all that the schedule says", "[graph][lowering]") {

@@ -278,6 +278,12 @@ TEST_CASE("graph: verify rejects misuse of windows", "[graph][verify][broken][sh
                           "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
               "");
     }
+    SECTION("right, beside scratch that the rank keeps to itself") {
+        CHECK(with_window(16, 16,
+                          "rank scratch 64 own_scratch 64\n publish input[0:16]\n"
+                          " signal 1 after 0\n await 1\n" +
+                              reader) == "");
+    }
     SECTION("what is read was not published") {
         CHECK(
             with_window(16, 16, "rank\n publish input[0:8]\n signal 1 after 0\n await 1\n" + reader)
@@ -376,6 +382,11 @@ TEST_CASE("graph: verify rejects ranges and peers that do not exist", "[graph][v
                     " copy input[0:8] -> scratch[0:8]%\nrank\n",
                     true) ==
               "rank 0, op 0 (copy): scratch[0:8]% goes on from what peers may name to own scratch");
+        const std::string up_to_it = bcast("rank scratch 16 own_scratch 8\n"
+                                           "repeat 0..0 times 2 segment 4 last 4 rotation 1\n"
+                                           " copy input[0:4] -> scratch[0:4]+\nrank\n",
+                                           true);
+        CHECK(up_to_it.find("goes on") == std::string::npos);
     }
     SECTION("own scratch where peers name nothing") {
         CHECK(bcast("rank scratch 64 own_scratch 8\nrank\n") ==
