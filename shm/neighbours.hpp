@@ -120,10 +120,11 @@ class Neighbours {
         }
     }
 
-    /// In somebody who computes. To see whether he is gone costs a slice: whenever he is found to
-    /// be still there, the belief lasts for twice as many sleeps.
+    /// In somebody who computes. To see whether they are gone costs a slice: whenever they are
+    /// found to be still there, the belief lasts for twice as many sleeps.
     class Belief {
       public:
+        explicit Belief(int sleeps_most) : sleeps_most_(sleeps_most) {}
         bool believed() const { return score_.load(std::memory_order_relaxed) >= kBelieved; }
         void missed_slice() {
             if (score_.load(std::memory_order_relaxed) + kWeight < kBelieved) {
@@ -132,7 +133,7 @@ class Neighbours {
             }
             const int sleeps = sleeps_.load(std::memory_order_relaxed);
             score_.store(kBelieved - 1 + sleeps, std::memory_order_relaxed);
-            sleeps_.store(std::min(2 * sleeps, kSleepsMost), std::memory_order_relaxed);
+            sleeps_.store(std::min(2 * sleeps, sleeps_most_), std::memory_order_relaxed);
         }
         void quick_turn() {
             add(score_, -1);
@@ -144,15 +145,16 @@ class Neighbours {
 
       private:
         static constexpr int kSleepsLeast = 1;
-        static constexpr int kSleepsMost = 1024;
 
         std::atomic<int> score_ = 0;
         std::atomic<int> sleeps_ = kSleepsLeast; ///< How many the next belief outlasts.
+        const int sleeps_most_;
     };
 
     std::atomic<int> present_;
-    Belief computing_;
-    Belief strangers_;
+    /// It may have been a rank of this or of another group, which will soon wait as well.
+    Belief computing_{32};
+    Belief strangers_{1024};
 };
 
 } // namespace ucg::shm

@@ -211,30 +211,36 @@ TEST_CASE("shm/neighbours: a slice among many quick turns is not one that comput
 
 TEST_CASE("shm/neighbours: who is found again is believed in for twice as many sleeps", "[shm]") {
     Neighbours neighbours;
-    neighbours.gave_way(Neighbours::kSlice);
-    neighbours.gave_way(Neighbours::kSlice);
-    const auto sleeps_after_a_slice = [&] {
-        neighbours.gave_way(Neighbours::kSlice);
+    const auto lose_slice = [&] { neighbours.gave_way(Neighbours::kSlice, [] { return true; }); };
+    const auto sleeps_after_a_slice = [&](auto believed) {
+        lose_slice();
         int sleeps = 0;
-        for (; neighbours.computing() && sleeps < 10'000; ++sleeps) {
+        for (; believed() && sleeps < 10'000; ++sleeps) {
             neighbours.slept();
         }
         return sleeps;
     };
-    const int first = sleeps_after_a_slice();
-    CHECK(sleeps_after_a_slice() > first);
-    int longest = 0;
+    const auto computing = [&] { return neighbours.computing(); };
+    const auto strangers = [&] { return neighbours.strangers_computing(); };
+    lose_slice();
+    lose_slice();
+    const int first = sleeps_after_a_slice(computing);
+    CHECK(sleeps_after_a_slice(computing) == 2 * first);
     for (int i = 0; i < 20; ++i) {
-        longest = sleeps_after_a_slice();
+        sleeps_after_a_slice(computing);
     }
-    CHECK(longest > 100 * first);
-    CHECK(longest < 10'000);
-    for (int i = 0; i < Neighbours::kBelieved; ++i) { // Those who wait have come in his place.
+    CHECK(sleeps_after_a_slice(computing) == 32);
+    for (int i = 0; i < 20; ++i) {
+        sleeps_after_a_slice(strangers);
+    }
+    const int longest = sleeps_after_a_slice(strangers);
+    CHECK(longest == 1024);
+    for (int i = 0; i < longest; ++i) { // Those who wait have come in their place.
         neighbours.gave_way(Neighbours::kSwitched);
     }
-    neighbours.gave_way(Neighbours::kSlice);
-    neighbours.gave_way(Neighbours::kSlice);
-    CHECK(sleeps_after_a_slice() <= first);
+    lose_slice();
+    lose_slice();
+    CHECK(sleeps_after_a_slice(strangers) == first);
 }
 
 TEST_CASE("shm/neighbours: peers see since when a process does nothing but wait", "[shm]") {
