@@ -121,6 +121,7 @@ class Wait {
     /// that it leaves out some of its transports, the short lane's interfaces would have to be
     /// armed one by one, and the host's progress has no descriptor at all.
     void sleep() {
+        yielded_ = false; // What a nap takes is no slice that was lost.
         feel();
         list_group();
         if (!std::exchange(sleeps_, true)) {
@@ -191,7 +192,7 @@ class Wait {
     Context& context_;
     engine::Execution& execution_;
     shm::Waiter waiter_;
-    std::chrono::nanoseconds stamp_{}; ///< The end of the last yield or nap.
+    std::chrono::nanoseconds stamp_{}; ///< The beginning or end of the last yield or nap.
     unsigned idle_polls_ = 0;
     bool yielded_ = false;
     bool gives_way_ = false; ///< And peers know since when.
