@@ -5,6 +5,7 @@
  *   forks threads     the same while other threads allocate and free
  *   forks streams     the same while other threads use streams
  *   forks closed      the same after the program closed every descriptor that it did not open
+ *   forks no_room     then, with no address space for a copy, the child ends and says why
  *   forks waited      the same while the parent does nothing but wait: so also without a copy
  *   forks start       posix_spawn, system, popen and vfork
  *   forks zeros       what a child gets fresh is zero
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -204,7 +206,7 @@ static int among_threads(void* (*work)(void*)) {
     return failures;
 }
 
-static int closed(void) {
+static void close_all(void) {
     for (int fd = 3; fd < 1024; ++fd) {
         close(fd);
     }
@@ -214,7 +216,34 @@ static int closed(void) {
     for (int fd = 3; fd < 20; ++fd) {
         close(fd);
     }
+}
+
+static int closed(void) {
+    close_all();
     return apart(2);
+}
+
+/* Lest it writes into its parent's memory. */
+static int no_room(void) {
+    const struct rlimit nothing_more = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    int status = -1;
+    pid_t first;
+
+    allocate_blocks();
+    fill(1);
+    close_all();
+    if (setrlimit(RLIMIT_AS, &nothing_more) != 0) {
+        return 1;
+    }
+    first = fork();
+    if (first == 0) {
+        fill(2);
+        _exit(0);
+    }
+    return first > 0 && waitpid(first, &status, 0) == first && WIFSIGNALED(status) &&
+                   WTERMSIG(status) == SIGABRT && filled(1)
+               ? 0
+               : 1;
 }
 
 static bool vforked(void) {
@@ -354,6 +383,9 @@ int main(int argc, char** argv) {
     }
     if (strcmp(what, "closed") == 0) {
         return closed();
+    }
+    if (strcmp(what, "no_room") == 0) {
+        return no_room();
     }
     if (strcmp(what, "waited") == 0) {
         return waited();

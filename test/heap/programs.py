@@ -17,6 +17,7 @@ LIBRARY, ALLOCATIONS, FORKS = sys.argv[1:4]
 STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
+NO_MEMORY = "a forked child gets no memory of its own and ends"
 failures = 0
 
 
@@ -143,6 +144,11 @@ def scarce_memory():
             expect_one_line(f"scarce memory, {what}", job, NO_COPY)
 
 
+def no_room_for_a_copy():
+    """A child that could only have its parent's memory ends, and the parent goes on."""
+    expect_one_line("no room for a copy", run([FORKS, "no_room"]), NO_MEMORY)
+
+
 def settings():
     job = run(["/bin/true"], environment={"MALLOC_CONF": "oversize_threshold:0"})
     expect_one_line("no arena for large blocks", job, STEP_DOWN)
@@ -151,7 +157,7 @@ def settings():
 
 
 for test in [ordinary_programs, sorting, python, exec_starts_afresh, nothing_left_after_kill,
-             small_limits, full_heap, scarce_memory, settings]:
+             small_limits, full_heap, scarce_memory, no_room_for_a_copy, settings]:
     test()
 print("all as expected" if failures == 0 else f"{failures} failures")
 sys.exit(0 if failures == 0 else 1)
