@@ -54,13 +54,60 @@ void add_names(const CLI::App& app, std::vector<std::string>& names) {
     }
 }
 
-/// A line for each word that fits nothing and is like something that would.
+std::vector<std::string_view> split(std::string_view names) {
+    constexpr std::string_view kComma = ", ";
+    std::vector<std::string_view> words;
+    for (std::size_t begin = 0; begin < names.size();) {
+        const std::size_t end = std::min(names.find(kComma, begin), names.size());
+        words.push_back(names.substr(begin, end - begin));
+        begin = end + kComma.size();
+    }
+    return words;
+}
+
+/// The values that a description such as "Output: text, json (default: text)" lists.
+std::vector<std::string_view> listed_values(std::string_view description) {
+    constexpr std::string_view kBegin = ": ", kEnd = " (";
+    const std::size_t begin = description.find(kBegin);
+    if (begin == std::string_view::npos) {
+        return {};
+    }
+    description.remove_prefix(begin + kBegin.size());
+    return split(description.substr(0, description.find(kEnd)));
+}
+
+/// The first option that lists `word` among its values; empty if none does.
+std::string option_with(const CLI::App& app, std::string_view word) {
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string description = option->get_description();
+        const std::vector<std::string_view> values = listed_values(description);
+        if (std::find(values.begin(), values.end(), word) != values.end()) {
+            return option->get_name();
+        }
+    }
+    for (const CLI::App* part :
+         app.get_subcommands([](const CLI::App* /*part*/) { return true; })) {
+        if (part->get_name().empty() || part->parsed()) {
+            if (std::string name = option_with(*part, word); !name.empty()) {
+                return name;
+            }
+        }
+    }
+    return {};
+}
+
+/// A line for each word that fits nothing and is like something that would, or is the value of an
+/// option that was left out.
 std::string proposals(const CLI::App& app) {
     std::vector<std::string> names;
     add_names(app, names);
     const std::vector<std::string_view> views(names.begin(), names.end());
     std::string lines;
     for (const std::string& word : app.remaining(true)) {
+        if (const std::string option = option_with(app, word); !option.empty()) {
+            lines += fmt::format("'{}' is a value; did you mean {} {}?\n", word, option, word);
+            continue;
+        }
         const std::string_view typed = std::string_view(word).substr(0, word.find('='));
         const std::string_view similar = most_similar(typed, views);
         if (typed.size() > 2 && !similar.empty()) {
@@ -129,14 +176,7 @@ std::string_view name(Format format) {
 }
 
 std::string not_a_choice(std::string_view names, std::string_view found) {
-    constexpr std::string_view kComma = ", ";
-    std::vector<std::string_view> choices;
-    for (std::size_t begin = 0; begin < names.size();) {
-        const std::size_t end = std::min(names.find(kComma, begin), names.size());
-        choices.push_back(names.substr(begin, end - begin));
-        begin = end + kComma.size();
-    }
-    const std::string_view similar = most_similar(found, choices);
+    const std::string_view similar = most_similar(found, split(names));
     return fmt::format("expected one of {}; found {}{}", names, found,
                        similar.empty() ? "" : fmt::format("; did you mean {}?", similar));
 }

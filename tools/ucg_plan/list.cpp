@@ -20,7 +20,8 @@ class ListCommand final : public Command {
   public:
     explicit ListCommand(CLI::App& parent)
         : Command(*parent.add_subcommand("list", "List the algorithms; with --ranks or a "
-                                                 "placement, say which may serve the request")) {
+                                                 "placement, say which may serve the request, and "
+                                                 "of each other what it lacks")) {
         options_.add_options(app_, QuestionOptions::Needs::nothing);
         profile_.add_option(app_, &options_);
         topology_.add_option(app_);
@@ -59,10 +60,9 @@ class ListCommand final : public Command {
             if (options_.has_collective() && algorithm.collective != options_.collective()) {
                 continue;
             }
-            Row row{&algorithm, {}};
+            Row row{&algorithm, {}, {}};
             if (placement) {
-                row.eligible =
-                    is_eligible(algorithm, profile_.facts(*placement, *profile, network.get()));
+                judge(row, profile_.facts(*placement, *profile, network.get()));
             }
             rows.push_back(row);
         }
@@ -73,14 +73,19 @@ class ListCommand final : public Command {
     struct Row {
         const plan::Algorithm* algorithm = nullptr;
         std::optional<bool> eligible; ///< Unknown unless a request was given.
+        std::string unmet;            ///< Of the needs, where it is not eligible.
     };
 
     /// Without a collective the request is asked of each one.
-    bool is_eligible(const plan::Algorithm& algorithm, const plan::Facts& facts) const {
+    void judge(Row& row, const plan::Facts& facts) const {
         Question question = options_.question(facts.placement, facts.network != nullptr);
-        question.collective = algorithm.collective;
+        question.collective = row.algorithm->collective;
         const graph::Request request = request_of(question, 0);
-        return graph::validate(request, 0).ok() && algorithm.eligible(facts, request);
+        const bool is_valid = graph::validate(request, 0).ok();
+        row.eligible = is_valid && row.algorithm->eligible(facts, request);
+        if (is_valid && !*row.eligible) {
+            row.unmet = row.algorithm->unmet_text(facts, request);
+        }
     }
 
     static std::string text(const std::vector<Row>& rows) {
@@ -105,7 +110,8 @@ class ListCommand final : public Command {
                 text += fmt::format("; takes :{}", algorithm.argument);
             }
             if (!algorithm.needs.empty()) {
-                text += fmt::format("; needs {}", algorithm.needs_text());
+                text += fmt::format("; needs {}",
+                                    row.unmet.empty() ? algorithm.needs_text() : row.unmet);
             }
             text += '\n';
         }
@@ -122,6 +128,7 @@ class ListCommand final : public Command {
                            {"argument", row.algorithm->argument}};
             if (row.eligible) {
                 object["eligible"] = *row.eligible;
+                object["unmet"] = row.unmet;
             }
             list.push_back(std::move(object));
         }

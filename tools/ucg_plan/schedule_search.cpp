@@ -59,7 +59,7 @@ class PhaseBounds {
         const bool all = std::holds_alternative<sim::PerLevel>(question.options.network);
         for (Rank a = 0; a < (all ? count : 1); ++a) {
             for (Rank b = a + 1; b < (all ? count : 2); ++b) {
-                found[static_cast<std::size_t>(question.placement.distance(a, b))] = true;
+                found[static_cast<std::size_t>(question.facts.placement.distance(a, b))] = true;
             }
         }
         std::vector<topo::Distance> distances;
@@ -262,7 +262,7 @@ double closed_ns(const SearchQuestion& question, const MultiplyingSchedule& sche
 /// The same prices as a profile, for messages of the request's length: the planner counts operands
 /// where models count combinations, so that the fixed part may be negative.
 Result<cost::Profile> equivalent_profile(const SearchQuestion& question) {
-    cost::Profile profile = question.profile;
+    cost::Profile profile = question.facts.profile;
     profile.memory.cma.permitted = false;
     const auto bytes = static_cast<double>(question.request.bytes);
     const sim::Compute& compute = question.options.compute;
@@ -291,7 +291,7 @@ Result<cost::Profile> equivalent_profile(const SearchQuestion& question) {
         return equal(*model);
     }
     if (std::holds_alternative<sim::PerLevel>(network)) {
-        return question.profile;
+        return question.facts.profile;
     }
     return failure(Code::unsupported, "the planner has no equivalent of the model LogfP");
 }
@@ -307,8 +307,7 @@ Result<PricedSchedule> price_schedule(const SearchQuestion& question, const std:
     if (!schedule) {
         return schedule.status();
     }
-    const plan::Facts facts{question.placement, question.profile};
-    sim::Simulator simulator(question.placement, question.options);
+    sim::Simulator simulator(question.facts.placement, question.options);
     if (Status status = fits(*schedule, question.request.rank_count); !status.ok()) {
         return status;
     }
@@ -317,7 +316,7 @@ Result<PricedSchedule> price_schedule(const SearchQuestion& question, const std:
     }
     for (Rank rank = 0; rank < question.request.rank_count; ++rank) {
         const Result<graph::Schedule> one =
-            plan::plan(facts, question.request, rank, "recursive_multiplying:" + text);
+            plan::plan(question.facts, question.request, rank, "recursive_multiplying:" + text);
         if (!one) {
             return one.status();
         }
@@ -335,9 +334,12 @@ Result<MultiplyingSchedule> planner_choice(const SearchQuestion& question) {
     if (!profile) {
         return profile.status();
     }
-    const plan::Facts facts{question.placement, *profile};
-    // Equal links are nobody's to share.
+    // Equal links are nobody's to share, and know of no turns on a processor.
     const bool levels = std::holds_alternative<sim::PerLevel>(question.options.network);
+    const plan::Facts& asked = question.facts;
+    const plan::Facts facts =
+        levels ? plan::Facts{asked.placement, *profile, asked.shared, asked.ranks_per_cpu}
+               : plan::Facts{asked.placement, *profile};
     const plan::Link link = levels ? flat_link(facts, plan::Traffic::dense)
                                    : plan::Link(facts, topo::Distance::network);
     return plan::allreduce_recursive_multiplying_schedule(link, question.request.rank_count,

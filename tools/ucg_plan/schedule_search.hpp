@@ -14,8 +14,7 @@
 namespace ucg::tools {
 
 struct SearchQuestion {
-    const topo::Placement& placement;
-    const cost::Profile& profile;
+    const plan::Facts& facts;
     const sim::Options& options; ///< Without random delays.
     graph::Request request;      ///< Of rank 0; an allreduce among two ranks or more.
     EnumerationBounds bounds;

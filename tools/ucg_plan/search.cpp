@@ -71,7 +71,8 @@ class SearchCommand final : public Command {
         : Command(*parent.add_subcommand("search",
                                          "Find the cheapest of all schedules under a model")) {
         question_.add_options(app_, QuestionOptions::Needs::collective);
-        profile_.add_option(app_);
+        app_.get_option("--collective")->description("The collective: allreduce");
+        profile_.add_option(app_, &question_);
         prices_.add_options(app_);
         const auto add_count = [this](const std::string& flag, auto& value, std::string text) {
             text += fmt::format(" (default: {})", value);
@@ -93,6 +94,11 @@ class SearchCommand final : public Command {
         app_.parse_complete_callback([this] {
             question_.check();
             prices_.check();
+            if (question_.collective() != graph::Collective::allreduce) {
+                throw CLI::ValidationError("--collective",
+                                           fmt::format("search: expected allreduce, found {}",
+                                                       graph::name(question_.collective())));
+            }
         });
         app_.footer(std::string(kFooter));
     }
@@ -111,13 +117,13 @@ class SearchCommand final : public Command {
             return status;
         }
         sim::Options options;
-        prices_.apply(plan::Facts{*placement, *profile}, options);
+        const plan::Facts facts = profile_.facts(*placement, *profile);
+        prices_.apply(facts, options);
         if (Status status = sim::check(options, asked.rank_count); !status.ok()) {
             return status;
         }
         const SearchQuestion question = {
-            .placement = *placement,
-            .profile = *profile,
+            .facts = facts,
             .options = options,
             .request = request_of(asked, 0),
             .bounds = {every_order_ ? Orders::every : Orders::falling, base_max_},
@@ -136,10 +142,6 @@ class SearchCommand final : public Command {
 
   private:
     static Status check(const Question& question) {
-        if (question.collective != graph::Collective::allreduce) {
-            return failure(Code::unsupported, "search: expected the collective allreduce, found {}",
-                           graph::name(question.collective));
-        }
         if (question.rank_count < 2) {
             return failure(Code::invalid_argument, "search: one rank needs no schedule");
         }

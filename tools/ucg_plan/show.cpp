@@ -27,7 +27,13 @@ class ShowCommand final : public Command {
         app_.add_flag("--lowered", lowered_,
                       "Show the steps that engine and simulator go through, with what each waits "
                       "for, as text");
-        app_.parse_complete_callback([this] { options_.check(); });
+        app_.parse_complete_callback([this] {
+            options_.check();
+            if (lowered_ && format_ != Format::text) {
+                throw CLI::ValidationError(
+                    "--lowered", fmt::format("there is text alone, not {}", name(format_)));
+            }
+        });
         app_.footer(
             "The text and the JSON are what \"ucg_plan verify --file\" reads.\n"
             "Examples:\n"
@@ -40,10 +46,6 @@ class ShowCommand final : public Command {
     }
 
     Status run() const override {
-        if (lowered_ && format_ != Format::text) {
-            return failure(Code::invalid_argument, "--lowered: there is text alone, not {}",
-                           name(format_));
-        }
         const Result<topo::Placement> placement = options_.placement();
         if (!placement) {
             return placement.status();

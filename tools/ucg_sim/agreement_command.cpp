@@ -99,6 +99,22 @@ std::string deviations(const std::vector<PlacedCells>& placed) {
     return text + "\n" + text_of(placed);
 }
 
+/// What is wrong with the beginning of a placement's name; empty: nothing.
+std::string begins_a_name(const std::string& text) {
+    const Result<std::vector<NamedPlacement>> placements = usual_placements();
+    if (!placements) {
+        return std::string(placements.status().message());
+    }
+    std::string names;
+    for (const auto& [name, placement] : *placements) {
+        if (name.starts_with(text)) {
+            return {};
+        }
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    }
+    return fmt::format("expected the beginning of one of {}; found '{}'", names, text);
+}
+
 std::string json(const std::vector<PlacedCells>& placed) {
     Json list = Json::array();
     for (const auto& [placement, cells] : placed) {
@@ -133,6 +149,7 @@ AgreementCommand::AgreementCommand(CLI::App& parent)
         ->type_name("COUNT");
     app_.add_option("--placement", placement_,
                     "Those alone whose name begins so, such as \"1 host\" (default: all)")
+        ->check(CLI::Validator(begins_a_name, ""))
         ->type_name("TEXT");
     app_.add_flag("--deviations", deviations_,
                   "The ratios that are off by more than 10 %, a line for each row and placement: "
@@ -158,7 +175,7 @@ Status AgreementCommand::run() const {
     std::sort(bytes.begin(), bytes.end());
     std::vector<PlacedCells> placed;
     for (const auto& [name, placement] : *placements) {
-        if (name.rfind(placement_, 0) != 0) {
+        if (!name.starts_with(placement_)) {
             continue;
         }
         Result<std::vector<AgreementCell>> cells =

@@ -57,6 +57,7 @@ ImportCommand::ImportCommand(CLI::App& parent)
                         shown_default_path() + ")")
         ->type_name("FILE");
     add_format_option(app_, format_, {Format::text, Format::toml});
+    app_.parse_complete_callback([this] { check_outputs(app_, output_, format_, ""); });
     app_.footer(kDescription);
 }
 

@@ -92,18 +92,19 @@ NetworkCommand::NetworkCommand(CLI::App& parent)
     app_.add_option("--plot", plot_, "Draw the distributions of the shortest messages (gnuplot)")
         ->type_name("FILE.svg");
     app_.add_flag("-q,--no-progress", silent_, "Say nothing on standard error meanwhile");
+    app_.parse_complete_callback([this] { check(); });
     app_.footer(kDescription);
 }
 
-Status NetworkCommand::check() const {
+void NetworkCommand::check() const {
     if (std::set(options_.bytes.begin(), options_.bytes.end()).size() < 2) {
-        return failure(Code::invalid_argument, "--bytes: expected two different lengths at least, "
-                                               "for beta lies in their difference");
+        throw CLI::ValidationError("--bytes", "expected two different lengths at least, for beta "
+                                              "lies in their difference");
     }
     if (processes_ > 0 && !meet_.empty()) {
-        return failure(Code::invalid_argument, "--meet and --processes: expected one of the two");
+        throw CLI::ValidationError("--meet and --processes", "expected one of the two");
     }
-    return check_plot(plot_);
+    check_outputs(app_, output_, format_, plot_);
 }
 
 Status NetworkCommand::meet(Meeting& meeting) const {
@@ -128,13 +129,6 @@ Status NetworkCommand::meet(Meeting& meeting) const {
 }
 
 Status NetworkCommand::run() {
-    if (Status status = check(); !status.ok()) {
-        return status;
-    }
-    return measure();
-}
-
-Status NetworkCommand::measure() {
     Meeting meeting;
     if (Status status = meet(meeting); !status.ok()) {
         return status;

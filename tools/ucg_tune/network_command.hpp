@@ -16,9 +16,8 @@ class NetworkCommand {
     Status run();
 
   private:
-    Status check() const;
+    void check() const; ///< Throws CLI::ParseError.
     Status meet(Meeting& meeting) const;
-    Status measure();
     Status write(const NetworkResult& result, const ExistingProfile& base,
                  const std::string& path) const;
     std::string command() const;

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "tools/cli.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/cost/profile_origin.hpp"
 
@@ -60,11 +59,18 @@ Result<ExistingProfile> existing_profile(const std::string& path) {
     return ExistingProfile{*profile, cost::measured_on(*text)};
 }
 
-Status check_plot(const std::string& path) {
-    return path.find_first_of("'\\\n") == std::string::npos
-               ? Status()
-               : failure(Code::invalid_argument,
-                         "--plot: expected a name without quotes and backslashes, found {}", path);
+void check_outputs(const CLI::App& app, const std::string& output, Format format,
+                   const std::string& plot) {
+    if (output == "-" && app.count("--format") > 0 && format != Format::toml) {
+        throw CLI::ValidationError("--format", fmt::format("with --output - the profile alone is "
+                                                           "printed: expected toml, found {}",
+                                                           name(format)));
+    }
+    if (plot.find_first_of("'\\\n") != std::string::npos) {
+        throw CLI::ValidationError(
+            "--plot",
+            fmt::format("expected a name without quotes and backslashes, found {}", plot));
+    }
 }
 
 Status draw(const std::string& program) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/cli.hpp"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/cost/cost.hpp"
 
@@ -25,8 +26,10 @@ struct ExistingProfile {
 /// What the file says already; what is built in if there is none, or for "-".
 Result<ExistingProfile> existing_profile(const std::string& path);
 
-/// Is this a name that a gnuplot program can hold between quotes?
-Status check_plot(const std::string& path);
+/// To be called when all options are parsed: the report's format goes with a report, and a gnuplot
+/// program can hold `plot` between quotes. Throws CLI::ParseError.
+void check_outputs(const CLI::App& app, const std::string& output, Format format,
+                   const std::string& plot);
 
 /// Gives a program to gnuplot and waits for it.
 Status draw(const std::string& program);

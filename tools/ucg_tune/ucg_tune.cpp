@@ -38,6 +38,7 @@ class MemoryCommand {
         app_.add_option("--plot", plot_, "Draw what was measured and the fitted lines (gnuplot)")
             ->type_name("FILE.svg");
         app_.add_flag("-q,--no-progress", silent_, "Say nothing on standard error meanwhile");
+        app_.parse_complete_callback([this] { check_outputs(app_, output_, format_, plot_); });
         app_.footer(kDescription);
     }
 
@@ -45,8 +46,8 @@ class MemoryCommand {
 
     Status run() {
         const Result<std::string> named = profile_path(output_);
-        if (Status status = check_plot(plot_); !named.ok() || !status.ok()) {
-            return named.ok() ? status : named.status();
+        if (!named.ok()) {
+            return named.status();
         }
         const std::string& path = *named;
         // Before it measures for seconds.

@@ -24,13 +24,12 @@ sim::Options options_of(const sim::Network& network) {
     return options;
 }
 
-SearchQuestion question_of(const topo::Placement& placement, const sim::Options& options) {
+SearchQuestion question_of(const plan::Facts& facts, const sim::Options& options) {
     graph::Request request;
-    request.rank_count = placement.rank_count();
+    request.rank_count = facts.placement.rank_count();
     request.collective = graph::Collective::allreduce;
     request.bytes = 40;
-    return {.placement = placement,
-            .profile = cost::default_profile(),
+    return {.facts = facts,
             .options = options,
             .request = request,
             .bounds = {Orders::every},
@@ -42,8 +41,8 @@ SearchQuestion question_of(const topo::Placement& placement, const sim::Options&
 void ignore(std::string_view, std::uint64_t, std::uint64_t) {}
 
 /// No bound is above its price, and the search finds the cheapest prices.
-void check(const topo::Placement& placement, const sim::Options& options) {
-    const SearchQuestion question = question_of(placement, options);
+void check(const plan::Facts& facts, const sim::Options& options) {
+    const SearchQuestion question = question_of(facts, options);
     std::vector<double> prices;
     enumerate_multiplying(question.request.rank_count, question.bounds,
                           [&](const plan::MultiplyingSchedule& schedule) {
@@ -83,19 +82,36 @@ TEST_CASE("search: finds what simulating everything finds", "[search]") {
     for (std::size_t i = 0; i < networks.size(); ++i) {
         for (Rank count = 2; count <= 16; ++count) {
             INFO("network " << i << ", " << count << " ranks");
-            check(topo::Placement::one_host(count), options_of(networks[i]));
+            const topo::Placement placement = topo::Placement::one_host(count);
+            check({placement, cost::default_profile()}, options_of(networks[i]));
         }
         INFO("network " << i << ", hosts of 4");
         sim::Options shared = options_of(networks[i]);
         shared.host_link = sim::HostLink{20, 0.5};
-        check(topo::Placement::regular(3, 4), shared);
+        const topo::Placement placement = topo::Placement::regular(3, 4);
+        check({placement, cost::default_profile()}, shared);
     }
+}
+
+TEST_CASE("search: finds it where ranks take turns on processors, too", "[search]") {
+    const topo::Placement placement = topo::Placement::one_host(12);
+    plan::Facts facts{placement, cost::default_profile()};
+    const auto cheapest_ns = [&] {
+        const sim::Options options =
+            options_of(sim::PerLevel(facts.profile, plan::surroundings(facts)));
+        check(facts, options);
+        return search_schedules(question_of(facts, options), ignore)->best.front().ns;
+    };
+    const double alone_ns = cheapest_ns();
+    facts.ranks_per_cpu = 4;
+    CHECK(cheapest_ns() > alone_ns);
 }
 
 TEST_CASE("search: limits are kept and told", "[search]") {
     const topo::Placement placement = topo::Placement::one_host(24);
+    const plan::Facts facts{placement, cost::default_profile()};
     const sim::Options options = options_of(kPipelining);
-    SearchQuestion question = question_of(placement, options);
+    SearchQuestion question = question_of(facts, options);
     question.schedules_limit = 100;
     const Result<SearchResult> few = search_schedules(question, ignore);
     REQUIRE(few.ok());
@@ -136,12 +152,13 @@ std::vector<sim::Network> many_networks() {
 /// The choice against the cheapest of all, both simulated.
 void compare_choice(const sim::Network& network, Rank count) {
     const topo::Placement placement = topo::Placement::regular(count, 1);
+    const plan::Facts facts{placement, cost::default_profile()};
     sim::Options options;
     options.network = network;
     options.compute = std::holds_alternative<sim::PerLevel>(network)
                           ? sim::compute_of(cost::default_profile())
                           : sim::Compute{.combine_ns = 5};
-    SearchQuestion question = question_of(placement, options);
+    SearchQuestion question = question_of(facts, options);
     question.bounds.orders = Orders::falling;
     question.top = 1;
     const Result<SearchResult> found = search_schedules(question, ignore);

@@ -19,7 +19,8 @@ expect 0 'proved 8 plans' verify --collective allreduce --ranks 8 --hosts 1 --by
     --algorithm recursive_multiplying:a2,a4
 expect 1 'for 8 ranks, not for 9' verify --collective allreduce --ranks 9 --hosts 1 --bytes 8 \
     --algorithm recursive_multiplying:a2,a4
-expect 0 '^  two_level .*not eligible' list --collective bcast --ranks 4
+expect 0 '^  two_level .*not eligible.*; needs several hosts$' list --collective bcast --ranks 4
+expect 0 '"unmet": "several hosts"' list --collective bcast --ranks 4 --format json
 expect 0 '^  two_level .*  eligible' list --collective bcast --hosts 2 --ranks-per-host 2
 
 expect 0 '^schedule allreduce ring rank 3 of 4 ' \
@@ -29,7 +30,7 @@ expect 0 '^schedule bcast .* rank 2 of 3 input 8 output 0 ' \
 expect 0 'in_place' show --collective allreduce --ranks 2 --bytes 8 --in-place
 expect 0 '^1: reduce_parts .* after slot 1$' show --collective allreduce --ranks 2 --bytes 64k \
     --algorithm recursive_doubling --rank 0 --lowered
-expect 1 'there is text alone, not dot' show --collective scan --ranks 3 --lowered --format dot
+expect 2 'there is text alone, not dot' show --collective scan --ranks 3 --lowered --format dot
 expect 0 '^digraph' show --collective scan --ranks 3 --bytes 8 --format dot
 expect 0 ' rank 999999 of 1000000 ' \
     show --collective allreduce --hosts 1000 --ranks-per-host 1000 --bytes 8 --rank 999999
@@ -124,6 +125,8 @@ END
 expect 1 'nothing was proved' verify --collective bcast --algorithm two_level --ranks 2
 
 expect 2 'A subcommand is required'
+expect 2 "^'allreduce' is a value; did you mean --collective allreduce\?" show allreduce
+expect 2 "^'json' is a value; did you mean --format json\?" explain --collective bcast json
 expect 2 "^There is no 'shwo'; did you mean show\?" shwo
 expect 2 "^There is no '--colective'; did you mean --collective\?" show --colective bcast
 expect 2 'found bcats; did you mean bcast\?' show --collective bcats
@@ -182,7 +185,7 @@ expect 0 '"complete": true' \
     search --collective allreduce --ranks 7 --bytes 8 $paper --format json --every-order
 # shellcheck disable=SC2086
 expect 0 '^--limit was reached' search --collective allreduce --ranks 24 --bytes 8 $paper --limit 9
-expect 1 'expected the collective allreduce, found bcast' search --collective bcast --ranks 4
+expect 2 '^--collective: search: expected allreduce, found bcast' search --collective bcast
 expect 1 'one rank needs no schedule' search --collective allreduce --ranks 1
 expect 2 'alpha \(for --model postal\) is required' \
     search --collective allreduce --ranks 4 --model postal

@@ -177,6 +177,8 @@ expect 2 '^--alpha-r \(for --model pipelining-postal\) is required' \
     run $eight --model pipelining-postal --alpha-p 400ns
 expect 2 '^--gap: the model postal has no such parameter; it has: --alpha, ' \
     run $eight --model postal --alpha 1us --gap 1us
+expect 2 "^--placement: expected the beginning of one of 1 host of 2 ranks, .*; found '3 hosts'" \
+    agreement --placement '3 hosts'
 expect 2 '^--noise: expected none, uniform:LOW,HIGH, ' run $eight --noise gauss:1ns
 expect 2 '^--model: expected one of profile, network.minimum, network.median, pipelining-postal' \
     run $eight --model loop

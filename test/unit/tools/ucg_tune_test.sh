@@ -26,7 +26,7 @@ expect 0 "$directory/config/ucg/profile.toml" memory --help
 expect 2 'A subcommand is required'
 expect 2 'from 0.1 to 3600, found .0.' memory --time 0
 expect 2 'expected one of text, json, toml; found dot' memory --format dot
-expect 1 "expected a name without quotes" memory --plot "it's.svg"
+expect 2 "expected a name without quotes" memory --plot "it's.svg"
 expect 1 '^ucg_tune: /no/such/x: cannot write: there is no folder /no/such' memory -o /no/such/x
 expect 1 '^ucg_tune: /: cannot write: it is a folder' memory -o /
 expect 1 'cannot write: there is no folder /no/such' memory --quick -o - --plot /no/such/x.svg
@@ -196,10 +196,14 @@ tool=$1
 
 # The network, among processes of this host.
 expect 0 'Examples:' network --help
-expect 1 'expected two different lengths' network --processes 2 --bytes 8
+expect 2 'expected two different lengths' network --processes 2 --bytes 8
 expect 1 'found no launcher' network
 expect 2 'from 2 to 256, found .1.' network --processes 1
-expect 1 'expected one of the two' network --processes 2 --meet nowhere:1
+expect 2 'expected one of the two' network --processes 2 --meet nowhere:1
+for command in memory 'network --processes 2' 'import-ucx-perftest nowhere.csv'; do
+    expect 2 '^--format: with --output - the profile alone is printed: expected toml, found text' \
+        $command -o - --format text
+done
 UCX_TLS=tcp UCX_NET_DEVICES=lo
 export UCX_TLS UCX_NET_DEVICES
 expect 0 'Note: 2 of 2 peers are on the host of rank 0' network --processes 3 --time 0.1 -k 3
