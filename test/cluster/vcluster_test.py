@@ -192,12 +192,10 @@ class UpAndDown(Case):
             ("up", "--topology", "/nonexistent"): "No such file",
             ("up", "--topology", self.file("SwitchName=s0\n")):
                 "topology.conf:1: there is no machine",
-            ("up", "--hosts", "2", "--rate", "quick"): "rate 'quick'",
             ("up", "--hosts", "2", "--link", "n7=1gbit"): "--link n7",
             ("up", "--hosts", "9", "--subnet", "10.0.0.0/29"): "room for 10 hosts",
             ("up", "--hosts", "2", "--head", "n1"): "choose another with --head",
             ("up", "--hosts", "2", "--name", "a/b"): "cluster name 'a/b'",
-            ("run", "--hosts", "2"): "no command given",
         }
         for arguments, message in cases.items():
             with self.subTest(arguments):

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 
@@ -104,6 +105,26 @@ MPI_ROOT = {
 }
 
 
+def _told(parse):
+    """For argparse: the text as it is, if `parse` has nothing against it."""
+    def check(text):
+        try:
+            parse(text)
+        except VclusterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return text
+    return check
+
+
+def _like(pattern, wanted):
+    """For argparse: a text that the pattern matches."""
+    def check(text):
+        if not re.fullmatch(pattern, text):
+            raise argparse.ArgumentTypeError(f"expected {wanted}, found '{text}'")
+        return text
+    return check
+
+
 def _parser():
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--name", default=argparse.SUPPRESS, metavar="CLUSTER",
@@ -113,10 +134,11 @@ def _parser():
     shape.add_argument("--topology", metavar="FILE", help="Slurm topology.conf with the switches")
     shape.add_argument("--hosts", type=whole(1, MAX_HOSTS), default=4, metavar="N",
                        help="N hosts n0, n1, ... on one switch (default: 4)")
-    build.add_argument("--rate", metavar="RATE", help="rate of every link, such as 1gbit")
-    build.add_argument("--latency", metavar="TIME",
+    build.add_argument("--rate", metavar="RATE", type=_told(topology.parse_rate),
+                       help="rate of every link, such as 1gbit")
+    build.add_argument("--latency", metavar="TIME", type=_told(topology.parse_latency),
                        help="latency of every link, each way, such as 500us or 1ms")
-    build.add_argument("--loss", metavar="PERCENT",
+    build.add_argument("--loss", metavar="PERCENT", type=_told(topology.parse_loss),
                        help="part of the frames that every link loses, such as 0.1%%")
     build.add_argument("--link", action="append", default=[], metavar="NAME=RATE,TIME,PERCENT",
                        help="rate, latency and loss, or any of them, of the link above host or "
@@ -128,6 +150,8 @@ def _parser():
     build.add_argument("--slots", type=whole(1, 65536), default=os.cpu_count() or 1, metavar="N",
                        help="ranks that mpirun may place on a host (default: cores)")
     build.add_argument("--head", default="head", metavar="HOST",
+                       type=_like("[A-Za-z0-9][A-Za-z0-9.-]{0,62}", "a host name of letters, "
+                                  "digits, - and ."),
                        help="host name of the head (default: head)")
     build.add_argument("--subnet", default=fabric.DEFAULT_SUBNET, metavar="NET",
                        help="addresses of the hosts (default: %(default)s; it cannot clash with "
@@ -136,6 +160,8 @@ def _parser():
                        help="show DIR, which lies in /tmp or /run, inside the hosts too (may be "
                        "repeated; the working directory and vcluster's own are shared unasked)")
     build.add_argument("--shm-size", default="50%", metavar="SIZE",
+                       type=_like("[1-9][0-9]{0,11}[kmgKMG]?|[1-9][0-9]?%", "a size such as 64m, "
+                                  "or a part of the memory such as 50%"),
                        help="size of each host's /dev/shm, such as 64m (default: half the memory)")
 
     parser = Parser(
@@ -278,8 +304,6 @@ def _up(options, program):
 
 def _run(options, program):
     argv = _command(options.argv)
-    if not argv:
-        raise VclusterError("run: no command given; put it after --")
     spec = _spec(options, program)
     # From the first moment, a signal must end in kill() below instead of in a bare exit.
     signal.pthread_sigmask(signal.SIG_BLOCK, fabric.ENDING_SIGNALS)
@@ -427,7 +451,10 @@ def main(arguments, program):
     """Runs one command and returns the exit status."""
     if arguments[:1] == ["rsh"]:
         return _rsh(arguments[1:])
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "run" and not _command(options.argv):
+        parser.error("run: no command given; put it after --")
     options.all_names = not hasattr(options, "name")
     registry.directory()  # Fixed now, while this process still is who called it.
     if options.all_names:

@@ -56,9 +56,12 @@ def _start(pid, argv, environment, cwd):
         status = 127
         where = "" if os.path.isdir(cwd) else " (the hosts have their own /tmp and /run; share a " \
             "directory with: vcluster up --share DIR)"
-        os.write(2, f"vcluster: {error.filename or argv[0]}: not found{where}\n".encode())
+        # Of a program that is in no folder of PATH, the last one that was tried is no help.
+        name = error.filename if isinstance(error.filename, str) else argv[0]
+        os.write(2, f"vcluster: {name}: not found{where}\n".encode())
     except (OSError, ValueError) as error:
-        os.write(2, f"vcluster: {argv[0]}: {error}\n".encode())
+        why = getattr(error, "strerror", None) or error
+        os.write(2, f"vcluster: {argv[0]}: {why}\n".encode())
     finally:
         os._exit(status)
 

@@ -115,8 +115,14 @@ class Options(Case):
                  (MULTIPLYING, 1, ["--build", "/nonexistent"], "/nonexistent"),
                  (VCLUSTER, 1, ["exec", "--name", "a/b", "n0"], "cluster name 'a/b'"),
                  (VCLUSTER, 1, ["up", "--topology", "/nonexistent"], "/nonexistent"),
-                 (VCLUSTER, 1, ["up", "--rate", "9" * 400 + "mbit"], "leave it out"),
-                 (VCLUSTER, 1, ["up", "--latency", "9" * 400 + "s"], "more than an hour")]
+                 (VCLUSTER, 2, ["up", "--rate", "9" * 400 + "mbit"], "leave it out"),
+                 (VCLUSTER, 2, ["up", "--rate", "quick"], "rate 'quick'"),
+                 (VCLUSTER, 2, ["up", "--latency", "9" * 400 + "s"], "more than an hour"),
+                 (VCLUSTER, 2, ["up", "--loss", "101%"], "a percentage up to 100"),
+                 (VCLUSTER, 2, ["up", "--head", "a/b"], "expected a host name"),
+                 (VCLUSTER, 2, ["up", "--head="], "expected a host name"),
+                 (VCLUSTER, 2, ["up", "--shm-size", "0"], "expected a size such as 64m"),
+                 (VCLUSTER, 2, ["run", "--hosts", "2"], "no command given")]
         for program, status, arguments, word in cases:
             with self.subTest(f"{program} {' '.join(arguments)[:60]}"):
                 done = run(program, *arguments)
