@@ -4,8 +4,11 @@
 #include "bench_options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "perf/option_value.h"
 
 int parse_bench_options(int argc, char** argv, const char* usage, int live_min,
                         struct bench_options* o, int rank) {
@@ -18,9 +21,19 @@ int parse_bench_options(int argc, char** argv, const char* usage, int live_min,
     opterr = rank == 0;
     while ((c = getopt_long(argc, argv, "r:n:l:h", longs, NULL)) != -1) {
         switch (c) {
-        case 'r': o->repetitions = (int)strtol(optarg, NULL, 10); break;
-        case 'n': o->cycles = (int)strtol(optarg, NULL, 10); break;
-        case 'l': o->live = (int)strtol(optarg, NULL, 10); break;
+        case 'r':
+            o->repetitions =
+                (int)option_count("--repetitions", optarg, 1, REPETITIONS_MAX, rank == 0);
+            bad |= o->repetitions < 0;
+            break;
+        case 'n':
+            o->cycles = (int)option_count("--cycles", optarg, 1, INT_MAX, rank == 0);
+            bad |= o->cycles < 0;
+            break;
+        case 'l':
+            o->live = (int)option_count("--live", optarg, live_min, LIVE_MAX, rank == 0);
+            bad |= o->live < 0;
+            break;
         case 'k': *o = (struct bench_options){2, 5, 3}; break;
         case 'h':
             if (rank == 0) {
@@ -30,8 +43,7 @@ int parse_bench_options(int argc, char** argv, const char* usage, int live_min,
         default: bad = 1;
         }
     }
-    if (bad || optind < argc || o->repetitions < 1 || o->repetitions > REPETITIONS_MAX ||
-        o->cycles < 1 || o->live < live_min || o->live > LIVE_MAX) {
+    if (bad || optind < argc) {
         if (rank == 0) {
             fputs(usage, stderr);
         }

@@ -14,6 +14,8 @@
 
 #include <mpi.h>
 
+#include "perf/option_value.h"
+
 enum { REPETITIONS = 15, LONGEST = 1 << 20 };
 
 typedef struct {
@@ -179,8 +181,8 @@ static sides_t open_sides(void) {
 
 static void measure_all(const sides_t* s, const char* list, char* sizes, double seconds,
                         int barrier) {
-    for (char* at = strtok(sizes, ","); NULL != at; at = strtok(NULL, ",")) {
-        const int bytes = (int)strtol(at, NULL, 10);
+    for (char* at; NULL != (at = strsep(&sizes, ","));) {
+        const int bytes = (int)option_size("-s", at, 1, LONGEST, 0);
         for (int i = 0; i < NAMES; i++) {
             if (NULL != list && !wanted(list, names[i])) {
                 continue;
@@ -194,28 +196,73 @@ static void measure_all(const sides_t* s, const char* list, char* sizes, double 
     }
 }
 
+/* Are all parts of the list names or, where `is_sizes`, sizes? */
+static int is_right(const char* list, int is_sizes, int say) {
+    char* copy = strdup(list);
+    char* rest = copy;
+    int right = 1;
+    for (char* item; right && NULL != (item = strsep(&rest, ","));) {
+        if (is_sizes) {
+            right = option_size("-s", item, 1, LONGEST, say) > 0;
+            continue;
+        }
+        right = 0;
+        for (int i = 0; i < NAMES; i++) {
+            right |= 0 == strcmp(names[i], item);
+        }
+        if (!right && say) {
+            fprintf(stderr, "-c: expected names of collectives, found '%s'\n", list);
+        }
+    }
+    free(copy);
+    return right;
+}
+
+static int usage(int status, int say) {
+    if (say) {
+        fputs("usage: mpirun -np N interbench [-c COLLECTIVES] [-s BYTES,...] [-t SECONDS] [-b]\n"
+              "N is 2 at least; -S: almost no time\n"
+              "prints: collective, bytes, seconds of a call, and of the cycle\n",
+              0 == status ? stdout : stderr);
+    }
+    MPI_Finalize();
+    return status;
+}
+
 int main(int argc, char** argv) {
     static char sizes[256] = "8,4096,65536";
     const char* list = NULL;
     double seconds = 0.05;
     int barrier = 0;
     int smoke = 0;
-    int option;
+    int bad = 0;
+    int option, rank, ranks;
     MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    opterr = 0 == rank;
     while (-1 != (option = getopt(argc, argv, "c:s:t:bSh"))) {
         switch (option) {
-        case 'c': list = optarg; break;
-        case 's': snprintf(sizes, sizeof sizes, "%s", optarg); break;
-        case 't': seconds = strtod(optarg, NULL); break;
+        case 'c':
+            list = optarg;
+            bad |= !is_right(optarg, 0, 0 == rank);
+            break;
+        case 's':
+            bad |= !is_right(optarg, 1, 0 == rank) || strlen(optarg) >= sizeof sizes;
+            snprintf(sizes, sizeof sizes, "%s", optarg);
+            break;
+        case 't':
+            seconds = option_seconds("-t", optarg, 0 == rank);
+            bad |= seconds < 0;
+            break;
         case 'b': barrier = 1; break;
         case 'S': smoke = 1; break;
-        default:
-            puts("usage: interbench [-c COLLECTIVES] [-s BYTES,...] [-t SECONDS] [-b]\n"
-                 "-S: almost no time\n"
-                 "prints: collective, bytes, seconds of a call, and of the cycle");
-            MPI_Finalize();
-            return 'h' == option ? 0 : 2;
+        case 'h': return usage(0, 0 == rank);
+        default: bad = 1;
         }
+    }
+    if (bad || optind < argc || ranks < 2) {
+        return usage(2, 0 == rank);
     }
     if (smoke) {
         seconds = 0;

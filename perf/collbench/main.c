@@ -62,11 +62,11 @@ static const char usage[] =
 
 static int parse_sizes(struct options* o, const char* list, int say) {
     char* copy = strdup(list);
-    char* state = NULL;
+    char* rest = copy;
     char* item;
 
     o->size_count = 0;
-    for (item = strtok_r(copy, ",", &state); item != NULL; item = strtok_r(NULL, ",", &state)) {
+    while ((item = strsep(&rest, ",")) != NULL) {
         long bytes = option_size("--sizes", item, 1, 256L << 20, say);
         if (bytes < 0 || o->size_count == MAX_SIZES) {
             free(copy);
@@ -115,11 +115,11 @@ static int is_collective(const char* name) {
 /* Returns 0 if all names of the list are those of collectives. */
 static int check_collectives(const char* list, int say) {
     char* copy = strdup(list);
-    char* state = NULL;
-    char* item = strtok_r(copy, ",", &state);
-    int bad = item == NULL;
+    char* rest = copy;
+    char* item;
+    int bad = 0;
 
-    for (; item != NULL && !bad; item = strtok_r(NULL, ",", &state)) {
+    while (!bad && (item = strsep(&rest, ",")) != NULL) {
         bad = !is_collective(item);
     }
     if (bad && say) {

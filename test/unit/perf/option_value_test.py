@@ -11,6 +11,9 @@ import sys
 WRONG = ["-8", "18446744073709551616", "nan", "8x", " 8", ""]
 OPTIONS = {
     "perf/collbench/collbench": ["--sizes", "--repetitions", "--time"],
+    "perf/collbench/commbench": ["--repetitions", "--cycles"],
+    "perf/collbench/persistbench": ["--cycles", "--live"],
+    "perf/collbench/interbench": ["-s", "-t"],
     "perf/apps/matvec": ["--size", "--iterations"],
     "perf/apps/barnes_hut": ["--bodies", "--seed"],
     "perf/apps/array_reduction": ["--repetitions", "--time"],
@@ -43,11 +46,13 @@ def main():
                     problems.append(f"{words}: status {done.returncode}: {done.stderr[-400:]}")
     collbench = os.path.join(build, "perf/collbench/collbench")
     for option, text in (("--mode", "b3b"), ("--collectives", "allreduce,nope"),
-                         ("--collectives", "")):
+                         ("--collectives", ""), ("--collectives", "barrier,,bcast"),
+                         ("--sizes", "8,")):
         done = subprocess.run([collbench, "--smoke", option, text], env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
                               check=False)
-        if done.returncode != 2 or f"found '{text}'" not in done.stderr:
+        wanted = "found ''" if option == "--sizes" else f"found '{text}'"
+        if done.returncode != 2 or wanted not in done.stderr:
             problems.append(f"{option} '{text}': status {done.returncode}: {done.stderr[-400:]}")
     print(f"{turn} wrong values")
     print("\n".join(problems))
