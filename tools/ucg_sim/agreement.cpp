@@ -42,33 +42,6 @@ bool has_lengths(Collective collective) {
            collective != Collective::scatterv && collective != Collective::neighbor_alltoallv;
 }
 
-/// Which of several in a row the planner has priced: across hosts who only sends does not wait.
-std::uint32_t in_a_row(const plan::Facts& facts, Collective collective) {
-    if (facts.placement.host_count() == 1) {
-        return 1;
-    }
-    switch (collective) {
-    case Collective::bcast:
-    case Collective::scatter:
-    case Collective::scatterv:
-    case Collective::scan:
-    case Collective::exscan: return 2;
-    case Collective::reduce:
-    case Collective::gather:
-    case Collective::gatherv: return 1 + static_cast<std::uint32_t>(cost::kBeforeAtRoot);
-    case Collective::barrier:
-    case Collective::allreduce:
-    case Collective::allgather:
-    case Collective::allgatherv:
-    case Collective::alltoall:
-    case Collective::alltoallv:
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block:
-    case Collective::neighbor_alltoallv: return 1;
-    }
-    return 1;
-}
-
 Question question_of(const plan::Facts& facts, Collective collective, std::uint64_t total) {
     const Rank ranks = facts.placement.rank_count();
     Question question;
@@ -89,7 +62,7 @@ sim::Options options_of(const plan::Facts& facts, Collective collective) {
         const cost::LogGp& network = facts.profile.level(topo::Distance::network);
         options.host_link = sim::HostLink{network.gap_ns, network.gap_per_byte_ns};
     }
-    options.in_a_row = in_a_row(facts, collective);
+    options.in_a_row = plan::calls_in_a_row(facts, collective);
     return options;
 }
 

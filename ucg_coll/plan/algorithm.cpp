@@ -132,6 +132,33 @@ std::string enumerate(const std::vector<std::string_view>& items) {
 
 } // namespace
 
+unsigned calls_in_a_row(const Facts& facts, graph::Collective collective) {
+    if (facts.placement.host_count() == 1) {
+        return 1;
+    }
+    using graph::Collective;
+    switch (collective) {
+    case Collective::bcast:
+    case Collective::scatter:
+    case Collective::scatterv:
+    case Collective::scan:
+    case Collective::exscan: return 2;
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv: return 1 + static_cast<unsigned>(cost::kBeforeAtRoot);
+    case Collective::barrier:
+    case Collective::allreduce:
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+    case Collective::neighbor_alltoallv: return 1;
+    }
+    return 1;
+}
+
 std::string Algorithm::needs_text() const {
     std::vector<std::string_view> items;
     for (const Need& need : needs) {

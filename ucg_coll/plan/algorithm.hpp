@@ -90,6 +90,11 @@ Facts facts_for(const Facts& facts, const graph::Request& request);
 /// nothing else of the request's lengths.
 std::uint64_t uniform_bytes(const graph::Request& request);
 
+/// For how many calls that follow one another rows are priced. Across hosts who only sends goes on
+/// before its messages have arrived, so that what ranks do between two calls, not the way from the
+/// first to the last of them, is what most calls take: two from a root, three to one, else one.
+unsigned calls_in_a_row(const Facts& facts, graph::Collective collective);
+
 /// One thing that an algorithm asks for.
 struct Need {
     std::string_view what; ///< To complete "needs ...": "one host".
@@ -104,7 +109,8 @@ struct Algorithm {
     graph::Collective collective;
     /// One line for people, with the source.
     std::string_view summary;
-    /// Predicted time of the slowest rank, in nanoseconds. Uniform facts only.
+    /// Predicted time of the slowest rank, in nanoseconds, for calls_in_a_row() calls. Uniform
+    /// facts only.
     double (*cost_ns)(const Facts& facts, const graph::Request& request);
     /// The program of `rank`. REQUIRES: eligible(facts, request).
     graph::Schedule (*build)(const Facts& facts, const graph::Request& request, Rank rank);

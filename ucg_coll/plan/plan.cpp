@@ -39,6 +39,11 @@ double bid_ns(const Candidate& candidate) {
     return candidate.algorithm->helped ? candidate.cost_ns / kWorthOfHelp : candidate.cost_ns;
 }
 
+/// What one call takes of several in a row, so that collectives can be compared.
+Candidate priced(const Algorithm& row, const Facts& facts, const graph::Request& request) {
+    return {&row, row.cost_ns(facts, request) / calls_in_a_row(facts, request.collective)};
+}
+
 /// The cheapest eligible row.
 Candidate cheapest(const Facts& facts, const graph::Request& request) {
     Candidate best;
@@ -46,7 +51,7 @@ Candidate cheapest(const Facts& facts, const graph::Request& request) {
         if (!is_candidate(row, facts, request)) {
             continue;
         }
-        const Candidate candidate = {&row, row.cost_ns(facts, request)};
+        const Candidate candidate = priced(row, facts, request);
         if (best.algorithm == nullptr || bid_ns(candidate) < bid_ns(best)) {
             best = candidate;
         }
@@ -135,7 +140,7 @@ std::vector<Candidate> candidates(const Facts& real, const graph::Request& reque
     std::vector<Candidate> list;
     for (const Algorithm& row : algorithms()) {
         if (is_candidate(row, facts, request)) {
-            list.push_back({&row, row.cost_ns(facts, request)});
+            list.push_back(priced(row, facts, request));
         }
     }
     std::stable_sort(list.begin(), list.end(),

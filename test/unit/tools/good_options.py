@@ -225,7 +225,7 @@ COMMANDS = {
         "--bytes": ["| --bytes 8"],
         "--tolerance": ["| --tolerance 400 => ^122 of 122 guidelines hold"],
         "--profile": ["| --profile costs.toml"],
-        "--network": ["| --network tcp", "| --network one_kernel"],
+        "--network": ["--tolerance 0 | --network tcp", "--tolerance 0 | --network one_kernel"],
         "--staging": ["--bytes 64k | --staging 0"],
         "--no-kernel-copies": ["| --no-kernel-copies => guidelines hold"],
         "--format": ["| --format json => ^\\{"],

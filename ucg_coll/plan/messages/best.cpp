@@ -31,13 +31,15 @@ std::array<double, 3> bcast_prices(const Link& link, Rank count, std::uint64_t b
         bcast_scatter_allgather_ns(link, count, bytes, bcast_allgather_choice(link, count, bytes))};
 }
 
-std::array<double, 3> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
+std::array<double, 4> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                     Operator op) {
     return {
         reduce_knomial_ns(link, count, root, bytes, op, reduce_knomial_radix(link, count, bytes)),
         reduce_chain_ns(link, count, root, bytes,
                         reduce_chain_segment(link, count, root, bytes, op)),
-        reduce_rabenseifner_ns(link, count, bytes, op.element_bytes)};
+        reduce_rabenseifner_ns(link, count, bytes, op.element_bytes),
+        reduce_scatter_gather_ns(link, count, bytes, op,
+                                 reduce_scatter_gather_choices(link, count, bytes, op))};
 }
 
 std::array<double, 6> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
@@ -87,7 +89,10 @@ void reduce_best(Builder& builder, const Team& team, const Link& link, Rank root
         reduce_chain(builder, team, root, source, target,
                      reduce_chain_segment(link, count, root, bytes, op));
         break;
-    default: reduce_rabenseifner(builder, team, root, source, target, op);
+    case 2: reduce_rabenseifner(builder, team, root, source, target, op); break;
+    default:
+        reduce_scatter_gather(builder, team, root, source, target, op,
+                              reduce_scatter_gather_choices(link, count, bytes, op));
     }
 }
 

@@ -137,25 +137,42 @@ double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
                              reduce_scatter_choice(link, count, total, longest, op));
 }
 
-void gather_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice own,
-                 const BlockMap& target, std::uint64_t block_bytes) {
-    if (link.root_blocks_ns(team.size(), block_bytes, Root::receives) <=
-        binomial_blocks_ns(link, team.size(), block_bytes, Root::receives)) {
+RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
+    return rooted_ns(link, count, block_bytes, root, RootedPiece::linear) <=
+                   rooted_ns(link, count, block_bytes, root, RootedPiece::binomial)
+               ? RootedPiece::linear
+               : RootedPiece::binomial;
+}
+
+double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
+                 RootedPiece piece) {
+    return piece == RootedPiece::linear ? link.root_blocks_ns(count, block_bytes, root)
+                                        : binomial_blocks_ns(link, count, block_bytes, root);
+}
+
+void gather(Builder& builder, const Team& team, RootedPiece piece, Rank root, Slice own,
+            const BlockMap& target) {
+    if (piece == RootedPiece::linear) {
         gather_linear(builder, team, root, own, target);
     } else {
         gather_binomial(builder, team, root, own, target);
     }
 }
 
+void gather_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice own,
+                 const BlockMap& target, std::uint64_t block_bytes) {
+    gather(builder, team, rooted_choice(link, team.size(), block_bytes, Root::receives), root, own,
+           target);
+}
+
 double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    return std::min(link.root_blocks_ns(count, block_bytes, Root::receives),
-                    binomial_blocks_ns(link, count, block_bytes, Root::receives));
+    return rooted_ns(link, count, block_bytes, Root::receives,
+                     rooted_choice(link, count, block_bytes, Root::receives));
 }
 
 void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
                   const BlockMap& source, Slice own, std::uint64_t block_bytes) {
-    if (link.root_blocks_ns(team.size(), block_bytes, Root::sends) <=
-        binomial_blocks_ns(link, team.size(), block_bytes, Root::sends)) {
+    if (rooted_choice(link, team.size(), block_bytes, Root::sends) == RootedPiece::linear) {
         scatter_linear(builder, team, root, source, own);
     } else {
         scatter_binomial(builder, team, root, source, own);
@@ -163,8 +180,8 @@ void scatter_best(Builder& builder, const Team& team, const Link& link, Rank roo
 }
 
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
-    return std::min(link.root_blocks_ns(count, block_bytes, Root::sends),
-                    binomial_blocks_ns(link, count, block_bytes, Root::sends));
+    return rooted_ns(link, count, block_bytes, Root::sends,
+                     rooted_choice(link, count, block_bytes, Root::sends));
 }
 
 } // namespace ucg::plan

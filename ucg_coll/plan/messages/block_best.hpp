@@ -69,7 +69,28 @@ double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::
 BlockChoices allreduce_reduce_scatter_allgather_choices(const Link& link, Rank count,
                                                         std::uint64_t bytes, Operator op);
 
+/// By which piece blocks go to or from a root.
+enum class RootedPiece : std::uint8_t { linear, binomial };
 /// `block_bytes`: the longest block, which all members know.
+RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
+double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
+                 RootedPiece piece);
+void gather(graph::Builder& builder, const Team& team, RootedPiece piece, Rank root,
+            graph::Slice own, const BlockMap& target);
+
+struct ReduceBlockChoices {
+    ReduceScatterChoice reduce_scatter;
+    RootedPiece gather = RootedPiece::linear;
+};
+/// To the root's `target`, which may be its `source` and is looked at nowhere else.
+void reduce_scatter_gather(graph::Builder& builder, const Team& team, Rank root,
+                           graph::Slice source, graph::Slice target, Operator op,
+                           const ReduceBlockChoices& choices);
+double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
+                                const ReduceBlockChoices& choices);
+ReduceBlockChoices reduce_scatter_gather_choices(const Link& link, Rank count, std::uint64_t bytes,
+                                                 Operator op);
+
 void gather_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
                  graph::Slice own, const BlockMap& target, std::uint64_t block_bytes);
 double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);

@@ -13,6 +13,7 @@
     ROW(kReduceKnomial)                                                                            \
     ROW(kReduceChain)                                                                              \
     ROW(kReduceRabenseifner)                                                                       \
+    ROW(kReduceReduceScatterGather)                                                                \
     ROW(kAllreduceRecursiveDoubling)                                                               \
     ROW(kAllreduceElimination)                                                                     \
     ROW(kAllreduceReduceBcast)                                                                     \

@@ -132,13 +132,13 @@ class Link {
     double busy_ns(std::uint64_t bytes) const;
     /// Between hosts, where messages cost their sender much and it need not wait for them: how long
     /// so many messages keep the rank that sends most. With it, the price of a collective from a
-    /// root or of a scan is that of the second of two in a row: it begins when the busiest rank is
-    /// done with the first. On a host 0.
+    /// root or of a scan is that of two in a row (calls_in_a_row()): the second begins when the
+    /// busiest rank is done with the first. On a host 0.
     double sends_before_ns(double messages, std::uint64_t bytes) const {
         return messages_.across_hosts() ? messages * busy_ns(bytes) : 0;
     }
     /// The same of collectives to a root: of so many messages, how long they keep the way into the
-    /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the third
+    /// rank that receives most. Its peers wait for nothing and are soon ahead, so this is the price
     /// of three in a row.
     double receives_before_ns(double messages, std::uint64_t bytes) const {
         // The root is one rank, however many of its host send.

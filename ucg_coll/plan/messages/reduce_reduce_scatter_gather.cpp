@@ -1,0 +1,83 @@
+// Reduce as a reduce-scatter of the members' blocks and a gather of these to the root, each by its
+// cheapest piece: van de Geijn, "On global combine operations", 1994. Any number of members sends
+// less than two vectors each, nobody folds, and the root combines no more than others do.
+#include "ucg_coll/plan/messages/block_best.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Link flat = flat_link(facts, Traffic::dense);
+    const Rank count = request.rank_count;
+    const Operator op = operator_of(request);
+    const ReduceBlockChoices choices =
+        reduce_scatter_gather_choices(flat, count, request.bytes, op);
+    return crowded_exchange_ns(facts, flat, 4 * request.bytes, [&](const Link& link) {
+        return reduce_scatter_gather_ns(link, count, request.bytes, op, choices);
+    });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceReduceScatterGather.name);
+    const Operator op = operator_of(request);
+    reduce_scatter_gather(builder, Team::whole(request.rank_count, rank), request.root,
+                          contribution(builder, request), builder.output(0, request.bytes), op,
+                          reduce_scatter_gather_choices(flat_link(facts, Traffic::dense),
+                                                        request.rank_count, request.bytes, op));
+    return builder.finish();
+}
+
+std::uint64_t longest(Rank count, std::uint64_t bytes, Operator op) {
+    return BlockMap::cut_bytes(bytes, count, op.element_bytes);
+}
+
+} // namespace
+
+ReduceBlockChoices reduce_scatter_gather_choices(const Link& link, Rank count, std::uint64_t bytes,
+                                                 Operator op) {
+    const std::uint64_t block = longest(count, bytes, op);
+    return {reduce_scatter_choice(link, count, bytes, block, op),
+            rooted_choice(link, count, block, Root::receives)};
+}
+
+void reduce_scatter_gather(Builder& builder, const Team& team, Rank root, Slice source,
+                           Slice target, Operator op, const ReduceBlockChoices& choices) {
+    const Rank count = team.size();
+    const BlockMap blocks = BlockMap::cut(source, count, op.element_bytes);
+    const bool at_root = team.index() == root;
+    // Of the others' blocks a member on the way to the root need only know the lengths.
+    const BlockMap result = at_root ? BlockMap::cut(target, count, op.element_bytes) : blocks;
+    const Slice own =
+        at_root ? result.block(root) : builder.scratch(blocks.block(team.index()).length);
+    reduce_scatter(builder, team, choices.reduce_scatter, blocks, own);
+    gather(builder, team, choices.gather, root, own, result);
+}
+
+double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
+                                const ReduceBlockChoices& choices) {
+    const std::uint64_t block = longest(count, bytes, op);
+    // The gather finds the root's own block in place, and has only just combined what it sends.
+    const double begun_ns = count == 1 ? 0
+                                       : link.passing_on_ns(block, Sender::waits) -
+                                             link.message_ns(block, Sender::waits) -
+                                             link.beside_ns(link.copy_ns(block), block);
+    // All take part in the reduce-scatters before.
+    const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0;
+    return (1 + before) * reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
+           rooted_ns(link, count, block, Root::receives, choices.gather) + begun_ns;
+}
+
+const Algorithm kReduceReduceScatterGather = {
+    .name = "reduce_scatter_gather",
+    .collective = graph::Collective::reduce,
+    .summary = "the cheapest reduce-scatter, then the cheapest gather (van de Geijn 1994)",
+    .cost_ns = cost_ns,
+    .build = build,
+};
+
+} // namespace ucg::plan
