@@ -17,6 +17,11 @@ Takes several GB and, with everything compiled, about half an hour on two cores.
 END
 }
 
+wrong() {
+    echo "fresh_machine: $*; see --help" >&2
+    exit 2
+}
+
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 # shellcheck source=test/cluster/debian_root.sh
 . "$root/test/cluster/debian_root.sh"
@@ -25,12 +30,18 @@ directory=
 keep=0
 while [ $# -gt 0 ]; do
     case $1 in
-    --suite) suite=${2:?} && shift 2 ;;
-    --directory) directory=${2:?} && shift 2 ;;
+    --suite)
+        [ -n "${2:-}" ] || wrong "--suite: expected the name of a release"
+        suite=$2 && shift 2
+        ;;
+    --directory)
+        [ -n "${2:-}" ] || wrong "--directory: expected a folder"
+        directory=$2 && shift 2
+        ;;
     --keep) keep=1 && shift ;;
     -h | --help) usage && exit 0 ;;
     --) shift && break ;;
-    *) usage >&2 && exit 2 ;;
+    *) wrong "unknown option '$1'" ;;
     esac
 done
 command=("$@")

@@ -18,6 +18,11 @@ nothing is mounted there.
 END
 }
 
+wrong() {
+    echo "other_debian: $*; see --help" >&2
+    exit 2
+}
+
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 # shellcheck source=test/cluster/debian_root.sh
 . "$root/test/cluster/debian_root.sh"
@@ -26,18 +31,21 @@ directory=
 offline=0
 while [ $# -gt 0 ]; do
     case $1 in
-    --directory) directory=${2:?} && shift 2 ;;
+    --directory)
+        [ -n "${2:-}" ] || wrong "--directory: expected a folder"
+        directory=$2 && shift 2
+        ;;
     --offline) offline=1 && shift ;;
     -h | --help) usage && exit 0 ;;
     --) shift && break ;;
-    -*) usage >&2 && exit 2 ;;
+    -*) wrong "unknown option '$1'" ;;
     *)
-        [ -z "$suite" ] || { usage >&2 && exit 2; }
+        [ -z "$suite" ] || wrong "unexpected argument '$1'"
         suite=$1 && shift
         ;;
     esac
 done
-[ -n "$suite" ] || { usage >&2 && exit 2; }
+[ -n "$suite" ] || wrong "expected the name of a release, such as trixie"
 directory=${directory:-${XDG_CACHE_HOME:-$HOME/.cache}/ucg/debian-$suite}
 if [ "$(id -u)" -ne 0 ]; then
     echo "other_debian: debootstrap and namespaces need root" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the Python programs end when something is wrong: one line and the status that a shell
-expects, never a traceback, and nothing left running."""
+"""How the Python programs, and the scripts, end when something is wrong: one line and the status
+that a shell expects, never a traceback, and nothing left running."""
 
 import argparse
 import os
@@ -82,6 +82,21 @@ class Options(Case):
                 meant = {VCLUSTER: "--rate", AAPC: "--sizes"}.get(program, "--json")
                 typed = meant[:-2] + meant[-1]
                 self.is_told(run(program, *before, typed), 2, typed, f"did you mean {meant}?")
+
+    def test_scripts(self):
+        unknown = "unknown option '--foo'; see --help"
+        for program, arguments, word in (
+                ("tools/check", ["--foo"], unknown), ("tools/quickstart", ["--foo"], unknown),
+                ("test/cluster/fresh_machine.sh", ["--foo"], unknown),
+                ("test/cluster/fresh_machine.sh", ["--suite"], "expected the name of a release"),
+                ("test/cluster/other_debian.sh", ["trixie", "--foo"], unknown),
+                ("test/cluster/other_debian.sh", ["--directory"], "--directory: expected a folder"),
+                ("test/cluster/other_debian.sh", ["a", "b"], "unexpected argument 'b'"),
+                ("test/cluster/other_debian.sh", [], "expected the name of a release")):
+            with self.subTest(f"{program} {arguments}"):
+                done = run(program, *arguments)
+                self.is_told(done, 2, word)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_wrong_numbers(self):
         for program, options in REALS.items():
