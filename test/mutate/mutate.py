@@ -37,7 +37,8 @@ removed; a branch is never taken, or always; a constant is returned. Assertions 
 compiler makes the same code of is no change, and counts neither as killed nor as a survivor.
 
 exit status: 0 when all mutants were tried, whatever survived; 1 where the tree does not build, has
-no tests of these suites, or the system refuses something; 2 for wrong usage.
+no tests of these suites, or nothing is left to try again, or the system refuses something; 2 for
+wrong usage.
 """
 
 # The folders of each area, and the suites of meson's that look after it, quick ones first.
@@ -48,6 +49,7 @@ AREAS = {
     "ompi": (("ucg_coll/ompi",), ("unit", "ranks", "mpi")),
 }
 SUITES = ("unit", "ranks", "mpi")
+FILE_OF_DIFF = "--- a/"  # Its name stands behind that.
 KILLED, SURVIVED, SAME_CODE, NOT_COMPILED = "killed", "survived", "same code", "did not compile"
 FATES = (KILLED, SURVIVED, SAME_CODE, NOT_COMPILED)
 
@@ -63,6 +65,33 @@ def some_of(known):
         return names
 
     return parse
+
+
+def diffs(text):
+    """For argparse: a file that --keep-survivors has written."""
+    try:
+        found = pathlib.Path(text).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(
+            f"cannot read {command_line.printable(text)}: "
+            f"{getattr(error, 'strerror', None) or 'it is no text'}") from error
+    if FILE_OF_DIFF not in found:
+        raise argparse.ArgumentTypeError(
+            f"there is no mutant in {command_line.printable(text)}; expected diffs, as "
+            "--keep-survivors writes them")
+    return found
+
+
+def source_tree(text):
+    """For argparse: a folder with this project's sources."""
+    folder = pathlib.Path(text)
+    places = [place for places, _ in AREAS.values() for place in places]
+    if not (folder / "meson.build").is_file() or \
+            not any((folder / place).is_dir() for place in places):
+        raise argparse.ArgumentTypeError(
+            f"{command_line.printable(text)} is no source tree of this project: expected "
+            f"meson.build in it, and one of {', '.join(places)}")
+    return folder
 
 
 def arguments(argv):
@@ -88,13 +117,13 @@ def arguments(argv):
              "temporary folder)")
     add("--keep-survivors", type=command_line.writable, metavar="FILE",
         help="write their diffs there too")
-    add("--again", type=pathlib.Path, metavar="FILE",
+    add("--again", type=diffs, metavar="FILE",
         help="instead of new ones, try those that --keep-survivors has written")
     add("--time-limit", type=command_line.real(1, 1e6), default=1e6, metavar="SECONDS",
         help="begin no further mutant after this time")
     add("--longest", type=command_line.real(1, 1e6), default=60, metavar="SECONDS",
         help="leave out tests that take longer without a change (default: %(default)s)")
-    add("--root", type=pathlib.Path, default=HERE.parents[1], metavar="FOLDER",
+    add("--root", type=source_tree, default=HERE.parents[1], metavar="FOLDER",
         help="the tree (default: this one)")
     return parser.parse_args(argv)
 
@@ -138,11 +167,14 @@ def recalled(tree, text):
     """The mutants of a file of diffs."""
     known = {mutant.diff(tree.text(path)): mutant for area in AREAS
              for path in sources_of(tree, area) for mutant in mutants(area, path, tree.text(path))
-             if f"--- a/{path}\n" in text}
-    parts = ["--- a/" + part for part in text.split("--- a/")[1:]]
+             if f"{FILE_OF_DIFF}{path}\n" in text}
+    parts = [FILE_OF_DIFF + part for part in text.split(FILE_OF_DIFF)[1:]]
     gone = sum(part not in known for part in parts)
     if gone:
-        print(f"{gone} of {len(parts)} cannot be made any more: the sources have changed")
+        print(f"{gone} of {len(parts)} cannot be made any more: the sources have changed",
+              flush=True)
+    if gone == len(parts):
+        raise MutateError("there is no mutant left to try")
     return [known[part] for part in parts if part in known]
 
 
@@ -230,7 +262,7 @@ def mutate(args, work):
     tree = Tree(args.root.resolve(), work.resolve(), args.jobs)
     tree.synchronise()
     tree.set_up(build_options(args.build))
-    drawn = recalled(tree, args.again.read_text(encoding="utf-8")) if args.again else \
+    drawn = recalled(tree, args.again) if args.again else \
         chosen(tree, args.areas, args.seed, args.count)
     used = {mutant.area for mutant in drawn}
     tree.find_tests([suite for suite in args.suites

@@ -177,10 +177,23 @@ class Program(unittest.TestCase):
         for options, message in ((["--sed", "1"], "--sed"), (["--areas", "grph"], "found 'grph'"),
                                  (["--suites", "unit,all"], "found 'all'"),
                                  (["--keep-survivors", "/nowhere/x"], "no folder /nowhere"),
+                                 (["--again", "/dev/null"], "no mutant in /dev/null"),
+                                 (["--again", "/nowhere/x"], "cannot read /nowhere/x"),
+                                 (["--root", str(self.folder)], "is no source tree"),
                                  (["--count", "0"], "from 1 to")):
             done = self.run_it(*options)
             self.assertEqual(done.returncode, 2, options)
             self.assertIn(message, done.stderr)
+            self.assertFalse((self.folder / "work").exists(), options)
+
+    def test_all_mutants_gone(self):
+        """Diffs of what the sources no longer have."""
+        old = self.folder / "old.diff"
+        old.write_text("--- a/ucg_coll/graph/level.cpp\n+++ b\n-x\n+y\n", encoding="utf-8")
+        done = self.run_it("--again", str(old))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1 of 1 cannot be made any more", done.stdout)
+        self.assertIn("there is no mutant left to try", done.stderr)
 
 
 if __name__ == "__main__":
