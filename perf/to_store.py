@@ -9,8 +9,13 @@ one in a line (STEP_RESULT). Other threads stand still while a call is stepped t
 
 import os
 import re
+import sys
 
-import gdb
+try:
+    import gdb
+except ImportError:
+    print("to_store.py: gdb runs this, for perf/instructions --to-store", file=sys.stderr)
+    sys.exit(2)
 
 LINE = 64
 STEPS_MAX = 1_000_000

@@ -98,6 +98,12 @@ class Options(Case):
                 self.is_told(done, 2, word)
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
+    def test_what_gdb_runs(self):
+        done = subprocess.run([sys.executable, path("perf/to_store.py")], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=SECONDS, check=False)
+        self.is_told(done, 2, "to_store.py: gdb runs this")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
     def test_wrong_numbers(self):
         for program, options in REALS.items():
             for option in options:
