@@ -11,8 +11,8 @@
 //                        its own to the other (allreduce)
 //
 // `private`: through the kernel, as between buffers of malloc. `mapped`: by memcpy, as in a shared
-// heap. Options: --smoke (an instant, to see that it runs), --rounds N. Prints the median and the
-// least of the rounds in microseconds. The bytes are not written anew between rounds.
+// heap. Prints the median and the least of the rounds in microseconds. The bytes are not written
+// anew between rounds.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,7 +28,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "perf/option_value.h"
+#include "perf/micro/bench_options.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/wait.hpp"
 #include "topo/topo.hpp"
@@ -39,8 +39,12 @@ using namespace ucg;
 
 constexpr std::uint64_t kBytesMax = 4 << 20;
 constexpr std::uint64_t kProcessBytes = 4 * kBytesMax;
-constexpr std::uint64_t kCallBytes = 4 << 20; ///< Of a round, about.
 constexpr std::array<std::uint64_t, 4> kSizes = {64 << 10, 256 << 10, 1 << 20, 4 << 20};
+
+struct Settings {
+    unsigned rounds = 0;                  ///< 0: not given.
+    std::uint64_t round_bytes = 32 << 20; ///< Of each task and size in each round, about.
+};
 
 /// What both see from the start.
 struct Board {
@@ -207,12 +211,12 @@ double now_us() {
 }
 
 /// Both processes; rank 0 prints.
-void measure(const Process& process, bool prints, bool mapped, unsigned rounds) {
+void measure(const Process& process, bool prints, bool mapped, const Settings& settings) {
     for (const Row& row : kRows) {
         for (const std::uint64_t bytes : kSizes) {
             std::vector<double> times;
-            const auto calls = static_cast<unsigned>(1 + kCallBytes * 8 / bytes);
-            for (unsigned round = 0; round < rounds; ++round) {
+            const auto calls = static_cast<unsigned>(1 + settings.round_bytes / bytes);
+            for (unsigned round = 0; round < settings.rounds; ++round) {
                 process.meet_peer();
                 const double start = now_us();
                 for (unsigned call = 0; call < calls; ++call) {
@@ -239,37 +243,36 @@ void bind_to(unsigned index) {
     ::sched_setaffinity(0, sizeof(set), &set);
 }
 
-void take_part(Board& board, std::byte* segment, unsigned self, unsigned rounds) {
+void take_part(Board& board, std::byte* segment, unsigned self, const Settings& settings) {
     bind_to(self);
     const Process mapped(board, segment, self, true);
-    measure(mapped, self == 0, true, rounds);
+    measure(mapped, self == 0, true, settings);
     const Process own(board, segment, self, false);
     if (!shm::can_read(board.tickets[1 - self]) || !shm::can_write(board.tickets[1 - self])) {
         std::fprintf(stderr, "limit_bench: the kernel refuses process_vm_readv\n");
         return;
     }
-    measure(own, self == 0, false, rounds);
+    measure(own, self == 0, false, settings);
 }
+
+constexpr std::string_view kUsage =
+    "usage: limit_bench [--smoke] [--rounds N]\n"
+    "What two processors can copy and sum at all.\n"
+    "  --smoke      a call of each in a round, to see that it runs\n"
+    "  --rounds N   rounds of which the median is taken (15; with --smoke 1)\n";
 
 } // namespace
 
 int main(int argc, char** argv) {
-    unsigned rounds = 15;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view option = argv[i];
-        if (option == "--smoke") {
-            rounds = 1;
-        } else if (option == "--rounds" && i + 1 < argc) {
-            const long value = option_count("--rounds", argv[++i], 1, 1 << 20, 1);
-            if (value < 0) {
-                return 2;
-            }
-            rounds = static_cast<unsigned>(value);
-        } else {
-            std::fprintf(stderr, "usage: limit_bench [--smoke] [--rounds N]\n");
-            return 2;
-        }
+    Settings settings;
+    bool smoke = false;
+    if (const auto status = perf::read_options(argc, argv, kUsage, {{"--smoke", smoke}},
+                                               {{"--rounds", settings.rounds, 1 << 20}})) {
+        return *status;
     }
+    settings.rounds = settings.rounds != 0 ? settings.rounds : smoke ? 1 : 15;
+    // Where others keep the processors busy, each call may wait for their slices.
+    settings.round_bytes = smoke ? 0 : settings.round_bytes;
     auto* board = reinterpret_cast<Board*>(new_memory(sizeof(Board), MAP_SHARED));
     std::byte* segment = new_memory(2 * kProcessBytes, MAP_SHARED);
     std::printf("# %-6s %-9s %8s %10s %10s\n", "memory", "what", "bytes", "median us", "least us");
@@ -279,7 +282,7 @@ int main(int argc, char** argv) {
         std::perror("limit_bench: fork");
         return 1;
     }
-    take_part(*board, segment, child == 0 ? 1 : 0, rounds);
+    take_part(*board, segment, child == 0 ? 1 : 0, settings);
     if (child == 0) {
         std::fflush(stdout);
         ::_exit(0);

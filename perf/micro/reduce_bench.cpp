@@ -5,9 +5,9 @@
 //   loop        operand by operand, `target[i] = target[i] op operand[i]`, with this build's flags
 //   memcpy      a copy between two of the vectors
 //
-// Options: --smoke (one round, to see that it runs), --rounds N. Prints the medians in GB/s,
-// counted as bytes read and written: k + 1 vectors for k operands, 2 for memcpy. Loops over more
-// than two operands move more than what is counted, which is the point of a kernel for k.
+// Prints the medians in GB/s, counted as bytes read and written: k + 1 vectors for k operands, 2
+// for memcpy. Loops over more than two operands move more than what is counted, which is the point
+// of a kernel for k.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,6 +21,7 @@
 
 #include <hwy/targets.h>
 
+#include "perf/micro/bench_options.hpp"
 #include "ucg_coll/engine/operators.hpp"
 
 namespace {
@@ -106,7 +107,7 @@ constexpr std::array kCases = {
 };
 
 struct Settings {
-    unsigned rounds = 30;
+    unsigned rounds = 0;              ///< 0: not given.
     std::size_t work_bytes = 8 << 20; ///< Of each kind in each round, about.
 };
 
@@ -185,28 +186,23 @@ void measure(Vectors& vectors, const Case& one, std::size_t operand_count, std::
                 median(rates[0]), median(rates[1]), median(rates[2]));
 }
 
-bool parse(int argc, char** argv, Settings& settings) {
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view option = argv[i];
-        if (option == "--smoke") {
-            settings = {1, 1};
-        } else if (option == "--rounds" && i + 1 < argc) {
-            settings.rounds = static_cast<unsigned>(std::strtoul(argv[++i], nullptr, 10));
-        } else {
-            std::fprintf(stderr, "usage: reduce_bench [--smoke] [--rounds N]\n");
-            return false;
-        }
-    }
-    return settings.rounds > 0;
-}
+constexpr std::string_view kUsage =
+    "usage: reduce_bench [--smoke] [--rounds N]\n"
+    "Reduction kernels beside the compiler's own loop and memcpy.\n"
+    "  --smoke      a call of each in a round, to see that it runs\n"
+    "  --rounds N   rounds of which the median is taken (30; with --smoke 1)\n";
 
 } // namespace
 
 int main(int argc, char** argv) {
     Settings settings;
-    if (!parse(argc, argv, settings)) {
-        return 2;
+    bool smoke = false;
+    if (const auto status = ucg::perf::read_options(argc, argv, kUsage, {{"--smoke", smoke}},
+                                                    {{"--rounds", settings.rounds, 1 << 20}})) {
+        return *status;
     }
+    settings.rounds = settings.rounds != 0 ? settings.rounds : smoke ? 1 : 30;
+    settings.work_bytes = smoke ? 1 : settings.work_bytes;
     std::printf("instruction set %s\n",
                 hwy::TargetName(hwy::SupportedAndGeneratedTargets().front()));
     std::printf("%-12s %8s %3s %10s %10s %10s\n", "operator", "bytes", "k", "kernel", "loop",

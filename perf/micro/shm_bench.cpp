@@ -7,10 +7,8 @@
 //   board       the same by what each shares on its board
 //   memcpy      one process copying as many bytes between two buffers of its own
 //
-// Options: --smoke (a few iterations, to see that it runs), --variants (several ring shapes and
-// copy modes side by side), --rounds N. Prints the median and the least of the rounds, in
-// nanoseconds. With fewer than two usable CPUs both processes share one and the numbers are those
-// of sched_yield.
+// Prints the median and the least of the rounds, in nanoseconds. With fewer than two usable CPUs
+// both processes share one and the numbers are those of sched_yield.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,6 +26,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "perf/micro/bench_options.hpp"
 #include "shm/shm.hpp"
 #include "topo/topo.hpp"
 #include "ucg_coll/transport/shm/shm.hpp"
@@ -57,7 +56,7 @@ struct Variant {
 };
 
 struct Settings {
-    unsigned rounds = 60;
+    unsigned rounds = 0;            ///< 0: not given.
     std::uint64_t work_ns = 400000; ///< Of each size in each round, about.
     bool variants = false;
 };
@@ -292,30 +291,25 @@ std::vector<Row> measure(Side& side, const Settings& settings, const std::vector
     return rows;
 }
 
-Settings parse(int argc, char** argv) {
-    Settings settings;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view option = argv[i];
-        if (option == "--smoke") {
-            settings.rounds = 1;
-            settings.work_ns = 20000;
-        } else if (option == "--variants") {
-            settings.variants = true;
-        } else if (option == "--rounds" && i + 1 < argc) {
-            settings.rounds =
-                std::max(1U, static_cast<unsigned>(std::strtoul(argv[++i], nullptr, 10)));
-        } else {
-            std::fprintf(stderr, "usage: shm_bench [--smoke] [--variants] [--rounds N]\n");
-            std::exit(2);
-        }
-    }
-    return settings;
-}
+constexpr std::string_view kUsage =
+    "usage: shm_bench [--smoke] [--variants] [--rounds N]\n"
+    "One-way times between two processes on one host.\n"
+    "  --smoke      a few iterations, to see that it runs\n"
+    "  --variants   several shapes of rings and modes of copies side by side\n"
+    "  --rounds N   rounds of which the median is taken (60; with --smoke 1)\n";
 
 } // namespace
 
 int main(int argc, char** argv) {
-    const Settings settings = parse(argc, argv);
+    Settings settings;
+    bool smoke = false;
+    if (const auto status = perf::read_options(
+            argc, argv, kUsage, {{"--smoke", smoke}, {"--variants", settings.variants}},
+            {{"--rounds", settings.rounds, 1 << 20}})) {
+        return *status;
+    }
+    settings.rounds = settings.rounds != 0 ? settings.rounds : smoke ? 1 : 60;
+    settings.work_ns = smoke ? 20000 : settings.work_ns;
     const std::vector<Variant> all = variants(settings);
     const std::vector<std::uint32_t> cpus = topo::usable_cpus();
     const auto cpu_count = static_cast<unsigned>(cpus.size());

@@ -4,8 +4,8 @@
 // library, which looks at its own data and at that of the MPI around it, cannot be as cheap as the
 // bare one.
 //
-// Options: --ranks N (8), --rounds N, --smoke (an instant, to see that it runs). Prints, for each
-// number of pages, the median of the rounds and what it is in barriers without any.
+// Prints, for each number of pages, the median of the rounds and what it is in barriers without
+// any.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "perf/option_value.h"
+#include "perf/micro/bench_options.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace {
@@ -38,7 +38,7 @@ struct Board {
 
 struct Options {
     unsigned ranks = 8;
-    unsigned rounds = 9;
+    unsigned rounds = 0; ///< 0: not given.
     unsigned barriers = 2000;
 };
 
@@ -104,36 +104,25 @@ void take_part(const Options& options, Board& board, bool prints) {
     }
 }
 
-Options parse(int argc, char** argv) {
-    Options options;
-    const auto number = [](const char* flag, const char* text, long most) {
-        const long value = option_count(flag, text, 1, most, 1);
-        if (value < 0) {
-            std::exit(2);
-        }
-        return static_cast<unsigned>(value);
-    };
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view option = argv[i];
-        if (option == "--smoke") {
-            options.rounds = 1;
-            options.barriers = 10;
-        } else if (option == "--rounds" && i + 1 < argc) {
-            options.rounds = number("--rounds", argv[++i], 1 << 20);
-        } else if (option == "--ranks" && i + 1 < argc) {
-            options.ranks = number("--ranks", argv[++i], 4096);
-        } else {
-            std::fprintf(stderr, "usage: turn_bench [--smoke] [--ranks N] [--rounds N]\n");
-            std::exit(2);
-        }
-    }
-    return options;
-}
+constexpr std::string_view kUsage =
+    "usage: turn_bench [--smoke] [--ranks N] [--rounds N]\n"
+    "A yielding barrier where ranks outnumber processors.\n"
+    "  --smoke      a few barriers, to see that it runs\n"
+    "  --ranks N    processes (8)\n"
+    "  --rounds N   rounds of which the median is taken (9; with --smoke 1)\n";
 
 } // namespace
 
 int main(int argc, char** argv) {
-    const Options options = parse(argc, argv);
+    Options options;
+    bool smoke = false;
+    if (const auto status = perf::read_options(
+            argc, argv, kUsage, {{"--smoke", smoke}},
+            {{"--rounds", options.rounds, 1 << 20}, {"--ranks", options.ranks, 4096}})) {
+        return *status;
+    }
+    options.rounds = options.rounds != 0 ? options.rounds : smoke ? 1 : 9;
+    options.barriers = smoke ? 10 : options.barriers;
     auto* board = static_cast<Board*>(new_memory(sizeof(Board), MAP_SHARED));
     std::printf("# %u ranks\n# pages        us   of bare\n", options.ranks);
     std::fflush(stdout);

@@ -6,7 +6,7 @@
 //   ucp         UcxTransport over UCP only
 //
 // They take turns in one run, because the same two cores do not stay equally near. For each
-// the minimum, the median and the median deviation of the rounds are printed. --smoke: few rounds.
+// the minimum, the median and the median deviation of the rounds are printed.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "perf/micro/bench_options.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
@@ -235,7 +236,7 @@ void report(const char* fabric, const char* name, const std::vector<double>& rou
                 rounds.size());
 }
 
-void measure(const Cord& line, const char* fabric, int rounds, int count) {
+void measure(const Cord& line, const char* fabric, unsigned rounds, int count) {
     UcxOptions options;
     options.config = {{"TLS", fabric}, {"NET_DEVICES", "lo"}};
     options.lane_overhead_us_max = kAnyOverhead;
@@ -249,10 +250,10 @@ void measure(const Cord& line, const char* fabric, int rounds, int count) {
     const std::pair<const char*, Player*> players[] = {
         {"uct", &uct}, {"puts", &puts}, {"messages", &lane}, {"ucp", &ucp}};
     std::vector<double> times[std::size(players)];
-    for (int round = -1; round < rounds; ++round) { // The first connects and is not counted.
+    for (unsigned round = 0; round <= rounds; ++round) { // The first connects, and does not count.
         for (std::size_t i = 0; i < std::size(players); ++i) {
             const double time = play(*players[i].second, line.rank(), count);
-            if (round >= 0) {
+            if (round > 0) {
                 times[i].push_back(time);
             }
         }
@@ -263,10 +264,22 @@ void measure(const Cord& line, const char* fabric, int rounds, int count) {
     line.swap("done");
 }
 
+constexpr std::string_view kUsage =
+    "usage: ucx_bench [--smoke] [--rounds N]\n"
+    "One-way latency of 8 bytes between two processes by UCX.\n"
+    "  --smoke      few messages, to see that it runs\n"
+    "  --rounds N   rounds of which the median is taken (40; with --smoke 3)\n";
+
 } // namespace
 
 int main(int argc, char** argv) {
-    const bool smoke = argc > 1 && std::string_view(argv[1]) == "--smoke";
+    bool smoke = false;
+    unsigned rounds = 0;
+    if (const auto status = perf::read_options(argc, argv, kUsage, {{"--smoke", smoke}},
+                                               {{"--rounds", rounds, 1 << 20}})) {
+        return *status;
+    }
+    rounds = rounds != 0 ? rounds : smoke ? 3 : 40;
     int pair[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
         give_up("no line between the processes", std::strerror(errno));
@@ -282,7 +295,7 @@ int main(int argc, char** argv) {
     const Cord line(pair[rank], rank);
     close(pair[1 - rank]);
     for (const char* fabric : {"tcp", "posix"}) {
-        measure(line, fabric, smoke ? 3 : 40, smoke ? 50 : 500);
+        measure(line, fabric, rounds, smoke ? 50 : 500);
     }
     if (child == 0) {
         return 0;

@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include "perf/option_value.h"
 #include "perf/perftest/timer.hpp"
 
 namespace {
@@ -190,6 +191,10 @@ void measure(int rank, int samples, int rounds) {
     }
 }
 
+constexpr long kSamples = 1000;
+constexpr long kRounds = 21;
+constexpr long kSamplesLeast = 100; ///< In all rounds together.
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -198,17 +203,22 @@ int main(int argc, char** argv) {
     int size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const long samples = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 1000;
-    const long rounds = argc > 2 ? std::strtol(argv[2], nullptr, 10) : 21;
-    const bool right = size == 2 && argc <= 3 && samples > 0 && samples <= 1000000 && rounds > 0 &&
-                       rounds <= 10000 && samples * rounds >= 100;
-    if (right) {
+    const int says = rank == 0 ? 1 : 0;
+    const bool helps = argc == 2 && std::strcmp(argv[1], "--help") == 0;
+    const long samples =
+        argc > 1 && !helps ? option_count("SAMPLES", argv[1], 1, 1000000, says) : kSamples;
+    const long rounds = argc > 2 ? option_count("ROUNDS", argv[2], 1, 10000, says) : kRounds;
+    const bool right =
+        size == 2 && argc <= 3 && samples > 0 && rounds > 0 && samples * rounds >= kSamplesLeast;
+    if (right && !helps) {
         measure(rank, static_cast<int>(samples), static_cast<int>(rounds));
-    } else if (rank == 0) {
-        std::fprintf(stderr, "usage: mpirun -np 2 mpi_breakdown [SAMPLES [ROUNDS]]\n"
-                             "Two ranks, at least 100 samples in all rounds together (default: "
-                             "1000 in each of 21).\n");
+    } else if (says != 0) {
+        std::fprintf(helps ? stdout : stderr,
+                     "usage: mpirun -np 2 mpi_breakdown [SAMPLES [ROUNDS]]\n"
+                     "Two ranks, at least %ld samples in all rounds together (default: %ld in each "
+                     "of %ld).\n",
+                     kSamplesLeast, kSamples, kRounds);
     }
     MPI_Finalize();
-    return right ? 0 : 2;
+    return right || helps ? 0 : 2;
 }

@@ -18,7 +18,11 @@ OPTIONS = {
     "perf/apps/barnes_hut": ["--bodies", "--seed"],
     "perf/apps/array_reduction": ["--repetitions", "--time"],
     "perf/micro/limit_bench": ["--rounds"],
+    "perf/micro/reduce_bench": ["--rounds"],
+    "perf/micro/shm_bench": ["--rounds"],
     "perf/micro/turn_bench": ["--rounds", "--ranks"],
+    "perf/micro/ucx_bench": ["--rounds"],
+    "perf/perftest/mpi/mpi_breakdown": ["SAMPLES", "ROUNDS"],
     "perf/recursive_multiplying/allreduce_blocks": ["BYTES"],
     "perf/aapc/alltoall_blocks": ["BYTES"],
 }
@@ -26,7 +30,8 @@ OPTIONS = {
 
 def command(build, program, option, text):
     path = os.path.join(build, program)
-    return [path, text, "1", "1"] if option == "BYTES" else [path, option, text]
+    before = {"BYTES": [], "SAMPLES": [], "ROUNDS": ["20"]}.get(option, [option])
+    return [path, *before, text, *["1", "1"] * (option == "BYTES")]
 
 
 def main():
@@ -54,6 +59,14 @@ def main():
         wanted = "found ''" if option == "--sizes" else f"found '{text}'"
         if done.returncode != 2 or wanted not in done.stderr:
             problems.append(f"{option} '{text}': status {done.returncode}: {done.stderr[-400:]}")
+    for program in (program for program in OPTIONS if program.startswith("perf/micro/")):
+        for option, status, wanted in (("--foo", 2, "unknown option '--foo'"),
+                                       ("--help", 0, "usage: " + os.path.basename(program))):
+            done = subprocess.run([os.path.join(build, program), option], text=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                                  check=False)
+            if done.returncode != status or wanted not in done.stdout + done.stderr:
+                problems.append(f"{program} {option}: status {done.returncode}: {done.stderr}")
     print(f"{turn} wrong values")
     print("\n".join(problems))
     return 1 if problems else 0
