@@ -532,6 +532,7 @@ static const struct {
     {"neighbors_persistent", neighbors_persistent},
     {"repeated", repeated},
     {"repeated_threads", repeated_threads},
+    {"vectors", vectors},
     {"first", first},
     {"first_of_all", first_of_all},
     {"first_threads", first_threads},

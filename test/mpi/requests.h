@@ -1,6 +1,7 @@
 /*
  * What the parts of the program of requests share, and its parts about neighbourhood collectives,
- * about calls that are repeated and about communicators whose first calls are nonblocking.
+ * about calls that are repeated, about vectors that change, and about communicators whose first
+ * calls are nonblocking.
  */
 #ifndef UCG_TEST_MPI_REQUESTS_H
 #define UCG_TEST_MPI_REQUESTS_H
@@ -28,6 +29,8 @@ void neighbors_persistent(void);
 
 void repeated(void);
 void repeated_threads(void);
+
+void vectors(void);
 
 void first(void);
 void first_of_all(void);

@@ -12,12 +12,13 @@ import mpirun
 PARTS = ["many", "messages", "freed", "persistent", "persistent_many", "persistent_loop",
          "persistent_threads", "forgotten", "idup", "threads",
          "neighbors_many", "neighbors_freed", "neighbors_persistent", "repeated",
-         "repeated_threads",
+         "repeated_threads", "vectors",
          "first", "first_of_all", "first_threads"]
 # The most that is passed on: Open MPI's own calls while it makes a communicator.
 OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
              "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3,
              "repeated": 3 * 10, "repeated_threads": 3 * 10, "persistent_many": 3,
+             "vectors": 3 * 4 * 9,
              "first": 3 * 22 + 3 * 8 + 8 * 8 + 3 * 7 * 20 + 3 * 30 + 2 * 3 * 20 + 2 * 3 * 20,
              "first_of_all": 3, "first_threads": 3 * 24 * 3 + 3 * 30}
 # Those in which processes share no memory when they could first be served.

@@ -174,6 +174,18 @@ ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* 
     return data->direct || NULL != data->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
+/** Counts and displacements of blocks that are carried there and back after the function of a
+ *  nonblocking call has returned: see coll_ucg_arguments_t for who has changed them by then. */
+static void keep_vectors(coll_ucg_data_t* data, int* memory) {
+    const size_t size = (size_t)data->size;
+    memcpy(memory, data->counts, size * sizeof *memory);
+    data->counts = memory;
+    memcpy(memory + size, data->displs, size * sizeof *memory);
+    data->displs = memory + size;
+}
+
+enum { kWordsOfBlock = 4 }; /* Length, offset, datatype; count and displacement of int. */
+
 /**
  * Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the workspace's vectors to use.
  * Datatypes are copied: Fortran's bindings make an array of them for the time of the call.
@@ -181,18 +193,24 @@ ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* 
 static ucg_status_t open_in_bytes(coll_ucg_data_t* data, coll_ucg_workspace_t* workspace,
                                   int which) {
     const size_t size = (size_t)data->size;
-    uint64_t* vectors = coll_ucg_scratch_get(&workspace->vectors, 6 * size * sizeof *vectors);
+    uint64_t* vectors =
+        coll_ucg_scratch_get(&workspace->vectors, 2 * kWordsOfBlock * size * sizeof *vectors);
     if (NULL == vectors) {
         return UCG_ERR_NO_MEMORY;
     }
-    data->bytes = vectors + 3 * size * (size_t)which;
+    data->bytes = vectors + kWordsOfBlock * size * (size_t)which;
     data->offsets = (int64_t*)(data->bytes + size);
     if (NULL != data->types) {
         struct ompi_datatype_t** types = (struct ompi_datatype_t**)(data->offsets + size);
         memcpy(types, data->types, size * sizeof *types);
         data->types = types;
     }
-    return coll_ucg_lay_out_blocks(data, 0 == which ? &workspace->send : &workspace->receive);
+    const ucg_status_t status =
+        coll_ucg_lay_out_blocks(data, 0 == which ? &workspace->send : &workspace->receive);
+    if (!data->direct) {
+        keep_vectors(data, (int*)(data->bytes + 3 * size));
+    }
+    return status;
 }
 
 static void take_blocks(coll_ucg_data_t* data, const coll_ucg_blocks_t* blocks, int size) {

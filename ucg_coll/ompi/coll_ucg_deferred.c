@@ -67,12 +67,12 @@ int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function fu
 
 static void deferred_construct(coll_ucg_deferred_t* deferred) {
     deferred->super.super.req_type = OMPI_REQUEST_COLL;
-    deferred->types = NULL;
+    deferred->vectors = NULL;
     deferred->inner = NULL;
 }
 
 static void deferred_destruct(coll_ucg_deferred_t* deferred) {
-    free(deferred->types);
+    free(deferred->vectors);
 }
 
 OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_construct,
@@ -101,48 +101,78 @@ static bool goes_along_edges(enum coll_ucg_function function) {
            function <= COLL_UCG_FN_ineighbor_alltoallw;
 }
 
-/** How many blocks the call has on either side, where each has a datatype; 0: none. Edges are found
- *  by the thread that calls, and are known to the one that makes the call again. */
-static ucg_status_t count_types(mca_coll_ucg_module_t* module, const coll_ucg_deferred_t* deferred,
-                                size_t* sent, size_t* received) {
-    const bool in_place = MPI_IN_PLACE == deferred->arguments.sbuf;
-    const ucg_status_t status =
-        goes_along_edges(deferred->function) ? coll_ucg_find_edges(module) : UCG_OK;
+/** How many entries the vectors of the call have on either side; 0: none that MPI would read. Edges
+ *  are found by the thread that calls, and are known to the one that makes the call again. */
+static ucg_status_t count_entries(mca_coll_ucg_module_t* module,
+                                  const coll_ucg_deferred_t* deferred, size_t* sent,
+                                  size_t* received) {
+    const coll_ucg_arguments_t* arguments = &deferred->arguments;
+    const size_t size = (size_t)ompi_comm_size(module->comm);
+    const bool is_root = ompi_comm_rank(module->comm) == arguments->root;
+    ucg_status_t status = UCG_OK;
     *sent = 0;
     *received = 0;
-    if (COLL_UCG_FN_ialltoallw == deferred->function) {
-        *received = (size_t)ompi_comm_size(module->comm);
-        *sent = in_place ? 0 : *received;
-    } else if (COLL_UCG_FN_ineighbor_alltoallw == deferred->function) {
-        *sent = module->edges.sent_blocks;
-        *received = module->edges.received_blocks;
+    switch (deferred->function) {
+    case COLL_UCG_FN_iallgatherv:
+    case COLL_UCG_FN_ireduce_scatter: *received = size; break;
+    case COLL_UCG_FN_igatherv: *received = is_root ? size : 0; break;
+    case COLL_UCG_FN_iscatterv: *sent = is_root ? size : 0; break;
+    case COLL_UCG_FN_ialltoallv:
+    case COLL_UCG_FN_ialltoallw:
+        *received = size;
+        *sent = MPI_IN_PLACE == arguments->sbuf ? 0 : size;
+        break;
+    default:
+        if (goes_along_edges(deferred->function)) {
+            status = coll_ucg_find_edges(module);
+            *sent = module->edges.sent_blocks;
+            *received = module->edges.received_blocks;
+        }
+        break;
     }
     return status;
 }
 
+/** Takes the next bytes of the memory for a copy, of a vector that the function has. */
+static const void* copy_of(const void* vector, size_t count, size_t entry_bytes,
+                           unsigned char** next) {
+    if (NULL == vector || 0 == count) {
+        return vector;
+    }
+    unsigned char* copy = *next;
+    memcpy(copy, vector, count * entry_bytes);
+    *next += count * entry_bytes;
+    return copy;
+}
+
 /** False: no memory. */
-static bool copy_types(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* deferred) {
-    coll_ucg_arguments_t* arguments = &deferred->arguments;
+static bool copy_vectors(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* deferred) {
+    coll_ucg_arguments_t* a = &deferred->arguments;
     size_t sent;
     size_t received;
-    if (UCG_OK != count_types(module, deferred, &sent, &received)) {
+    if (UCG_OK != count_entries(module, deferred, &sent, &received)) {
         return false;
     }
     if (0 == sent + received) {
         return true;
     }
-    deferred->types = malloc((sent + received) * sizeof *deferred->types);
-    if (NULL == deferred->types) {
+    const bool in_bytes = COLL_UCG_FN_ineighbor_alltoallw == deferred->function;
+    const size_t place = in_bytes ? sizeof(MPI_Aint) : sizeof(int);
+    const size_t type = sizeof *a->sdtypes;
+    deferred->vectors = malloc((sent + received) * (type + place + sizeof(int)));
+    if (NULL == deferred->vectors) {
         return false;
     }
-    if (0 < sent) {
-        memcpy(deferred->types, arguments->sdtypes, sent * sizeof *deferred->types);
-        arguments->sdtypes = deferred->types;
-    }
-    if (0 < received) {
-        memcpy(deferred->types + sent, arguments->rdtypes, received * sizeof *deferred->types);
-        arguments->rdtypes = deferred->types + sent;
-    }
+    /* The widest entries first, so that all are aligned. Of `displs` a function has no more than
+       one, of the side that has vectors. */
+    unsigned char* next = deferred->vectors;
+    a->sdtypes = copy_of(a->sdtypes, sent, type, &next);
+    a->rdtypes = copy_of(a->rdtypes, received, type, &next);
+    a->sdispls = copy_of(a->sdispls, sent, place, &next);
+    a->rdispls = copy_of(a->rdispls, received, place, &next);
+    a->displs = copy_of(a->displs, sent + received, sizeof(int), &next);
+    a->scounts = copy_of(a->scounts, sent, sizeof(int), &next);
+    a->rcounts = copy_of(a->rcounts, received, sizeof(int), &next);
     return true;
 }
 
@@ -165,7 +195,7 @@ coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
     deferred->function = function;
     deferred->arguments = *arguments;
     deferred->arguments.request = &deferred->inner;
-    if (!copy_types(module, deferred)) {
+    if (!copy_vectors(module, deferred)) {
         coll_ucg_drop_deferred(deferred);
         return NULL;
     }

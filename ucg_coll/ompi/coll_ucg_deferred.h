@@ -8,9 +8,10 @@
 #include "coll_ucg.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-/** The arguments of any nonblocking collective function, by the names that they have there. What
- *  they point at stays until the call is complete: so says MPI. (Of arrays of datatypes, which
- *  Fortran's bindings make for the time of the call, a call that waits has copies.) */
+/** The arguments of any nonblocking collective function, by the names that they have there. A call
+ *  that waits has copies of vectors. By MPI these stay as they are until the call is complete; but
+ *  Fortran's bindings make arrays of datatypes for the time of the call, and programs (FEniCSx)
+ *  give their counts up when it has returned: Open MPI's own component reads them only there. */
 typedef struct {
     const void* sbuf;
     void* rbuf;
@@ -41,8 +42,8 @@ typedef struct {
     mca_coll_ucg_module_t* module;
     enum coll_ucg_function function;
     coll_ucg_arguments_t arguments;
-    struct ompi_datatype_t** types; /**< Those of sdtypes and of rdtypes, or NULL. */
-    ompi_request_t* inner;          /**< That of the call, once it has been made. */
+    void* vectors;         /**< Those that the arguments point at, or NULL. */
+    ompi_request_t* inner; /**< That of the call, once it has been made. */
 } coll_ucg_deferred_t;
 
 OBJ_CLASS_DECLARATION(coll_ucg_deferred_t);
