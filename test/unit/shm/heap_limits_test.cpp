@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sched.h>
 #include <string>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -63,6 +64,30 @@ TEST_CASE("shm/heap: a lease is a rank's part of what all of a host may take", "
         }
         const auto too_much = (*of_eight)->lease(4 * kMebi + shm::page_bytes());
         return too_much.status().code() == Code::out_of_memory ? "" : "takes more than its part";
+    }));
+}
+
+TEST_CASE("shm/heap: what a program locks in memory does not fill the holes", "[shm]") {
+    require_all_ok(test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        if (::mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+            return ""; // Only root may, where the limit is less than what this process has.
+        }
+        const auto heap = Heap::create({.capacity_bytes = 256 * kMebi});
+        if (!heap.ok()) {
+            return "no heap: " + std::string(heap.status().message());
+        }
+        auto lease = (*heap)->lease(kMebi);
+        if (!lease.ok()) {
+            return "no lease: " + std::string(lease.status().message());
+        }
+        std::ifstream usage("/proc/self/statm");
+        std::uint64_t size = 0;
+        std::uint64_t resident = 0;
+        std::uint64_t shared = 0;
+        usage >> size >> resident >> shared;
+        return shared * shm::page_bytes() < 128 * kMebi
+                   ? ""
+                   : std::to_string(shared * shm::page_bytes() / kMebi) + " MiB are shared";
     }));
 }
 
