@@ -24,11 +24,12 @@ NAPS_MAX = 4 * LATE_MS  # Some 550 are due, the shorter ones before a millisecon
 
 
 def run_until_mpirun_survives(bench, arguments, mca):
-    """Now and then mpirun of Open MPI 4.1.4 crashes itself while it collects the messages of ranks
-    that all abort; what the ranks did is then not told."""
-    for _ in range(3):
+    """Now and then mpirun of Open MPI 4.1.4 crashes itself, in PMIx, while it collects the messages
+    of ranks that all abort; what the ranks did is then not told. Of a rank that a signal ends it
+    tells by a status of its own."""
+    for _ in range(6):
         job = bench.launcher.run(RANKS, [bench.program, *arguments], mca, timeout=60)
-        if job.status >= 0 or "ORTE_ERROR_LOG" not in job.output:
+        if job.status >= 0:
             break
     return job
 
