@@ -209,8 +209,7 @@ class Errors(Case):
         for arguments, message in cases.items():
             with self.subTest(arguments):
                 done = vcluster("up", *arguments, check=False)
-                # What a link is told is read when its cluster is known.
-                self.assertEqual(done.returncode, 1 if "--link" in arguments else 2)
+                self.assertEqual(done.returncode, 2)
                 self.assertIn(message, done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
 

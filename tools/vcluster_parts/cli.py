@@ -116,6 +116,15 @@ def _told(parse):
     return check
 
 
+def _link(text):
+    """Of --link: what it says of which link."""
+    name, equals, values = text.partition("=")
+    if not equals or not name:
+        raise VclusterError(f"expected NAME=RATE, or latency, or loss; found '{text}'")
+    topology.parse_link(values)
+    return name, values
+
+
 def _like(pattern, wanted):
     """For argparse: a text that the pattern matches."""
     def check(text):
@@ -141,6 +150,7 @@ def _parser():
     build.add_argument("--loss", metavar="PERCENT", type=_told(topology.parse_loss),
                        help="part of the frames that every link loses, such as 0.1%%")
     build.add_argument("--link", action="append", default=[], metavar="NAME=RATE,TIME,PERCENT",
+                       type=_told(_link),
                        help="rate, latency and loss, or any of them, of the link above host or "
                        "switch NAME (may be repeated)")
     build.add_argument("--seed", type=whole(0, 2**64 - 1), default=1, metavar="NUMBER",
@@ -154,6 +164,7 @@ def _parser():
                                   "digits, - and ."),
                        help="host name of the head (default: head)")
     build.add_argument("--subnet", default=fabric.DEFAULT_SUBNET, metavar="NET",
+                       type=_told(fabric.parse_subnet),
                        help="addresses of the hosts (default: %(default)s; it cannot clash with "
                        "the machine's networks)")
     build.add_argument("--share", action="append", default=[], metavar="DIR",
@@ -193,10 +204,8 @@ def _spec(options, program):
         else topology.one_switch(options.hosts)
     overrides = {}
     for item in options.link:
-        name, equals, text = item.partition("=")
-        if not equals:
-            raise VclusterError(f"--link {item}: want NAME=RATE, or latency, or loss")
-        overrides[name] = text
+        name, values = _link(item)
+        overrides[name] = values
     links = topology.links(tree, rate=options.rate, latency=options.latency, loss=options.loss,
                            overrides=overrides, unit=options.link_speed_unit)
     _need_programs(any(link.rate for link in links.values()))

@@ -38,6 +38,14 @@ _keep_for_life = []  # A Popen that is collected would close its pipes.
 _PRIVATE_DIRS = ("/dev/shm", "/run", "/tmp")
 
 
+def parse_subnet(text):
+    """The network of a cluster's hosts."""
+    try:
+        return ipaddress.IPv4Network(text)
+    except ValueError as error:
+        raise VclusterError(f"expected an IPv4 network, found '{text}': {error}") from error
+
+
 @dataclass
 class Spec:
     """All that is needed to build a cluster; a plain value."""
@@ -56,13 +64,10 @@ class Spec:
 
     def addresses(self):
         """{host: address}, the head among them."""
-        try:
-            network = ipaddress.ip_network(self.subnet)
-        except ValueError as error:
-            raise VclusterError(f"--subnet: {error}") from error
+        network = parse_subnet(self.subnet)
         names = [self.head] + self.topology.hosts
-        if network.version != 4 or network.num_addresses < len(names) + 2:
-            raise VclusterError(f"--subnet {self.subnet}: no IPv4 network with room for "
+        if network.num_addresses < len(names) + 2:
+            raise VclusterError(f"--subnet {self.subnet}: no network with room for "
                                 f"{len(names)} hosts")
         if self.head in names[1:] or self.head in [s.name for s in self.topology.switches]:
             raise VclusterError(f"the name '{self.head}' of the head is taken by the topology; "
