@@ -24,7 +24,7 @@ const Algorithm* find_algorithm(graph::Collective collective, std::string_view n
 /// cost up to 15 % less.
 struct Candidate {
     const Algorithm* algorithm = nullptr;
-    double cost_ns = 0; ///< A call of calls_in_a_row() takes in the mean.
+    double cost_ns = 0; ///< Of one call: the mean of calls_in_a_row() calls.
 };
 std::vector<Candidate> candidates(const Facts& facts, const graph::Request& request);
 

@@ -34,15 +34,11 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-std::uint64_t longest(Rank count, std::uint64_t bytes, Operator op) {
-    return BlockMap::cut_bytes(bytes, count, op.element_bytes);
-}
-
 } // namespace
 
 BlockChoices allreduce_reduce_scatter_allgather_choices(const Link& link, Rank count,
                                                         std::uint64_t bytes, Operator op) {
-    const std::uint64_t block = longest(count, bytes, op);
+    const std::uint64_t block = longest_cut(count, bytes, op);
     return {reduce_scatter_choice(link, count, bytes, block, op),
             allgather_choice(link, count, bytes, block)};
 }
@@ -59,7 +55,7 @@ void allreduce_reduce_scatter_allgather(Builder& builder, const Team& team, Slic
 
 double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                                              Operator op, const BlockChoices& choices) {
-    const std::uint64_t block = longest(count, bytes, op);
+    const std::uint64_t block = longest_cut(count, bytes, op);
     // The allgather finds its own block in place, and has only just combined what it sends.
     const double begun_ns = count == 1 ? 0
                                        : link.passing_on_ns(block) - link.message_ns(block) -

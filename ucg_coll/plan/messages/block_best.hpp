@@ -47,7 +47,29 @@ void reduce_scatter_best(graph::Builder& builder, const Team& team, const Link& 
 double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
                               std::uint64_t longest, Operator op);
 
+/// By which piece blocks go to or from a root.
+enum class RootedPiece : std::uint8_t { linear, binomial };
+/// `block_bytes`: the longest block, which all members know.
+RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
+double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
+                 RootedPiece piece);
+void gather(graph::Builder& builder, const Team& team, RootedPiece piece, Rank root,
+            graph::Slice own, const BlockMap& target);
+
+void gather_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
+                 graph::Slice own, const BlockMap& target, std::uint64_t block_bytes);
+double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
+
+void scatter_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
+                  const BlockMap& source, graph::Slice own, std::uint64_t block_bytes);
+double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
+
 // Whole vectors, as blocks of the members.
+
+/// The longest block of a vector of `bytes`, which is cut in whole elements.
+inline std::uint64_t longest_cut(Rank count, std::uint64_t bytes, Operator op) {
+    return BlockMap::cut_bytes(bytes, count, op.element_bytes);
+}
 
 /// A binomial scatter followed by an allgather.
 void bcast_scatter_allgather(graph::Builder& builder, const Team& team, Rank root,
@@ -69,15 +91,6 @@ double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::
 BlockChoices allreduce_reduce_scatter_allgather_choices(const Link& link, Rank count,
                                                         std::uint64_t bytes, Operator op);
 
-/// By which piece blocks go to or from a root.
-enum class RootedPiece : std::uint8_t { linear, binomial };
-/// `block_bytes`: the longest block, which all members know.
-RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
-double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
-                 RootedPiece piece);
-void gather(graph::Builder& builder, const Team& team, RootedPiece piece, Rank root,
-            graph::Slice own, const BlockMap& target);
-
 struct ReduceBlockChoices {
     ReduceScatterChoice reduce_scatter;
     RootedPiece gather = RootedPiece::linear;
@@ -90,13 +103,5 @@ double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t byte
                                 const ReduceBlockChoices& choices);
 ReduceBlockChoices reduce_scatter_gather_choices(const Link& link, Rank count, std::uint64_t bytes,
                                                  Operator op);
-
-void gather_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
-                 graph::Slice own, const BlockMap& target, std::uint64_t block_bytes);
-double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
-
-void scatter_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
-                  const BlockMap& source, graph::Slice own, std::uint64_t block_bytes);
-double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
 } // namespace ucg::plan

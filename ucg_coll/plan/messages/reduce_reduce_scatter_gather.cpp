@@ -1,6 +1,6 @@
 // Reduce as a reduce-scatter of the members' blocks and a gather of these to the root, each by its
-// cheapest piece: van de Geijn, "On global combine operations", 1994. Any number of members sends
-// less than two vectors each, nobody folds, and the root combines no more than others do.
+// cheapest piece: van de Geijn, "On global combine operations", 1994. By pieces other than halving
+// any number of members takes part without a fold, and the root combines no more than others do.
 #include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
@@ -32,15 +32,11 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-std::uint64_t longest(Rank count, std::uint64_t bytes, Operator op) {
-    return BlockMap::cut_bytes(bytes, count, op.element_bytes);
-}
-
 } // namespace
 
 ReduceBlockChoices reduce_scatter_gather_choices(const Link& link, Rank count, std::uint64_t bytes,
                                                  Operator op) {
-    const std::uint64_t block = longest(count, bytes, op);
+    const std::uint64_t block = longest_cut(count, bytes, op);
     return {reduce_scatter_choice(link, count, bytes, block, op),
             rooted_choice(link, count, block, Root::receives)};
 }
@@ -60,7 +56,7 @@ void reduce_scatter_gather(Builder& builder, const Team& team, Rank root, Slice 
 
 double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
                                 const ReduceBlockChoices& choices) {
-    const std::uint64_t block = longest(count, bytes, op);
+    const std::uint64_t block = longest_cut(count, bytes, op);
     // The gather finds the root's own block in place, and has only just combined what it sends.
     const double begun_ns = count == 1 ? 0
                                        : link.passing_on_ns(block, Sender::waits) -
