@@ -121,13 +121,16 @@ Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t byt
     std::byte* base = static_cast<std::byte*>(room) + page_bytes();
     // Where the program has all that is mapped later locked in memory (mlockall), the system backs
     // a mapping that can be touched at once, holes and all. So it cannot be until it is unlocked.
-    const void* mapped =
-        ::mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file.get(), 0);
-    if (mapped != MAP_FAILED) {
+    const char* step = "mmap";
+    bool opened = ::mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file.get(),
+                         0) != MAP_FAILED;
+    if (opened) {
         ::munlock(base, bytes);
+        step = "mprotect";
+        opened = ::mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0;
     }
-    if (mapped == MAP_FAILED || ::mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) {
-        Status status = system_failure("mmap");
+    if (!opened) {
+        Status status = system_failure(step);
         ::munmap(room, bytes + 2 * page_bytes());
         return status;
     }

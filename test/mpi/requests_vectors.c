@@ -1,10 +1,13 @@
 /*
  * Counts and displacements that the program changes as soon as the function has returned. MPI
  * forbids it until the call is complete; Open MPI's own component reads them only there, so there
- * are programs that do.
+ * are programs that do. Each vector ends where memory ends that may be read, so that nobody reads
+ * more of it than there is.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
@@ -43,6 +46,50 @@ typedef struct {
     vectors_t sent;
     vectors_t received;
 } call_t;
+
+/** The same as the program has them. */
+typedef struct {
+    int* counts;
+    int* displs;
+    MPI_Aint* places;
+    MPI_Datatype* types;
+} given_t;
+
+enum { VECTORS = 4 };
+static unsigned char* pages; /* For each vector of either side one, and one that nobody may read. */
+static size_t page_bytes;
+
+static void make_pages(void) {
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    pages = mmap(NULL, 4 * VECTORS * page_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(pages != MAP_FAILED, "pages for vectors");
+    for (int i = 0; i < 2 * VECTORS; i++) {
+        mprotect(pages + (size_t)(2 * i + 1) * page_bytes, page_bytes, PROT_NONE);
+    }
+}
+
+static void* give(int which, const void* vector, size_t bytes) {
+    return memcpy(pages + (size_t)(2 * which + 1) * page_bytes - bytes, vector, bytes);
+}
+
+static given_t give_all(int side, const vectors_t* v, form_t form) {
+    const size_t count = form >= NEIGHBOR_ALLGATHERV ? 2 : (size_t)world_size;
+    const int first = VECTORS * side;
+    return (given_t){give(first, v->counts, count * sizeof *v->counts),
+                     give(first + 1, v->displs, count * sizeof *v->displs),
+                     give(first + 2, v->places, count * sizeof *v->places),
+                     give(first + 3, v->types, count * sizeof *v->types)};
+}
+
+/** But for datatypes: Open MPI's bindings read those of the program's own once more at the end. */
+static void forget(void) {
+    for (int i = 0; i < 2 * VECTORS; i++) {
+        if (i % VECTORS != VECTORS - 1) {
+            memset(pages + (size_t)(2 * i) * page_bytes, 0x7f, page_bytes);
+        }
+    }
+}
 
 static int length(int from, int to) {
     return (3 * from + 5 * to) % BLOCK;
@@ -100,73 +147,62 @@ static void fill(call_t* call, form_t form) {
     }
 }
 
-/** But for datatypes: Open MPI's bindings read those of the program's own once more at the end. */
-static void forget(vectors_t* vectors) {
-    memset(vectors->counts, 0x7f, sizeof vectors->counts);
-    memset(vectors->displs, 0x7f, sizeof vectors->displs);
-    memset(vectors->places, 0x7f, sizeof vectors->places);
-}
-
 static void start(call_t* call, form_t form, MPI_Comm comm, MPI_Request* request) {
     int* const send = call->send;
     int* const receive = call->receive;
-    vectors_t* const s = &call->sent;
-    vectors_t* const r = &call->received;
+    const given_t s = give_all(0, &call->sent, form);
+    const given_t r = give_all(1, &call->received, form);
     const MPI_Datatype type = call->type;
     const int own = length(world_rank, 0);
     switch (form) {
     case GATHERV:
-        MPI_Igatherv(send, own, type, receive, r->counts, r->displs, type, call->root, comm,
-                     request);
+        MPI_Igatherv(send, own, type, receive, r.counts, r.displs, type, call->root, comm, request);
         break;
     case SCATTERV:
-        MPI_Iscatterv(send, s->counts, s->displs, type, receive, length(call->root, world_rank),
-                      type, call->root, comm, request);
+        MPI_Iscatterv(send, s.counts, s.displs, type, receive, length(call->root, world_rank), type,
+                      call->root, comm, request);
         break;
     case ALLGATHERV:
-        MPI_Iallgatherv(send, own, type, receive, r->counts, r->displs, type, comm, request);
+        MPI_Iallgatherv(send, own, type, receive, r.counts, r.displs, type, comm, request);
         break;
     case ALLTOALLV:
-        MPI_Ialltoallv(send, s->counts, s->displs, type, receive, r->counts, r->displs, type, comm,
+        MPI_Ialltoallv(send, s.counts, s.displs, type, receive, r.counts, r.displs, type, comm,
                        request);
         break;
     case ALLTOALLW:
-        MPI_Ialltoallw(send, s->counts, s->displs, s->types, receive, r->counts, r->displs,
-                       r->types, comm, request);
+        MPI_Ialltoallw(send, s.counts, s.displs, s.types, receive, r.counts, r.displs, r.types,
+                       comm, request);
         break;
     case REDUCE_SCATTER:
-        MPI_Ireduce_scatter(send, receive, r->counts, MPI_INT, MPI_SUM, comm, request);
+        MPI_Ireduce_scatter(send, receive, r.counts, MPI_INT, MPI_SUM, comm, request);
         break;
     case NEIGHBOR_ALLGATHERV:
-        MPI_Ineighbor_allgatherv(send, own, type, receive, r->counts, r->displs, type, comm,
-                                 request);
+        MPI_Ineighbor_allgatherv(send, own, type, receive, r.counts, r.displs, type, comm, request);
         break;
     case NEIGHBOR_ALLTOALLV:
-        MPI_Ineighbor_alltoallv(send, s->counts, s->displs, type, receive, r->counts, r->displs,
-                                type, comm, request);
+        MPI_Ineighbor_alltoallv(send, s.counts, s.displs, type, receive, r.counts, r.displs, type,
+                                comm, request);
         break;
     default:
-        MPI_Ineighbor_alltoallw(send, s->counts, s->places, s->types, receive, r->counts, r->places,
-                                r->types, comm, request);
+        MPI_Ineighbor_alltoallw(send, s.counts, s.places, s.types, receive, r.counts, r.places,
+                                r.types, comm, request);
         break;
     }
-    forget(s);
-    forget(r);
+    forget();
 }
 
 static void initialise(call_t* call, form_t form, MPI_Comm comm, MPI_Request* request) {
-    vectors_t* const s = &call->sent;
-    vectors_t* const r = &call->received;
+    const given_t s = give_all(0, &call->sent, form);
+    const given_t r = give_all(1, &call->received, form);
     const MPI_Datatype type = call->type;
     if (form == ALLGATHERV) {
-        MPI_Allgatherv_init(call->send, length(world_rank, 0), type, call->receive, r->counts,
-                            r->displs, type, comm, MPI_INFO_NULL, request);
+        MPI_Allgatherv_init(call->send, length(world_rank, 0), type, call->receive, r.counts,
+                            r.displs, type, comm, MPI_INFO_NULL, request);
     } else {
-        MPI_Alltoallv_init(call->send, s->counts, s->displs, type, call->receive, r->counts,
-                           r->displs, type, comm, MPI_INFO_NULL, request);
+        MPI_Alltoallv_init(call->send, s.counts, s.displs, type, call->receive, r.counts, r.displs,
+                           type, comm, MPI_INFO_NULL, request);
     }
-    forget(s);
-    forget(r);
+    forget();
 }
 
 static void check_block(call_t* call, int block, int from, int to) {
@@ -255,6 +291,7 @@ static void changed_persistent(call_t* call) {
 void vectors(void) {
     call_t* call = malloc(sizeof *call);
     MPI_Datatype gaps;
+    make_pages();
     MPI_Type_create_resized(MPI_INT, 0, STRIDE * sizeof(int), &gaps);
     MPI_Type_commit(&gaps);
     for (int with_gaps = 0; with_gaps < 2; with_gaps++) {
@@ -265,5 +302,6 @@ void vectors(void) {
         changed_persistent(call);
     }
     MPI_Type_free(&gaps);
+    munmap(pages, 4 * VECTORS * page_bytes);
     free(call);
 }
