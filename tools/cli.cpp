@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tools/help_as.hpp"
+#include "tools/replace_file.hpp"
 #include "ucg_coll/base/printable.hpp"
 #include "ucg_coll/base/similar.hpp"
 
@@ -243,21 +244,13 @@ Result<std::string> read_input(const std::string& path) {
 }
 
 Status write_output(const std::string& path, std::string_view text) {
-    const bool is_standard = path == "-";
-    const File file(is_standard ? stdout : std::fopen(path.c_str(), "wb"),
-                    is_standard ? keep_open : std::fclose);
-    if (file == nullptr) {
-        return io_failure("open for writing", path);
+    if (path != "-" && path != "/dev/stdout") {
+        return replace_file(path, text);
     }
-    const std::string shown = is_standard ? printable(text) : std::string();
-    if (is_standard) {
-        text = shown;
-    }
-    if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-        std::fflush(file.get()) != 0) {
-        return io_failure("write", is_standard ? "standard output" : path);
-    }
-    return {};
+    const std::string shown = printable(text);
+    const bool written = std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() &&
+                         std::fflush(stdout) == 0;
+    return written ? Status() : io_failure("write", "standard output");
 }
 
 Status check_output(const std::string& path) {

@@ -84,8 +84,9 @@ constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 48;
 /// file's name.
 Result<std::string> read_input(const std::string& path);
 
-/// Writes a file, or standard output if `path` is "-", to the end: a full disk is a failure. What
-/// goes to standard output is made printable(): names that files gave do not command a terminal.
+/// Writes a file (replace_file.hpp), or standard output if `path` is "-" or its name in /dev, to
+/// the end: a full disk is a failure. What goes to standard output is made printable(): names that
+/// files gave do not command a terminal.
 Status write_output(const std::string& path, std::string_view text);
 
 /// Could write_output() write there, as far as can be told without writing? For programs that

@@ -43,8 +43,8 @@ Status make_folder(const std::string& path) {
 
 Result<ExistingProfile> existing_profile(const std::string& path) {
     std::error_code error;
-    if (path == "-" || !std::filesystem::exists(path, error) ||
-        !std::filesystem::is_regular_file(path, error)) {
+    if (path == "-" || !std::filesystem::is_regular_file(path, error) ||
+        std::filesystem::file_size(path, error) == 0) { // As the shell made it for /dev/stdout.
         return ExistingProfile{capi::builtin_costs_here().profile, ""};
     }
     const Result<std::string> text = read_input(path);

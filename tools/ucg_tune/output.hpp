@@ -23,7 +23,7 @@ struct ExistingProfile {
     std::string measured_on; ///< The processor (cost::measured_on); empty: the file does not say.
 };
 
-/// What the file says already; what is built in if there is none, or for "-".
+/// What the file says already; what is built in if it is empty, if there is none, or for "-".
 Result<ExistingProfile> existing_profile(const std::string& path);
 
 /// To be called when all options are parsed: the report's format goes with a report, and a gnuplot

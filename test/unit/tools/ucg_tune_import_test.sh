@@ -42,6 +42,42 @@ expect 0 'memory.cma: .*`ucg_tune memory` measures it' import-ucx-perftest "$dir
     -o "$directory/node.toml"
 grep -A4 '^\[levels.cache\]' "$directory/node.toml" | grep -q '^gap_ns = 48' ||
     fail "what the profile said of another level did not stay"
+
+# A new file takes the profile's place: who reads the old one goes on seeing all of it.
+chmod 640 "$directory/node.toml"
+ln -s node.toml "$directory/link.toml"
+old=$(stat -c %i "$directory/node.toml")
+expect 0 . import-ucx-perftest "$directory/posix.csv" -o "$directory/link.toml"
+[ -L "$directory/link.toml" ] || fail "a symbolic link was replaced"
+[ "$(stat -c %a "$directory/node.toml")" = 640 ] || fail "the mode of a profile was not kept"
+[ "$(stat -c %i "$directory/node.toml")" != "$old" ] || fail "a profile was written in place"
+(umask 027 && "$tool" import-ucx-perftest "$directory/posix.csv" -o "$directory/masked.toml") \
+    >/dev/null 2>&1
+[ "$(stat -c %a "$directory/masked.toml")" = 640 ] || fail "a new profile does not follow umask"
+
+# What nothing can take the place of is written where it is: what a link without target names, a
+# pipe, what the shell opened, a file of several names, one beside which no longer name fits.
+ln -s later.toml "$directory/dangling.toml"
+ln "$directory/node.toml" "$directory/again.toml"
+long=$directory/$(printf '%0255d' 0)
+for file in dangling again; do
+    expect 0 . import-ucx-perftest "$directory/posix.csv" -o "$directory/$file.toml"
+done
+expect 0 . import-ucx-perftest "$directory/posix.csv" -o "$long"
+[ -L "$directory/dangling.toml" ] && [ -s "$directory/later.toml" ] ||
+    fail "the target of a symbolic link was not made"
+[ "$directory/node.toml" -ef "$directory/again.toml" ] || fail "two names of a file came apart"
+[ -s "$long" ] || fail "no profile under a long name"
+for stream in /dev/stdout /dev/fd/4; do
+    "$tool" import-ucx-perftest "$directory/posix.csv" -o "$stream" 4>"$directory/fd4.txt" \
+        >"$directory/stdout.txt" 2>&1 || fail "$stream as a file cannot be written"
+    cat "$directory/stdout.txt" "$directory/fd4.txt" | grep -q '^gap_ns' ||
+        fail "there is no profile in the file behind $stream"
+    "$tool" import-ucx-perftest "$directory/posix.csv" -o "$stream" 4>&1 2>&1 |
+        grep -q '^gap_ns' || fail "there is no profile in the pipe behind $stream"
+done
+rm "$long"
+[ "$(cd "$directory" && echo *.toml.*)" = '*.toml.*' ] || fail "a temporary file is left"
 "$tool" import-ucx-perftest - -o - <"$directory/posix.csv" >"$directory/piped.toml" ||
     fail "no use between standard streams"
 for file in node piped; do
