@@ -285,7 +285,7 @@ class RunCommand {
         if (shares && prices_.model() != Model::profile) {
             subject.prices += "; shared memory by the profile";
         }
-        return write_output("-", report(subject, runs, trace));
+        return write_output("-", report(subject, runs, trace, facts.placement));
     }
 
     Result<std::unique_ptr<sim::Pricing>> pricing_of(const topo::Placement& placement,
@@ -312,12 +312,13 @@ class RunCommand {
         return subject;
     }
 
-    std::string report(const Subject& subject, const Runs& runs, const sim::Trace& trace) const {
+    std::string report(const Subject& subject, const Runs& runs, const sim::Trace& trace,
+                       const topo::Placement& placement) const {
         switch (view_) {
         case View::timeline: return sim::timeline_text(runs.first, trace);
         case View::json: return json_report(subject, runs, details_ ? &trace : nullptr);
         case View::svg:
-            return sim::timeline_svg(runs.first, trace, {subject.title, subject.prices});
+            return sim::timeline_svg(runs.first, trace, placement, {subject.title, subject.prices});
         case View::text:
         case View::dot:
         case View::tasks: break;

@@ -10,15 +10,21 @@ namespace ucg::sim {
 
 namespace {
 
-// Pixels. A row has the port above and the processor below.
-constexpr double kLeft = 84;
+// Pixels. A row has the port above and the processor below; rows and times count from the left
+// upper corner of the plot.
+constexpr double kMargin = 16;
 constexpr double kPlotWidth = 1000;
 constexpr double kRight = 40;
-constexpr double kTop = 92;
 constexpr double kRowPitch = 34;
 constexpr double kPortHeight = 7;
 constexpr double kWorkHeight = 13;
 constexpr double kAxisHeight = 46;
+constexpr double kLineHeight = 19;
+constexpr double kThin = 1; // Arrows.
+constexpr double kThick = 2;
+// No letter of the usual sans-serif fonts is wider on average: of 12 pixels, and of 16 and bold.
+constexpr double kLetter = 6.9;
+constexpr double kTitleLetter = 9.9;
 
 struct Look {
     std::string_view label;
@@ -26,15 +32,21 @@ struct Look {
 };
 
 constexpr Look kPort = {"message leaves", "#1f6fb4"};
-constexpr Look kFlight = {"message in flight", "#5b7f9d"};
-constexpr Look kSignal = {"signal in flight", "#8e5aa8"};
-constexpr Look kBoard = {"board read", "#2f8f83"};
 constexpr Look kDone = {"rank is done", "#b03030"};
+
+/// Of arrows, by sender: Okabe and Ito's, which stay apart for all eyes. Seven, so that the ranks
+/// that send at the same step of an algorithm, often a power of two apart, differ.
+constexpr std::array<std::string_view, 7> kSenders = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                      "#333333", "#e69f00", "#56b4e9"};
+
+std::size_t sender_look(Rank rank) {
+    return static_cast<std::size_t>(rank) % kSenders.size();
+}
 
 Look look(Activity::Kind kind) {
     switch (kind) {
-    case Activity::Kind::late: return {"not entered yet", "#bdbdbd"};
-    case Activity::Kind::wait: return {"waits", "#eeeeee"};
+    case Activity::Kind::late: return {"not entered yet", "#a0a0a0"};
+    case Activity::Kind::wait: return {"waits", "#dcdcdc"};
     case Activity::Kind::issue: return {"issues a message", "#6baed6"};
     case Activity::Kind::take: return {"takes a message in", "#74c476"};
     case Activity::Kind::look: return {"takes boards in", "#8fd3c8"};
@@ -46,14 +58,22 @@ Look look(Activity::Kind kind) {
     return {"", ""};
 }
 
-/// What an arrow is.
-const Look& look(Transfer::Kind kind) {
+std::string_view label(Transfer::Kind kind) {
     switch (kind) {
-    case Transfer::Kind::message: return kFlight;
-    case Transfer::Kind::signal: return kSignal;
-    case Transfer::Kind::board: return kBoard;
+    case Transfer::Kind::message: return "message in flight";
+    case Transfer::Kind::signal: return "signal in flight";
+    case Transfer::Kind::board: return "board read";
     }
-    return kFlight;
+    return "";
+}
+
+std::string_view dashes(Transfer::Kind kind) {
+    switch (kind) {
+    case Transfer::Kind::message: return "";
+    case Transfer::Kind::signal: return " stroke-dasharray=\"5 3\"";
+    case Transfer::Kind::board: return " stroke-dasharray=\"1.5 2.5\"";
+    }
+    return "";
 }
 
 constexpr std::array kKinds = {
@@ -103,21 +123,21 @@ class Axis {
     }
 
     double x(Picoseconds time) const {
-        return kLeft + kPlotWidth * static_cast<double>(time) / static_cast<double>(end_);
+        return kPlotWidth * static_cast<double>(time) / static_cast<double>(end_);
     }
 
     std::string draw(double bottom) const {
         std::string text;
         for (Picoseconds tick = 0; tick <= end_; tick += step_) {
             text += fmt::format(
-                "<line x1=\"{0:.2f}\" y1=\"{1}\" x2=\"{0:.2f}\" y2=\"{2}\" stroke=\"#d8d8d8\"/>\n"
-                "<text x=\"{0:.2f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
-                x(tick), kTop - 8, bottom + 4, bottom + 18,
+                "<line x1=\"{0:.2f}\" y1=\"-8\" x2=\"{0:.2f}\" y2=\"{1}\" stroke=\"#d8d8d8\"/>\n"
+                "<text x=\"{0:.2f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
+                x(tick), bottom + 4, bottom + 18,
                 static_cast<double>(tick) / static_cast<double>(unit_));
         }
         return text + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">time in {}"
                                   "</text>\n",
-                                  kLeft + kPlotWidth / 2, bottom + 36, unit_name_);
+                                  kPlotWidth / 2, bottom + 36, unit_name_);
     }
 
   private:
@@ -128,7 +148,7 @@ class Axis {
 };
 
 double row(Rank rank) {
-    return kTop + kRowPitch * rank;
+    return kRowPitch * rank;
 }
 
 double work_row(Rank rank) {
@@ -161,90 +181,168 @@ std::string describe(const Transfer& transfer) {
                        time_text(transfer.arrived));
 }
 
-std::string_view dashes(Transfer::Kind kind) {
-    switch (kind) {
-    case Transfer::Kind::message: return "";
-    case Transfer::Kind::signal: return " stroke-dasharray=\"4 3\"";
-    case Transfer::Kind::board: return " stroke-dasharray=\"1 2\"";
-    }
-    return "";
-}
-
 /// From the sender's port, or the share, to the top or the bottom of the receiver's row, whichever
-/// faces it.
-std::string arrow(const Axis& axis, const Transfer& transfer) {
+/// faces it; thicker between hosts.
+std::string arrow(const Axis& axis, const Transfer& transfer, const topo::Placement& placement) {
     const bool down = transfer.to > transfer.from;
     const bool is_board = transfer.kind == Transfer::Kind::board;
     const double from_y =
         is_board ? work_row(transfer.from) + kWorkHeight / 2 : row(transfer.from) + kPortHeight / 2;
     const double to_y = down ? row(transfer.to) : work_row(transfer.to) + kWorkHeight;
+    const std::size_t look = sender_look(transfer.from);
     return fmt::format("<g><title>{}</title><line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" "
-                       "y2=\"{:.2f}\" stroke=\"{}\"{} marker-end=\"url(#head)\"/></g>\n",
+                       "y2=\"{:.2f}\" stroke=\"{}\" stroke-width=\"{}\"{} "
+                       "marker-end=\"url(#head{})\"/></g>\n",
                        escaped(describe(transfer)), axis.x(transfer.left), from_y,
-                       axis.x(transfer.arrived), to_y, look(transfer.kind).colour,
-                       dashes(transfer.kind));
+                       axis.x(transfer.arrived), to_y, kSenders[look],
+                       placement.same_host(transfer.from, transfer.to) ? kThin : kThick,
+                       dashes(transfer.kind), look);
 }
 
-/// Boxes and lines with what they mean, as far as they occur.
-std::string legend(const Trace& trace) {
-    std::vector<Look> entries;
-    const auto occurs = [&](Activity::Kind kind) {
-        return std::any_of(trace.activities.begin(), trace.activities.end(),
-                           [&](const Activity& activity) { return activity.kind == kind; });
-    };
+/// What stands above the plot: lines of text, then rows of the legend, none wider than the picture.
+class Heading {
+  public:
+    Heading(double width, double y) : width_(width), y_(y) {}
+
+    /// Broken behind blanks and commas.
+    void add_text(std::string_view text, double letter, std::string_view attributes) {
+        const auto most = static_cast<std::size_t>((width_ - 2 * kMargin) / letter);
+        while (!text.empty()) {
+            std::size_t length = text.size();
+            if (length > most) {
+                const std::size_t blank = text.find_last_of(" ,", most - 1);
+                length = blank == std::string_view::npos ? most : blank + 1;
+                while ((static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80) {
+                    --length; // Inside a letter of UTF-8.
+                }
+            }
+            svg_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", kMargin, y_, attributes,
+                                escaped(text.substr(0, length)));
+            text.remove_prefix(length);
+            y_ += kLineHeight;
+        }
+    }
+
+    void add_box(const Look& look) {
+        place(look.label, fmt::format("<rect width=\"{0}\" height=\"{0}\" y=\"-10\" fill=\"{1}\" "
+                                      "stroke=\"#888888\" stroke-width=\"0.5\"/>",
+                                      kBox, look.colour));
+    }
+
+    void add_line(std::string_view label, double width, std::string_view dashes) {
+        place(label, fmt::format("<line x1=\"-2\" y1=\"-4\" x2=\"{}\" y2=\"-4\" stroke=\"#333333\" "
+                                 "stroke-width=\"{}\"{}/>",
+                                 kBox + 2, width, dashes));
+    }
+
+    const std::string& svg() const { return svg_; }
+    /// Where the last line or row stands.
+    double y() const { return y_; }
+
+  private:
+    static constexpr double kBox = 12;
+
+    void place(std::string_view label, const std::string& sample) {
+        const double needed = kBox + 5 + kLetter * static_cast<double>(label.size());
+        if (x_ + needed > width_ - kMargin) {
+            x_ = kMargin;
+            y_ += kLineHeight;
+        }
+        svg_ +=
+            fmt::format("<g transform=\"translate({:.1f} {})\">{}<text x=\"{}\">{}</text></g>\n",
+                        x_, y_, sample, kBox + 5, label);
+        x_ += needed + 12;
+    }
+
+    double width_;
+    double x_ = kMargin;
+    double y_;
+    std::string svg_;
+};
+
+/// What boxes and lines mean, as far as they occur.
+void add_legend(Heading& heading, const Trace& trace, const topo::Placement& placement) {
     for (const Activity::Kind kind : kKinds) {
-        if (occurs(kind)) {
-            entries.push_back(look(kind));
+        if (std::any_of(trace.activities.begin(), trace.activities.end(),
+                        [&](const Activity& activity) { return activity.kind == kind; })) {
+            heading.add_box(look(kind));
         }
     }
-    const auto travels = [&](Transfer::Kind kind) {
-        return std::any_of(trace.transfers.begin(), trace.transfers.end(),
-                           [&](const Transfer& transfer) { return transfer.kind == kind; });
+    const auto travels = [&](const auto& is_meant) {
+        return std::any_of(trace.transfers.begin(), trace.transfers.end(), is_meant);
     };
-    if (travels(Transfer::Kind::message) || travels(Transfer::Kind::signal)) {
-        entries.push_back(kPort);
+    if (travels([](const Transfer& t) { return t.kind != Transfer::Kind::board; })) {
+        heading.add_box(kPort);
     }
+    heading.add_box(kDone);
     for (const Transfer::Kind kind : kTransferKinds) {
-        if (travels(kind)) {
-            entries.push_back(look(kind));
+        if (travels([&](const Transfer& t) { return t.kind == kind; })) {
+            heading.add_line(label(kind), kThin, dashes(kind));
         }
     }
-    entries.push_back(kDone);
-    std::string text;
-    double x = kLeft;
-    constexpr double kBox = 12;
-    constexpr double kLetter = 6.4; // Of a sans-serif font of 12 pixels, on average.
-    for (const auto& [label, colour] : entries) {
-        text += fmt::format("<rect x=\"{:.1f}\" y=\"54\" width=\"{}\" height=\"{}\" fill=\"{}\" "
-                            "stroke=\"#888888\" stroke-width=\"0.5\"/>\n"
-                            "<text x=\"{:.1f}\" y=\"64\">{}</text>\n",
-                            x, kBox, kBox, colour, x + kBox + 5, label);
-        x += kBox + 21 + kLetter * static_cast<double>(label.size());
+    if (travels([&](const Transfer& t) { return !placement.same_host(t.from, t.to); })) {
+        heading.add_line("between hosts", kThick, "");
     }
-    return text;
+    if (!trace.transfers.empty()) {
+        heading.add_line("has the colour beside its sender", kThin, "");
+    }
 }
 
 std::string head(double width, double height, const Caption& caption) {
-    return fmt::format(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
-        "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-        "<title>{2}</title>\n"
-        "<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" "
-        "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0.5 L8 4 L0 7.5 z\" "
-        "fill=\"#3f5f78\"/></marker></defs>\n"
-        "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
-        "<text x=\"{3}\" y=\"24\" font-size=\"16\" font-weight=\"bold\">{2}</text>\n"
-        "<text x=\"{3}\" y=\"43\" fill=\"#444444\">{4}</text>\n",
-        width, height, escaped(caption.title), kLeft, escaped(caption.subtitle));
+    std::string text =
+        fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+                    "viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
+                    "<title>{2}</title>\n<defs>\n",
+                    width, height, escaped(caption.title));
+    for (std::size_t i = 0; i < kSenders.size(); ++i) {
+        text += fmt::format("<marker id=\"head{}\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" "
+                            "markerUnits=\"userSpaceOnUse\" markerWidth=\"8\" markerHeight=\"8\" "
+                            "orient=\"auto\"><path d=\"M0 0.5 L8 4 L0 7.5 z\" fill=\"{}\"/>"
+                            "</marker>\n",
+                            i, kSenders[i]);
+    }
+    return text + fmt::format("</defs>\n<rect width=\"{}\" height=\"{}\" fill=\"white\"/>\n", width,
+                              height);
+}
+
+/// The plot's distance from the left: labels of hosts, where there are several, and of ranks.
+double left_of(const topo::Placement& placement) {
+    const std::size_t letters =
+        fmt::formatted_size("rank {}", placement.rank_count()) +
+        (placement.host_count() > 1 ? fmt::formatted_size("host {}  ", placement.host_count()) : 0);
+    return kMargin + kLetter * static_cast<double>(letters) + 20;
+}
+
+/// One for ranks in a row on the same host, shaded for every other host.
+std::string host_bands(const topo::Placement& placement, double left) {
+    std::string text;
+    Rank end = 0;
+    for (Rank begin = 0; placement.host_count() > 1 && begin < placement.rank_count();
+         begin = end) {
+        while (end < placement.rank_count() && placement.same_host(begin, end)) {
+            ++end;
+        }
+        const std::uint32_t host = placement.place(begin).host;
+        text += fmt::format("<rect class=\"host\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
+                            "fill=\"{}\"/>\n<text x=\"{}\" y=\"{}\" font-weight=\"bold\">host {}"
+                            "</text>\n",
+                            -left, row(begin) - 6, left + kPlotWidth + kRight,
+                            row(end) - row(begin), host % 2 == 0 ? "#edf3fa" : "#fcf8ec",
+                            kMargin - left, work_row(begin) + kWorkHeight - 4, host);
+    }
+    return text;
 }
 
 std::string rank_rows(const Axis& axis, const Outcome& outcome) {
     std::string text;
     for (Rank rank = 0; rank < static_cast<Rank>(outcome.finish.size()); ++rank) {
         const Picoseconds done = outcome.finish[static_cast<std::size_t>(rank)];
-        text += fmt::format("<text x=\"{}\" y=\"{:.2f}\" text-anchor=\"end\">rank {}</text>\n",
-                            kLeft - 10, work_row(rank) + kWorkHeight - 4, rank);
+        text +=
+            fmt::format("<text x=\"-16\" y=\"{:.2f}\" text-anchor=\"end\">rank {}</text>\n"
+                        "<rect x=\"-11\" y=\"{:.2f}\" width=\"6\" height=\"{}\" fill=\"{}\"/>\n",
+                        work_row(rank) + kWorkHeight - 4, rank, work_row(rank), kWorkHeight,
+                        kSenders[sender_look(rank)]);
         text += fmt::format("<g><title>rank {0} is done at {1}</title><line x1=\"{2:.2f}\" "
                             "y1=\"{3:.2f}\" x2=\"{2:.2f}\" y2=\"{4:.2f}\" stroke=\"{5}\" "
                             "stroke-width=\"2\"/></g>\n",
@@ -316,12 +414,20 @@ std::string_view name(Transfer::Kind kind) {
     return "";
 }
 
-std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Caption& caption) {
+std::string timeline_svg(const Outcome& outcome, const Trace& trace,
+                         const topo::Placement& placement, const Caption& caption) {
     const Axis axis(outcome.completion());
-    const double bottom = row(static_cast<Rank>(outcome.finish.size())) - 6;
-    std::string text = head(kLeft + kPlotWidth + kRight, bottom + kAxisHeight, caption);
-    text += legend(trace);
-    text += axis.draw(bottom);
+    const double left = left_of(placement);
+    const double width = left + kPlotWidth + kRight;
+    const double bottom = row(placement.rank_count()) - 6;
+    Heading heading(width, 24);
+    heading.add_text(caption.title, kTitleLetter, " font-size=\"16\" font-weight=\"bold\"");
+    heading.add_text(caption.subtitle, kLetter, " fill=\"#444444\"");
+    add_legend(heading, trace, placement);
+    const double top = heading.y() + 28;
+    std::string text = head(width, top + bottom + kAxisHeight, caption) + heading.svg();
+    text += fmt::format("<g transform=\"translate({} {})\">\n", left, top);
+    text += host_bands(placement, left) + axis.draw(bottom);
     for (const Activity& activity : trace.activities) {
         text += rectangle(axis, activity.start, activity.end, work_row(activity.rank), kWorkHeight,
                           look(activity.kind).colour, describe(activity));
@@ -333,9 +439,9 @@ std::string timeline_svg(const Outcome& outcome, const Trace& trace, const Capti
         }
     }
     for (const Transfer& transfer : trace.transfers) {
-        text += arrow(axis, transfer);
+        text += arrow(axis, transfer, placement);
     }
-    return text + rank_rows(axis, outcome) + "</svg>\n";
+    return text + rank_rows(axis, outcome) + "</g>\n</svg>\n";
 }
 
 std::string timeline_text(const Outcome& outcome, const Trace& trace) {

@@ -52,7 +52,8 @@ TEST_CASE("sim: a timeline as SVG can be read alone", "[sim][timeline]") {
     sim::Trace trace;
     const sim::Outcome outcome =
         simulated(multi_way_exchange(kSixRanks, 8), options_of(kPaper), 1, &trace);
-    const std::string svg = sim::timeline_svg(outcome, trace, {"six <ranks>", "prices & more"});
+    const std::string svg = sim::timeline_svg(outcome, trace, topo::Placement::one_host(6),
+                                              {"six <ranks>", "prices & more"});
     CHECK(svg.find("six &lt;ranks&gt;") != std::string::npos);
     CHECK(svg.find("prices &amp; more") != std::string::npos);
     CHECK(svg.find(">time in ns<") != std::string::npos);
@@ -64,8 +65,56 @@ TEST_CASE("sim: a timeline as SVG can be read alone", "[sim][timeline]") {
         CHECK(count(svg, label) == 1);
     }
     CHECK(count(svg, ">takes a message in<") == 0); // The legend has only what occurs.
-    CHECK(count(svg, "<g>") == count(svg, "</g>"));
+    CHECK(count(svg, "<g") == count(svg, "</g>"));
+    CHECK(count(svg, "class=\"host\"") == 0);
+    CHECK(count(svg, ">between hosts<") == 0);
     CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
+}
+
+TEST_CASE("sim: a timeline of several hosts", "[sim][timeline]") {
+    const topo::Placement placement(std::vector<topo::Place>{
+        {.host = 0}, {.host = 0}, {.host = 1}, {.host = 0}, {.host = 1}, {.host = 1}});
+    sim::Trace trace;
+    const sim::Outcome outcome =
+        simulated(multi_way_exchange(kSixRanks, 8), placement, options_of(kPaper), 1, &trace);
+    const std::string svg = sim::timeline_svg(outcome, trace, placement, {"six", "ranks"});
+    // A band for ranks in a row.
+    CHECK(count(svg, "class=\"host\"") == 4);
+    CHECK(count(svg, ">host 0</text>") == 2);
+    CHECK(count(svg, ">host 1</text>") == 2);
+    CHECK(count(svg, ">between hosts<") == 1);
+    // Arrows have their senders' colours, and those between hosts are thick.
+    std::size_t thick = 0;
+    for (const sim::Transfer& transfer : trace.transfers) {
+        thick += placement.same_host(transfer.from, transfer.to) ? 0 : 1;
+    }
+    CHECK(count(svg, "stroke-width=\"2\" marker-end") == thick);
+    for (Rank rank = 0; rank < 6; ++rank) {
+        CHECK(count(svg, fmt::format("url(#head{})", rank)) == outcome.message_count / 6);
+    }
+}
+
+TEST_CASE("sim: titles of timelines are broken where the picture ends", "[sim][timeline]") {
+    sim::Trace trace;
+    const sim::Outcome outcome =
+        simulated(multi_way_exchange(kSixRanks, 8), options_of(kPaper), 1, &trace);
+    std::string title = "blocks of ";
+    for (int bytes = 1000; bytes < 1100; ++bytes) {
+        title += fmt::format("{},", bytes);
+    }
+    const std::string file(300, 'f');
+    const std::string svg =
+        sim::timeline_svg(outcome, trace, topo::Placement::one_host(6), {title, file});
+    CHECK(svg.find("width=\"1") != std::string::npos); // Some 1100 pixels.
+    std::string shown;
+    for (std::size_t at = svg.find("<text x=\"16\""); at != std::string::npos;
+         at = svg.find("<text x=\"16\"", at + 1)) {
+        const std::size_t begin = svg.find('>', at) + 1;
+        const std::string line = svg.substr(begin, svg.find('<', begin) - begin);
+        CHECK(line.size() < 1100 / 6);
+        shown += line;
+    }
+    CHECK(shown == title + file);
 }
 
 TEST_CASE("sim: the program graph of figure 17", "[sim][tasks]") {
@@ -142,7 +191,8 @@ TEST_CASE("sim: boards in pictures", "[sim][timeline][tasks][boards]") {
           "rank 1  120 .. 152 ns  board of 0, 8 bytes, shared at 20 ns (its op 0)\n"
           "rank 1  152 .. 160 ns  copy (op 0)\n"
           "rank 1  done at 160 ns\n");
-    const std::string svg = sim::timeline_svg(outcome, trace, {"board", ""});
+    const std::string svg =
+        sim::timeline_svg(outcome, trace, topo::Placement::one_host(2), {"board", ""});
     for (const char* label : {">takes boards in<", ">shares on its board<", ">board read<"}) {
         INFO(label);
         CHECK(count(svg, label) == 1);
