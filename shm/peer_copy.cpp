@@ -5,22 +5,17 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <random>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "ucg_coll/base/copy.hpp"
+#include "ucg_coll/base/random.hpp"
 
 namespace ucg::shm {
 namespace {
 
 using SystemCall = decltype(&::process_vm_readv);
-
-std::uint64_t random_word() {
-    std::random_device source;
-    return (std::uint64_t{source()} << 32) | source();
-}
 
 /// 1: only a process's descendants may be traced, unless it says otherwise.
 bool ptrace_is_restricted() {
@@ -71,8 +66,12 @@ AccessTicket own_access_ticket() {
     static pid_t owner = 0;        // A forked child is another process.
     const std::lock_guard lock(mutex);
     if (owner != ::getpid()) {
+        const Result<std::uint64_t> drawn = random_word();
+        if (!drawn) {
+            return {}; // Nobody reads from nobody.
+        }
         owner = ::getpid();
-        word = random_word();
+        word = *drawn;
         if (ptrace_is_restricted()) {
             // If this fails, peers find out by trying.
             ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

@@ -1,20 +1,17 @@
 #include "shm/token.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <sys/random.h>
+#include "ucg_coll/base/random.hpp"
 
 namespace ucg::shm {
 
 Result<Token> random_token() {
     Token token;
-    // Up to 256 bytes come whole once the kernel's pool is initialised; before that it blocks.
-    ssize_t got = -1;
-    do {
-        got = ::getrandom(token.bits.data(), sizeof(token.bits), 0);
-    } while (got < 0 && errno == EINTR);
-    if (got != static_cast<ssize_t>(sizeof(token.bits))) {
-        return failure(Code::io_error, "shared memory: getrandom failed: {}", std::strerror(errno));
+    for (std::uint64_t& bits : token.bits) {
+        const Result<std::uint64_t> word = random_word();
+        if (!word) {
+            return word.status();
+        }
+        bits = *word;
     }
     return token;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the program of several threads in each process: see threads.c.
+"""Runs the program of several threads in each process: see threads.c and small_stack.c.
 
-usage: threads.py COMPONENT-FOLDER PROGRAM RANKS...
+usage: threads.py COMPONENT-FOLDER THREADS SMALL-STACK RANKS...
 """
 
 import sys
@@ -14,22 +14,24 @@ UCX = ["mutex", "callers", "stress", "forms"]
 
 
 def check(checks, launcher, program, part, ranks, tls):
-    job = launcher.run(ranks, [program, part], {"coll_ucg_tls": tls}, timeout=120)
+    job = launcher.run(ranks, program, {"coll_ucg_tls": tls}, timeout=120)
     checks.expect(job.status == 0 and f"{part} ok" in job.output,
                   f"{part} on {ranks} ranks over {tls}: status {job.status}\n"
                   f"{job.output[-3000:]}")
 
 
 def main():
-    folder, program, *ranks = sys.argv[1:]
+    folder, threads, small_stack, *ranks = sys.argv[1:]
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     for count in map(int, ranks):
         # With eight ranks only what used to come to a stop: the machine is crowded as it is.
         for part in SHARED_MEMORY if count < 8 else ["mutex"]:
-            check(checks, launcher, program, part, count, "shm,ucx")
+            check(checks, launcher, [threads, part], part, count, "shm,ucx")
     for part in UCX:
-        check(checks, launcher, program, part, 2, "ucx")
+        check(checks, launcher, [threads, part], part, 2, "ucx")
+    for tls in ["shm,ucx", "ucx"] if small_stack else []:
+        check(checks, launcher, [small_stack], "small stack", 2, tls)
     checks.end()
 
 

@@ -117,7 +117,7 @@ TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") 
     }
 }
 
-TEST_CASE("plan: choosing allocates nothing", "[plan][memory]") {
+TEST_CASE("plan: choosing allocates no more than what a search looks up", "[plan][memory]") {
     const topo::Placement placement = topo::Placement::regular(125, 8);
     const Facts facts{placement, cost::default_profile()};
     static_cast<void>(algorithms()); // The table is made on first use.
@@ -128,7 +128,8 @@ TEST_CASE("plan: choosing allocates nothing", "[plan][memory]") {
         const graph::Request request = request_for(row, 1000);
         const std::size_t peak = peak_of([&] { static_cast<void>(choose(facts, request)); });
         INFO(graph::name(row.collective));
-        CHECK(peak == 0);
+        const bool searches = row.collective == graph::Collective::allreduce;
+        CHECK(peak <= (searches ? 16 * 1024U : 0U));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ucg::plan {
 
@@ -9,27 +10,27 @@ MultiplyingBound::MultiplyingBound(const MultiplyingLines& lines, Rank count)
     : any_ns_(std::min({lines.factor_ns(2), lines.join_ns + lines.part_ns, lines.collapse_ns(1)})) {
     // The sixteenth root of 2 by square roots, which all processors round alike.
     const double step = std::sqrt(std::sqrt(std::sqrt(std::sqrt(2.0))));
-    threshold_[0] = 1;
-    for (std::size_t i = 1; i < kStepsMax && threshold_[i - 1] < count; ++i) {
+    threshold_.push_back(1);
+    for (std::size_t i = 1; threshold_.back() < count; ++i) {
         // Octaves are exact: errors of rounding do not add up.
-        threshold_[i] =
-            i % kStepsOfOctave == 0 ? 2 * threshold_[i - kStepsOfOctave] : threshold_[i - 1] * step;
-        count_ = i + 1;
+        threshold_.push_back(i % kStepsOfOctave == 0 ? 2 * threshold_[i - kStepsOfOctave]
+                                                     : threshold_.back() * step);
     }
     fill(lines);
 }
 
 void MultiplyingBound::fill(const MultiplyingLines& lines) {
-    std::array<double, kStepsMax> factor_ns;   // Both rise with the step, so that what
-    std::array<double, kStepsMax> collapse_ns; // is dearer than a bound ends the search for it.
-    for (std::size_t step = 1; step < count_; ++step) {
+    const std::size_t steps = threshold_.size();
+    std::vector<double> factor_ns(steps);   // Both rise with the step, so that what
+    std::vector<double> collapse_ns(steps); // is dearer than a bound ends the search for it.
+    without_collapse_ns_.assign(steps, 0);
+    least_ns_.assign(steps, 0);
+    for (std::size_t step = 1; step < steps; ++step) {
         const Rank base = base_for(step);
         factor_ns[step] = lines.factor_ns(base);
         collapse_ns[step] = lines.collapse_ns(base - 1);
     }
-    without_collapse_ns_[0] = 0;
-    least_ns_[0] = 0;
-    for (std::size_t i = 1; i < count_; ++i) {
+    for (std::size_t i = 1; i < steps; ++i) {
         // A merge whose groups are of two at both ends gains half a rank for each that joins.
         double without_ns = 2 * (threshold_[i] - 1) * (lines.join_ns + lines.part_ns);
         for (std::size_t step = 1; step <= i && factor_ns[step] < without_ns; ++step) {
@@ -52,7 +53,7 @@ Rank MultiplyingBound::base_for(std::size_t step) const {
 }
 
 MultiplyingBound::Stretch MultiplyingBound::least_from(double x) const {
-    const auto end = threshold_.begin() + static_cast<std::ptrdiff_t>(count_);
+    const auto end = threshold_.end();
     const auto above = std::upper_bound(threshold_.begin(), end, x);
     const auto step = static_cast<std::size_t>(above - threshold_.begin()) - 1;
     return {std::max(any_ns_, least_ns_[step]),

@@ -1,12 +1,10 @@
 // Internal to choice.hpp: what recursive multiplying costs at least, as a line in its
-// bases, and the least that any schedule must pay to reach x times as many ranks. Nothing here
-// allocates.
+// bases, and the least that any schedule must pay to reach x times as many ranks.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <limits>
+#include <vector>
 
 #include "ucg_coll/plan/multiplying/schedule.hpp"
 
@@ -48,19 +46,17 @@ class MultiplyingBound {
 
   private:
     static constexpr std::size_t kStepsOfOctave = 16;
-    static constexpr std::size_t kOctaves = std::numeric_limits<Rank>::digits;
-    static constexpr std::size_t kStepsMax = kStepsOfOctave * kOctaves + 1;
 
     void fill(const MultiplyingLines& lines);
     /// The smallest integer above threshold_[step - 1], at least 2: it may pass for
     /// threshold_[step].
     Rank base_for(std::size_t step) const;
 
-    std::size_t count_ = 1;
     double any_ns_ = 0; ///< The cheapest single thing to do.
-    std::array<double, kStepsMax> threshold_;
-    std::array<double, kStepsMax> without_collapse_ns_;
-    std::array<double, kStepsMax> least_ns_;
+    // By step. They are on the heap because up to 12 KiB are too much for a small thread's stack.
+    std::vector<double> threshold_;
+    std::vector<double> without_collapse_ns_;
+    std::vector<double> least_ns_;
 };
 
 } // namespace ucg::plan

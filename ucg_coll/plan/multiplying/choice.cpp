@@ -12,6 +12,7 @@ namespace {
 
 /// Products of more factors are no ranks.
 constexpr std::size_t kFactorsMax = std::numeric_limits<Rank>::digits;
+constexpr Rank kKeptMax = 255; ///< The largest base whose price is kept.
 
 Rank divide_up(Rank dividend, Rank divisor) {
     return (dividend - 1) / divisor + 1;
@@ -130,14 +131,15 @@ struct Choice {
     std::array<Rank, kFactorsMax> factors{};
 };
 
-/// Branch and bound over products of falling factors. Nothing here allocates.
+/// Branch and bound over products of falling factors.
 class Search {
   public:
     /// What costs no less than `worthwhile` times the best so far is not looked at.
     Search(const Link& link, Rank count, std::uint64_t bytes, double worthwhile)
         : worthwhile_(worthwhile), prices_(link, bytes), lines_(lines_of(prices_)), count_(count),
           bound_(lines_, count),
-          first_ns_(prices_.ns(factor_phase(2), true) - prices_.factor_ns(2)) {
+          first_ns_(prices_.ns(factor_phase(2), true) - prices_.factor_ns(2)),
+          kept_ns_(static_cast<std::size_t>(std::min(count, kKeptMax)) + 1) {
         if (count == 1) {
             best_.ns = 0;
             return;
@@ -331,7 +333,7 @@ class Search {
     Choice now_;
     Choice best_;
     std::vector<Choice> looked_at_;
-    std::array<double, 256> kept_ns_{}; ///< Prices of factors; 0: not known yet.
+    std::vector<double> kept_ns_; ///< Prices of small factors; 0: not known yet.
 };
 
 MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {
@@ -410,7 +412,7 @@ bool is_priced_by_rank(const Link& link, Rank count, std::uint64_t bytes) {
 }
 
 /// By sums of phases. What cannot be cheaper by more than this share is not looked at: the choice
-/// costs at most 1 / (1 - 0.019) of the least. Allocates nothing.
+/// costs at most 1 / (1 - 0.019) of the least.
 Choice cheapest_of_many(const Link& link, Rank count, std::uint64_t bytes) {
     constexpr double kWorthwhile = 1 - 0.019;
     return Search(link, count, bytes, kWorthwhile).best();

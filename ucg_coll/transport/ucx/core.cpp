@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <random>
+
+#include "ucg_coll/base/random.hpp"
 
 namespace ucg::transport::ucx {
 
@@ -10,16 +11,6 @@ namespace {
 
 constexpr unsigned kUcpBusyTurns = 256;
 constexpr unsigned kUcpQuietPeriod = 4;
-
-/// A process id that no other process has, but for a chance of 2^-64 per pair.
-std::uint64_t random_process_id() {
-    std::random_device source;
-    std::uint64_t id = 0;
-    while (id == 0) {
-        id = (std::uint64_t{source()} << 32) | source();
-    }
-    return id;
-}
 
 const char* text(LaneState state) {
     switch (state) {
@@ -72,7 +63,12 @@ Status Core::open() {
     if (options_.short_lane) {
         short_lane_ = ShortLane::create(ucp_.inventory, options_, *this, interfaces_);
     }
-    self_.process = random_process_id();
+    // No other process has it, but for a chance of 2^-63 per pair; 0 is nobody's.
+    const Result<std::uint64_t> process = random_word();
+    if (!process) {
+        return process.status();
+    }
+    self_.process = *process | 1;
     self_.place = this_place();
     self_.only_tcp = only_tcp();
     self_.ucp = ucp_.address;
