@@ -23,6 +23,40 @@ Status system_failure(const char* what) {
     return failure(code, "shared memory: {} failed: {}", what, std::strerror(errno));
 }
 
+/// Has the program all that is mapped from now on locked in memory (mlockall(MCL_FUTURE))? Then a
+/// page is there before anybody has touched it.
+bool maps_are_locked() {
+    void* page =
+        ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return false;
+    }
+    unsigned char is_there = 0;
+    const bool locked = ::mincore(page, page_bytes(), &is_there) == 0 && (is_there & 1U) != 0;
+    ::munmap(page, page_bytes());
+    return locked;
+}
+
+/// Maps the file's first `bytes` over what is at `base`. Null, or the system call that failed.
+const char* map_over(std::byte* base, std::uint64_t bytes, int file) {
+    constexpr int kAccess = PROT_READ | PROT_WRITE;
+    // What is locked and can be touched is backed at once, holes and all. So it cannot be until it
+    // is unlocked. Elsewhere it can from the beginning: valgrind goes through the bytes of what it
+    // may touch later one by one, which takes seconds.
+    const bool locked = maps_are_locked();
+    if (::mmap(base, bytes, locked ? PROT_NONE : kAccess, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+               file, 0) == MAP_FAILED) {
+        return "mmap";
+    }
+    if (locked) {
+        ::munlock(base, bytes);
+        if (::mprotect(base, bytes, kAccess) != 0) {
+            return "mprotect";
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 std::uint64_t page_bytes() {
@@ -119,17 +153,7 @@ Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t byt
         return system_failure("mmap");
     }
     std::byte* base = static_cast<std::byte*>(room) + page_bytes();
-    // Where the program has all that is mapped later locked in memory (mlockall), the system backs
-    // a mapping that can be touched at once, holes and all. So it cannot be until it is unlocked.
-    const char* step = "mmap";
-    bool opened = ::mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file.get(),
-                         0) != MAP_FAILED;
-    if (opened) {
-        ::munlock(base, bytes);
-        step = "mprotect";
-        opened = ::mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0;
-    }
-    if (!opened) {
+    if (const char* step = map_over(base, bytes, file.get()); step != nullptr) {
         Status status = system_failure(step);
         ::munmap(room, bytes + 2 * page_bytes());
         return status;
