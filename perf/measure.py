@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.append(os.path.join(ROOT, "tools"))
 
-from command_line import printable, real, whole, writable  # noqa: E402 (the line above comes first)
+from command_line import did_you_mean, names, printable, real, whole, writable  # noqa: E402
 
 RANKS_MAX, TURNS_MAX = 4096, 10000
 SIZES_MAX = 256 << 20  # As collbench has it.
@@ -104,7 +104,7 @@ def add_options(parser):
     parser.add_argument("-n", "--np", type=whole(1, RANKS_MAX), default=2, help="ranks (2)")
     parser.add_argument("--pairs", type=whole(1, TURNS_MAX), default=7,
                         help="turns of each configuration (7)")
-    parser.add_argument("--preset", metavar="LIST", help=PRESET_HELP)
+    parser.add_argument("--preset", type=names(PRESETS), metavar="LIST", help=PRESET_HELP)
     parser.add_argument("--config", action="append", default=[], metavar="NAME=COMMAND",
                         help="a configuration of one's own; the first is the reference")
     parser.add_argument("--program-for", "--benchmark-for", action="append", default=[],
@@ -136,6 +136,8 @@ def split_pairs(items, what):
         name, equals, value = item.partition("=")
         if not equals or not name or not value:
             raise Wrong(f"{what} '{item}': expected NAME=VALUE")
+        if name in pairs:
+            raise Wrong(f"{what}: '{name}' twice")
         pairs[name] = value
     return pairs
 
@@ -221,9 +223,7 @@ def mpich(arguments, program):
 
 def preset_configurations(arguments, program):
     result = []
-    for name in arguments.preset.split(","):
-        if name not in PRESETS:
-            raise Wrong(f"--preset '{name}': there are {', '.join(PRESETS)}")
+    for name in arguments.preset:
         if name == "mpich":
             result += filter(None, [mpich(arguments, program)])
         else:
@@ -241,7 +241,7 @@ def find_configurations(arguments, program):
     program = os.path.join(arguments.build, program)
     others = split_pairs(arguments.program_for, "--program-for")
     own = split_pairs(arguments.config, "--config")
-    result = [Configuration(name, split_command(name, command), others.get(name, program), i == 0)
+    result = [Configuration(name, split_command(name, command), program, i == 0)
               for i, (name, command) in enumerate(own.items())]
     if not result:
         if arguments.preset:
@@ -250,7 +250,13 @@ def find_configurations(arguments, program):
             stock = openmpi(arguments.np) + ["--mca", "coll", "^ucg"]
             result = [Configuration("stock", stock, program)]
         result.append(Configuration("ucg", with_ucg(arguments), program, stock=False))
+    known = [configuration.name for configuration in result]
+    for name in others:
+        if name not in known:
+            raise Wrong(f"--program-for '{name}': there are {', '.join(known)}"
+                        + did_you_mean(name, known))
     for configuration in result:
+        configuration.program = others.get(configuration.name, configuration.program)
         if not os.path.exists(configuration.program):
             raise Wrong(f"no {configuration.program}: build first, or name --build")
     return result

@@ -1,9 +1,28 @@
 """A cluster of tools/vcluster for as long as a with statement lasts."""
 
+import argparse
 import os
 import subprocess
+import sys
 
 from measure import ROOT, Wrong
+
+sys.path.append(os.path.join(ROOT, "tools"))
+
+from vcluster_parts import topology  # noqa: E402 (the line above must come first)
+from vcluster_parts.errors import VclusterError  # noqa: E402
+
+
+def link_value(kind):
+    """For argparse: the "rate" or "latency" of links as vcluster takes it, kept as it stands."""
+    def parse(text):
+        try:
+            {"rate": topology.parse_rate, "latency": topology.parse_latency}[kind](text)
+        except VclusterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return text
+
+    return parse
 
 
 def output_of(argv, environment=None, timeout=120):

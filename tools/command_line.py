@@ -50,8 +50,18 @@ def say(name, message):
         pass  # Nobody listens there either.
 
 
+def did_you_mean(word, names):
+    """The end of a message about a word that is none of the names."""
+    meant = difflib.get_close_matches(word, names, 1)
+    return f"; did you mean {meant[0]}?" if meant else ""
+
+
 class Parser(argparse.ArgumentParser):
-    """Tells of an option that does not exist which one was perhaps meant."""
+    """Takes options by their whole names, and tells of a name that does not exist which one was
+    perhaps meant."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
     def names(self):
         """The options of this parser and of its subcommands."""
@@ -66,8 +76,9 @@ class Parser(argparse.ArgumentParser):
         kind, _, words = message.partition(": ")
         if kind == "unrecognized arguments":
             for word in words.split():
-                meant = difflib.get_close_matches(word.split("=")[0], self.names(), 1)
-                message += f"; did you mean {meant[0]}?" if word[:2] == "--" and meant else ""
+                message += did_you_mean(word.split("=")[0], self.names()) * (word[:2] == "--")
+        elif choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            message += did_you_mean(choice[1], choice[2].replace("'", "").split(", "))
         super().error(printable(message))
 
 
@@ -113,6 +124,28 @@ def sizes(least, most):
     return parse
 
 
+def size(least, most):
+    """For argparse: one of them."""
+    def parse(text):
+        if "," in text:
+            raise argparse.ArgumentTypeError(f"expected one size, found '{printable(text)}'")
+        return sizes(least, most)(text)
+
+    return parse
+
+
+def names(known):
+    """For argparse: a list of names, separated by commas, each once."""
+    def parse(text):
+        for word in text.split(","):
+            if word not in known:
+                raise argparse.ArgumentTypeError(
+                    f"'{printable(word)}': there are {', '.join(known)}{did_you_mean(word, known)}")
+        return list(dict.fromkeys(text.split(",")))
+
+    return parse
+
+
 def writable(path):
     """For argparse: a file that can be written at the end, as far as can be told before."""
     folder = os.path.dirname(path) or "."
@@ -121,6 +154,12 @@ def writable(path):
             "it is not writable" if os.path.exists(folder) else f"there is no folder {folder}"
         raise argparse.ArgumentTypeError(f"cannot write {printable(path)}: {why}")
     return path
+
+
+def writable_prefix(prefix):
+    """The same for what names of files begin with."""
+    writable(prefix + "-")
+    return prefix
 
 
 def _reason(error):

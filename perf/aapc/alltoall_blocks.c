@@ -184,8 +184,13 @@ static int time_size(const struct options* o, int index, struct exchange* e) {
     return right;
 }
 
+static const char kUsage[] = "Usage: mpirun ... alltoall_blocks BYTES,... CALLS BLOCKS [SEED]\n"
+                             "BYTES: for each rank, 64k, 1M; with SEED the mean, and "
+                             "MPI_Alltoallv. Exit status: 0 right, 1 wrong, 2 usage.\n";
+
 int main(int argc, char** argv) {
     struct options o;
+    int wants_help;
     struct exchange e;
     int right = 1;
     int i;
@@ -193,14 +198,13 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &e.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &e.ranks);
-    if (parse(&o, argc, argv, e.rank == 0) != 0) {
+    wants_help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    if (wants_help || parse(&o, argc, argv, e.rank == 0) != 0) {
         if (e.rank == 0) {
-            fprintf(stderr, "Usage: mpirun ... alltoall_blocks BYTES,... CALLS BLOCKS [SEED]\n"
-                            "BYTES: for each rank, 64k, 1M; with SEED the mean, and "
-                            "MPI_Alltoallv. Exit status: 0 right, 1 wrong, 2 usage.\n");
+            fputs(kUsage, wants_help ? stdout : stderr);
         }
         MPI_Finalize();
-        return 2;
+        return wants_help ? 0 : 2;
     }
     for (i = 0; i < o.size_count; ++i) {
         right = time_size(&o, i, &e) && right;

@@ -59,8 +59,12 @@ static int is_right(const struct options* o, const double* out, int ranks) {
     return 1;
 }
 
+static const char kUsage[] = "Usage: mpirun ... allreduce_blocks BYTES CALLS BLOCKS\n"
+                             "BYTES: a multiple of 8. Exit status: 0 right, 1 wrong, 2 usage.\n";
+
 int main(int argc, char** argv) {
     struct options o;
+    int wants_help;
     double* in;
     double* out;
     int rank;
@@ -71,13 +75,13 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (parse(&o, argc, argv, rank == 0) != 0) {
+    wants_help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+    if (wants_help || parse(&o, argc, argv, rank == 0) != 0) {
         if (rank == 0) {
-            fprintf(stderr, "Usage: mpirun ... allreduce_blocks BYTES CALLS BLOCKS\n"
-                            "BYTES: a multiple of 8. Exit status: 0 right, 1 wrong, 2 usage.\n");
+            fputs(kUsage, wants_help ? stdout : stderr);
         }
         MPI_Finalize();
-        return 2;
+        return wants_help ? 0 : 2;
     }
     in = malloc((size_t)o.count * sizeof(*in));
     out = malloc((size_t)o.count * sizeof(*out));

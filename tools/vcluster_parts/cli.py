@@ -465,6 +465,8 @@ def main(arguments, program):
     if options.command == "run" and not _command(options.argv):
         parser.error("run: no command given; put it after --")
     options.all_names = not hasattr(options, "name")
+    if options.command == "down" and options.all and not options.all_names:
+        parser.error("down: --all and --name exclude each other")
     registry.directory()  # Fixed now, while this process still is who called it.
     if options.all_names:
         options.name = os.environ.get("VCLUSTER_NAME", "default")

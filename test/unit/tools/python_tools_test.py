@@ -21,15 +21,20 @@ import command_line  # noqa: E402 (the lines above must come first)
 VCLUSTER, COMPARE, MODEL = "tools/vcluster", "perf/compare", "perf/model"
 APPS, MULTIPLYING = "perf/apps/run", "perf/recursive_multiplying/run"
 REAL, AAPC = "perf/apps/programs", "perf/aapc/run"
-PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC]
+INSTRUCTIONS, AGREEMENT = "perf/instructions", "perf/perftest/agreement"
+PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC, INSTRUCTIONS, AGREEMENT]
 COUNTS = {COMPARE: ["--np", "--pairs", "--retries"], MODEL: ["--np", "--pairs"],
           APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
           MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"],
-          AAPC: ["--calls", "--turns", "--variable"]}
+          AAPC: ["--calls", "--turns", "--variable"], INSTRUCTIONS: ["--np", "--calls"],
+          AGREEMENT: ["--turns"]}
 REALS = {COMPARE: ["--time", "--far", "--timeout"], MODEL: ["--time", "--timeout"],
-         APPS: ["--timeout"], REAL: ["--timeout"], MULTIPLYING: ["--tune-time"]}
+         APPS: ["--timeout"], REAL: ["--timeout"], MULTIPLYING: ["--tune-time"],
+         INSTRUCTIONS: ["--timeout"], AGREEMENT: ["--within", "--timeout"]}
 FILES = {COMPARE: ["--json", "--plot"], MODEL: ["--json", "--plot"], APPS: ["--json", "--plot"],
-         REAL: ["--json", "--plot"], MULTIPLYING: ["--json"]}
+         REAL: ["--json", "--plot"], MULTIPLYING: ["--json"],
+         AAPC: ["--data"]}
+PREFIXES = {MULTIPLYING: "--plot", AAPC: "--plot"}  # Names of files begin so.
 SECONDS = 60
 
 
@@ -79,9 +84,11 @@ class Options(Case):
         for program in PROGRAMS:
             with self.subTest(program):
                 before = {VCLUSTER: ["up"], APPS: ["matvec"]}.get(program, [])
-                meant = {VCLUSTER: "--rate", AAPC: "--sizes"}.get(program, "--json")
+                meant = {VCLUSTER: "--rate", AAPC: "--sizes", INSTRUCTIONS: "--stock",
+                         AGREEMENT: "--only"}.get(program, "--json")
                 typed = meant[:-2] + meant[-1]
                 self.is_told(run(program, *before, typed), 2, typed, f"did you mean {meant}?")
+                self.is_told(run(program, *before, meant[:-1], "x"), 2, meant[:-1])
 
     def test_scripts(self):
         unknown = "unknown option '--foo'; see --help"
@@ -123,17 +130,41 @@ class Options(Case):
                                   (self.place.name, "is a folder")):
                     with self.subTest(f"{program} {option} {name}"):
                         self.is_told(run(program, option, name), 2, option, why)
+        for program, option in PREFIXES.items():
+            with self.subTest(f"{program} {option}"):
+                self.is_told(run(program, option, self.file("no/such/folder/x")), 2, option,
+                             "there is no folder")
 
     def test_names_that_nothing_has(self):
         cases = [(COMPARE, 2, ["--preset", "nope"], "there are tuned"),
+                 (COMPARE, 2, ["--preset", ""], "there are tuned"),
+                 (COMPARE, 2, ["--preset", "tunde"], "did you mean tuned?"),
+                 (COMPARE, 2, ["--config", "a=sh", "--config", "a=sh"], "'a' twice"),
+                 (COMPARE, 2, ["--config", "a=sh", "--program-for", "b=/bin/sh"], "'b': there are"),
                  (COMPARE, 2, ["--config", "a=no-such-program -np 2"], "no-such-program"),
                  (COMPARE, 2, ["--config", "a='"], "No closing quotation"),
                  (COMPARE, 2, ["--build", "/nonexistent"], "/nonexistent"),
                  (MODEL, 2, ["--build", "/nonexistent"], "/nonexistent"),
                  (APPS, 2, ["--build", "/nonexistent", "matvec"], "/nonexistent"),
-                 (APPS, 2, ["nope"], "nope"),
-                 (REAL, 2, ["--only", "nope"], "nope"),
+                 (APPS, 2, ["matvek"], "did you mean matvec?"),
+                 (REAL, 2, ["--only", "nwchen"], "did you mean nwchem?"),
+                 (REAL, 2, ["-x", ""], "expected NAME or NAME=VALUE"),
+                 (AAPC, 2, ["--topologies", "d"], "'d' is neither a, b nor c"),
+                 (AAPC, 2, ["--rate", "quick"], "rate 'quick'"),
+                 (AAPC, 2, ["--routines", "stok"], "did you mean stock?"),
+                 (AAPC, 2, ["--routines", "ucg:"], "no routine 'ucg:'"),
+                 (INSTRUCTIONS, 2, ["-c", "barier"], "did you mean barrier?"),
+                 (INSTRUCTIONS, 2, ["--size", "8,64"], "expected one size"),
+                 (INSTRUCTIONS, 2, ["--most", "bcast=5"], "none of --collectives"),
+                 (INSTRUCTIONS, 2, ["--most", "barrier"], "expected NAME=VALUE"),
+                 (AGREEMENT, 2, ["--only", ""], "tests are am_lat"),
+                 (AGREEMENT, 2, ["--only", "am_lt"], "did you mean am_lat?"),
+                 (AGREEMENT, 2, ["--cpus", "0,0"], "expected two of the processors"),
+                 (MULTIPLYING, 2, ["--bytes", "12"], "expected multiples of 8"),
+                 (MULTIPLYING, 2, ["--latency", "quick"], "latency 'quick'"),
                  (MULTIPLYING, 1, ["--build", "/nonexistent"], "/nonexistent"),
+                 (VCLUSTER, 2, ["statsu"], "did you mean status?"),
+                 (VCLUSTER, 2, ["down", "--all", "--name", "a"], "exclude each other"),
                  (VCLUSTER, 1, ["exec", "--name", "a/b", "n0"], "cluster name 'a/b'"),
                  (VCLUSTER, 1, ["up", "--topology", "/nonexistent"], "/nonexistent"),
                  (VCLUSTER, 2, ["up", "--rate", "9" * 400 + "mbit"], "leave it out"),
@@ -243,6 +274,13 @@ class Shared(unittest.TestCase):
         self.assertEqual(command_line.sizes(1, 1 << 30)("8,64k,1M"), "8,64k,1M")
         self.refuses(command_line.sizes(1, 1 << 30),
                      ("x", "", "8,", "-8", "8,99999999999999999999", "1.5k", "8q", "0", "2G"))
+
+        self.assertEqual(command_line.size(1, 1 << 30)("64k"), "64k")
+        self.refuses(command_line.size(1, 1 << 30), ("8,64", "", "2G"))
+
+    def test_names(self):
+        self.assertEqual(command_line.names(["a", "b"])("b,a,b"), ["b", "a"])
+        self.refuses(command_line.names(["a", "b"]), ("", "c", "a,", "a,,b"))
 
     def test_sizes(self):
         self.assertEqual([command_line.bytes_of(text) for text in
