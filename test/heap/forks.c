@@ -10,6 +10,7 @@
  *   forks start       posix_spawn, system, popen and vfork
  *   forks zeros       what a child gets fresh is zero
  *   forks freed       what was freed is not copied
+ *   forks returned    what a child frees goes back to the system
  *   forks small       a thread with little stack forks, and a signal handler on a stack of its own
  */
 #include <fcntl.h>
@@ -330,6 +331,30 @@ static int freed(void) {
     return ended_well(second) ? 0 : 1;
 }
 
+/* With MALLOC_CONF=dirty_decay_ms:0, so that no time has to pass. */
+static int returned(void) {
+    const size_t bytes = (size_t)100 << 20;
+    unsigned char* volatile block = malloc(bytes);
+    pid_t second;
+
+    memset(block, 1, bytes);
+    second = fork();
+    if (second == 0) {
+        long written, after;
+
+        memset(block, 2, bytes);
+        written = resident_kb();
+        free(block);
+        after = resident_kb();
+        if (after > written - (90 << 10)) {
+            fprintf(stderr, "written %ld kB, freed %ld\n", written, after);
+            _exit(1);
+        }
+        _exit(0);
+    }
+    return ended_well(second) && block[0] == 1 && block[bytes - 1] == 1 ? 0 : 1;
+}
+
 static void fork_once(int signal) {
     const pid_t second = fork();
 
@@ -395,6 +420,9 @@ int main(int argc, char** argv) {
     }
     if (strcmp(what, "freed") == 0) {
         return freed();
+    }
+    if (strcmp(what, "returned") == 0) {
+        return returned();
     }
     if (strcmp(what, "small") == 0) {
         return small();

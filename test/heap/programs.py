@@ -17,6 +17,7 @@ LIBRARY, ALLOCATIONS, FORKS = sys.argv[1:4]
 STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
+AT_ONCE = {"MALLOC_CONF": "dirty_decay_ms:0"}  # So long does jemalloc keep what is freed.
 NO_MEMORY = "a forked child gets no memory of its own and ends"
 failures = 0
 
@@ -138,9 +139,9 @@ def scarce_memory():
         if run([*unshare, "true"], preload="").returncode != 0:
             print("skipped: memory that is scarce (no mount namespaces)")
             return
-        for what in ["waited", "zeros"]:
+        for what in ["waited", "zeros", "returned"]:
             command = [*unshare, "sh", "-c", script, meminfo.name, LIBRARY, FORKS, what]
-            job = run(command, preload="")
+            job = run(command, environment=AT_ONCE if what == "returned" else {}, preload="")
             expect_one_line(f"scarce memory, {what}", job, NO_COPY)
 
 

@@ -1,6 +1,7 @@
 /*
  * Communicators come and go: one program, one part for each argument. Prints "PART ok" from rank 0.
  */
+#include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -216,6 +217,86 @@ static void leak(void) {
     }
 }
 
+enum { CYCLES = 500 };
+
+/** Ranks of two sides, of which the first has one. */
+static MPI_Comm meet(MPI_Comm side, int first) {
+    MPI_Comm across;
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, first ? 1 : 0, 0, &across);
+    return across;
+}
+
+/** One of either kind, with calls that are remembered. */
+static void come_and_go(MPI_Comm side, int first) {
+    MPI_Comm comm;
+    MPI_Comm across = meet(side, first);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < 4; i++) {
+        MPI_Request request;
+        int mine = i;
+        int sum = 0;
+        MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, across);
+        MPI_Bcast(&mine, 1, MPI_INT, first ? MPI_ROOT : 0, across);
+    }
+    MPI_Comm_free(&across);
+    MPI_Comm_free(&comm);
+}
+
+/** Those that are gone leave no memory: prints what is in use after half of them, and after all. */
+static void flat(void) {
+    int rank;
+    MPI_Comm side;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, 0 == rank, 0, &side);
+    size_t bytes[2];
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < CYCLES; i++) {
+            come_and_go(side, 0 == rank);
+        }
+        const struct mallinfo2 info = mallinfo2();
+        bytes[half] = info.uordblks + info.hblkhd;
+    }
+    printf("rank %d: %zu bytes, then %zu, of %d\n", rank, bytes[0], bytes[1], CYCLES);
+    fflush(stdout);
+    MPI_Comm_free(&side);
+}
+
+/* ------------------------------------------------------------------ calls that go wrong */
+
+/** Calls that are alike, but for the last one: in it rank 1 sends two blocks, and rank 0 awaits
+ *  one. */
+static void disagree(void) {
+    enum { CALLS = 5, BLOCKS = 4 };
+    int rank;
+    int size;
+    MPI_Comm comm;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    require(2 == size, "two ranks");
+    MPI_Comm across = meet(MPI_COMM_SELF, 0 == rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(across, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < CALLS; i++) {
+        const int wrong = CALLS - 1 == i;
+        const int mine[BLOCKS] = {0};
+        int theirs[BLOCKS];
+        const int sent[2] = {wrong && 1 == rank ? 2 : 1, 1};
+        const int received[2] = {1, 1};
+        const int places[2] = {0, 2 * (int)sizeof(int)};
+        const MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+        int status =
+            MPI_Alltoallw(mine, sent, places, types, theirs, received, places, types, comm);
+        require(1 == rank || wrong == (MPI_SUCCESS != status), "alltoallw: its error is told");
+        status = MPI_Allgather(mine, sent[0], MPI_INT, theirs, 1, MPI_INT, across);
+        require(1 == rank || wrong == (MPI_SUCCESS != status), "allgather: its error is told");
+    }
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&across);
+}
+
 /* ------------------------------------------------------------------ threads */
 
 enum { THREADS = 2, ROUNDS = 100, COMMS = 8 };
@@ -403,6 +484,10 @@ static int run(const char* part, char** argv) {
         crowd();
     } else if (0 == strcmp(part, "leak")) {
         leak();
+    } else if (0 == strcmp(part, "flat")) {
+        flat();
+    } else if (0 == strcmp(part, "disagree")) {
+        disagree();
     } else if (0 == strcmp(part, "multiple")) {
         multiple();
     } else if (0 == strcmp(part, "serialized")) {

@@ -477,6 +477,37 @@ static void idup(void) {
     }
 }
 
+/* ------------------------------------------------------------------ freed too early */
+
+static void set_handler(MPI_Errhandler handler) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+}
+
+/** Rank 0 may not free what is in progress; that ends as if nothing had been. */
+static void freed_early(void) {
+    MPI_Request requests[2]; /* Of Ibarrier, and persistent. */
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    for (int i = 0; i < 16; i++) {
+        MPI_Request* request = &requests[i % 2];
+        if (0 != world_rank) {
+            MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        (void)(i % 2 ? MPI_Start(request) : MPI_Ibarrier(MPI_COMM_WORLD, request));
+        if (0 == world_rank) {
+            set_handler(MPI_ERRORS_RETURN);
+            require(MPI_SUCCESS != MPI_Request_free(request) && MPI_REQUEST_NULL != *request,
+                    "what is in progress was freed");
+            set_handler(MPI_ERRORS_ARE_FATAL);
+        }
+        for (int other = 1; 0 == world_rank && other < world_size; other++) {
+            MPI_Send(NULL, 0, MPI_INT, other, 0, MPI_COMM_WORLD);
+        }
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&requests[1]);
+}
+
 /* ------------------------------------------------------------------ threads */
 
 enum { HANDED = 64, HAND_ROUNDS = 50 };
@@ -526,6 +557,7 @@ static const struct {
     {"persistent_threads", persistent_threads},
     {"forgotten", forgotten},
     {"idup", idup},
+    {"freed_early", freed_early},
     {"threads", threads},
     {"neighbors_many", neighbors_many},
     {"neighbors_freed", neighbors_freed},

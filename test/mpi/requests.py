@@ -10,7 +10,7 @@ import sys
 import mpirun
 
 PARTS = ["many", "messages", "freed", "persistent", "persistent_many", "persistent_loop",
-         "persistent_threads", "forgotten", "idup", "threads",
+         "persistent_threads", "forgotten", "idup", "freed_early", "threads",
          "neighbors_many", "neighbors_freed", "neighbors_persistent", "repeated",
          "repeated_threads", "vectors",
          "first", "first_of_all", "first_threads"]

@@ -46,9 +46,9 @@ AREAS = {
     "graph": (("ucg_coll/graph",), ("unit",)),
     "engine": (("ucg_coll/engine",), ("unit",)),
     "shm": (("shm", "ucg_coll/transport/shm"), ("unit", "ranks", "mpi")),
-    "ompi": (("ucg_coll/ompi",), ("unit", "ranks", "mpi")),
+    "ompi": (("ucg_coll/ompi",), ("unit", "ranks", "mpi", "fault", "cluster")),
 }
-SUITES = ("unit", "ranks", "mpi")
+SUITES = ("unit", "ranks", "mpi", "fault", "cluster")
 FILE_OF_DIFF = "--- a/"  # Its name stands behind that.
 KILLED, SURVIVED, SAME_CODE, NOT_COMPILED = "killed", "survived", "same code", "did not compile"
 FATES = (KILLED, SURVIVED, SAME_CODE, NOT_COMPILED)

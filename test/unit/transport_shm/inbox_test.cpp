@@ -1,0 +1,105 @@
+// The receiving end alone, with a sender that stops wherever it is told to.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "ucg_coll/transport/shm/link.hpp"
+
+namespace ucg::transport {
+namespace {
+
+constexpr std::uint64_t kBytes = 200'000;
+constexpr shm::Help kOffer = {true, true};
+
+/// Zeros, aligned as a ring's lines are.
+class Lines {
+  public:
+    explicit Lines(std::uint64_t bytes)
+        : bytes_(static_cast<std::byte*>(
+              std::aligned_alloc(4096, round_up(bytes, std::uint64_t{4096})))) {
+        std::memset(bytes_.get(), 0, bytes);
+    }
+    std::byte* get() const { return bytes_.get(); }
+
+  private:
+    struct Free {
+        void operator()(std::byte* bytes) const { std::free(bytes); }
+    };
+    std::unique_ptr<std::byte, Free> bytes_;
+};
+
+/// Both ends are this process; `segment` is the sender's.
+struct Pair {
+    Pair() {
+        auto made = shm::Heap::create({std::uint64_t{1} << 26});
+        REQUIRE(made.ok());
+        heap = std::move(*made);
+        const shm::PeerReach reach = {segment.data(), {}, &access};
+        inbox = Inbox({lines.get(), buffers.get()}, reverse.get(), shape, bell, *heap, spare, reach,
+                      true, 0);
+        sender = shm::RingSender(lines.get(), buffers.get(), reverse.get(), shape);
+    }
+
+    Message receive(std::vector<std::byte>& data, std::uint32_t sequence) {
+        Message message;
+        message.data = data.data();
+        message.bytes = data.size();
+        message.sequence = sequence;
+        message.direction = Direction::recv;
+        message.state = MessageState::posted;
+        return message;
+    }
+
+    shm::RingShape shape = {16, 8192};
+    Lines lines{shape.lines_bytes()};
+    Lines buffers{shape.buffers_bytes()};
+    Lines reverse{shape.lines_bytes()};
+    std::vector<std::byte> segment = std::vector<std::byte>(100, std::byte{1});
+    shm::PeerAccess access{true, true};
+    shm::Doorbell bell = {};
+    SpareArrivals spare;
+    std::unique_ptr<shm::Heap> heap;
+    Inbox inbox;
+    shm::RingSender sender;
+};
+
+TEST_CASE("a message is declined once its sender is done with what it has claimed ahead") {
+    Pair pair;
+    std::vector<std::byte> first_target(pair.segment.size());
+    Message first = pair.receive(first_target, 1); // By which the sender offers to copy.
+    pair.sender.announce(tag_of(first), {0, 1}, first.bytes, kOffer);
+    pair.inbox.post(first);
+    REQUIRE(first.state == MessageState::done);
+
+    std::vector<std::byte> source(kBytes, std::byte{2});
+    std::vector<std::byte> target(kBytes);
+    Message message = pair.receive(target, 2);
+    CHECK_FALSE(pair.inbox.post(message));
+    pair.inbox.open_ahead(message);
+    const std::uint64_t mark = pair.sender.announce(tag_of(message), {0, 0}, message.bytes, kOffer);
+    const auto piece =
+        pair.sender.joint().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
+    REQUIRE(piece);
+    pair.access.refuse_reading();
+    pair.inbox.drain(Pull::now);
+    CHECK_FALSE(pair.sender.declined()); // The sender may be writing there.
+    pair.sender.joint().piece_pushed(piece->length, true);
+    pair.inbox.drain(Pull::now);
+    CHECK(pair.sender.declined());
+
+    pair.sender.begin(kBytes, [](const std::byte*, std::uint64_t) { return true; });
+    for (std::uint64_t moved = 0; moved < kBytes;) {
+        while (moved < kBytes && !pair.sender.full_for(kBytes, moved)) {
+            moved += pair.sender.send(tag_of(message), source.data(), kBytes, moved);
+        }
+        pair.inbox.drain(Pull::now);
+    }
+    CHECK(message.state == MessageState::done);
+    CHECK(target == source);
+}
+
+} // namespace
+} // namespace ucg::transport
