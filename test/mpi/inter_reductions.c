@@ -3,6 +3,8 @@
  * not commute.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "inter.h"
 
@@ -122,10 +124,19 @@ static void allreduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int cou
     end_maps(&maps);
 }
 
+/** A page before one that nobody may read. */
+static char* new_page(size_t bytes) {
+    char* page = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(MAP_FAILED != page && 0 == mprotect(page + bytes, bytes, PROT_NONE), "a page");
+    return page;
+}
+
 /** Both sides have the same number of elements; the last rank of a side gets what is left. */
 static void reduce_scatter_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
     sides->what = "reduce_scatter";
-    int* counts = malloc((size_t)sides->size * sizeof *counts);
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char* page = new_page(page_bytes);
+    int* counts = (int*)(page + page_bytes) - sides->size; /* No more than they are is read. */
     int before = 0;
     int left = count;
     for (int i = 0; i < sides->size; i++) {
@@ -137,7 +148,7 @@ static void reduce_scatter_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, in
     CALL(sides, Reduce_scatter, Ireduce_scatter, maps.send, maps.receive, counts, type, op);
     check_maps(sides, &maps, before, counts[sides->rank]);
     end_maps(&maps);
-    free(counts);
+    munmap(page, 2 * page_bytes);
 }
 
 static void reduce_scatter_block_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {

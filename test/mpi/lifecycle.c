@@ -292,6 +292,8 @@ static void disagree(void) {
         require(1 == rank || wrong == (MPI_SUCCESS != status), "alltoallw: its error is told");
         status = MPI_Allgather(mine, sent[0], MPI_INT, theirs, 1, MPI_INT, across);
         require(1 == rank || wrong == (MPI_SUCCESS != status), "allgather: its error is told");
+        status = MPI_Alltoallw(mine, sent, places, types, theirs, received, places, types, across);
+        require(1 == rank || wrong == (MPI_SUCCESS != status), "across: its error is told");
     }
     MPI_Comm_free(&comm);
     MPI_Comm_free(&across);
