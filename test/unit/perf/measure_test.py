@@ -198,8 +198,6 @@ class Options(unittest.TestCase):
                 measure.split_command("a", command)
         with self.assertRaises(measure.Wrong):
             measure.split_pairs(["name"], "--config")
-        with self.assertRaises(measure.Wrong):
-            measure.preset_configurations(argparse.Namespace(np=2, preset="nobody"), "program")
 
 
 if __name__ == "__main__":

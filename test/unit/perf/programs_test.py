@@ -228,9 +228,8 @@ class Jobs(unittest.TestCase):
         self.assertIn("quantum-espresso-data", text)
 
     def test_wrong_wishes(self):
-        with self.assertRaises(measure.Wrong):
-            self.run_with("--only", "nobody")
-        for words in (["--runs", "0"], ["--timeout", "0"], ["--json", "/nowhere/x"], ["--np", "0"]):
+        for words in (["--only", "nobody"], ["--runs", "0"], ["--timeout", "0"],
+                      ["--json", "/nowhere/x"], ["--np", "0"]):
             with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
                 self.run_with(*words)
 
