@@ -184,7 +184,7 @@ std::vector<Level> machine_levels(const Machine& machine) {
 std::vector<Level> placement_levels(const Placement& placement) {
     const auto level = [&](std::string_view word, std::uint32_t Place::*index, Distance distance) {
         return Level{word, "", [&placement, index, distance](std::uint32_t rank) {
-                         const Place& place = placement.place(static_cast<Rank>(rank));
+                         const Place place = placement.place(static_cast<Rank>(rank));
                          return place.known <= distance ? std::optional(place.*index)
                                                         : std::nullopt;
                      }};

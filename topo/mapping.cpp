@@ -68,16 +68,13 @@ Placement map_ranks(const Machine& machine, Rank hosts, Rank ranks_per_host, Map
                                                  static_cast<std::uint64_t>(ranks_per_host));
     UCG_ASSERT(count <= static_cast<std::uint64_t>(std::numeric_limits<Rank>::max()));
     const std::vector<Place> on_host = host_places(machine, ranks_per_host, map_by);
-    std::vector<Place> places;
-    places.reserve(count);
-    for (std::uint64_t rank = 0; rank < count; ++rank) {
-        const auto host_count = static_cast<std::uint64_t>(hosts);
-        const bool cyclic = map_by == MapBy::host;
-        Place place = on_host[cyclic ? rank / host_count : rank % on_host.size()];
-        place.host = static_cast<std::uint32_t>(cyclic ? rank % host_count : rank / on_host.size());
-        places.push_back(place);
-    }
-    return Placement(std::move(places));
+    const bool cyclic = map_by == MapBy::host;
+    return Placement(static_cast<Rank>(count), [&](Rank rank) {
+        const Rank index = cyclic ? rank / hosts : rank % ranks_per_host;
+        Place place = on_host[static_cast<std::size_t>(index)];
+        place.host = static_cast<std::uint32_t>(cyclic ? rank % hosts : rank / ranks_per_host);
+        return place;
+    });
 }
 
 } // namespace ucg::topo

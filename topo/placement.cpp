@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 
@@ -57,59 +58,137 @@ Distance distance(const Place& a, const Place& b) {
     return std::max({first_difference(a, b), a.known, b.known});
 }
 
-// Numbers the hosts from 0 in order of first appearance and returns how many there are.
-static std::uint32_t renumber_hosts(std::vector<Place>& places) {
-    std::unordered_map<std::uint32_t, std::uint32_t> numbers;
-    const std::uint32_t* previous = nullptr; // What the last place's host was, before renumbering.
-    std::uint32_t previous_host = 0;
-    for (Place& place : places) {
-        if (previous == nullptr || place.host != previous_host) {
-            previous_host = place.host;
-            const auto next = static_cast<std::uint32_t>(numbers.size());
-            previous = &numbers.try_emplace(place.host, next).first->second;
-        }
-        place.host = *previous;
-    }
-    return static_cast<std::uint32_t>(numbers.size());
+namespace {
+
+/// By which places of one host differ. Those that stand side by side in this order share most.
+auto inside_host(const Place& place) {
+    return std::tuple(place.known, place.package, place.numa, place.cache, place.core);
 }
 
-Placement::Placement(std::vector<Place> places) : places_(std::move(places)) {
-    UCG_ASSERT(places_.size() <= static_cast<std::size_t>(std::numeric_limits<Rank>::max()));
-    host_begin_.assign(renumber_hosts(places_) + std::size_t{1}, 0);
-    for (Place& place : places_) {
-        place = forget_inside(place, place.known);
-        ++host_begin_[place.host + std::size_t{1}];
+/// Numbers the hosts from 0 in order of first appearance.
+class Hosts {
+  public:
+    std::uint32_t number(std::uint32_t host) {
+        if (are_numbered_) {
+            if (host <= count_) {
+                count_ += host == count_ ? 1 : 0;
+                return host;
+            }
+            are_numbered_ = false;
+            for (std::uint32_t known = 0; known < count_; ++known) {
+                numbers_.emplace(known, known);
+            }
+        }
+        const auto [known, is_new] = numbers_.try_emplace(host, count_);
+        count_ += is_new ? 1 : 0;
+        return known->second;
     }
+
+  private:
+    std::uint32_t count_ = 0;
+    bool are_numbered_ = true; ///< So far they came as 0, 1, 2, ..., and need no table.
+    std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
+};
+
+/// Numbers the places inside a host from 0 in order of first appearance.
+class Kinds {
+  public:
+    explicit Kinds(std::vector<Place>& kinds) : kinds_(kinds) {}
+
+    std::uint32_t number(Place place) {
+        place.host = 0;
+        // Nearly always the last one again, or the one that followed it on the host before.
+        const std::uint32_t next = last_ + 1 < kinds_.size() ? last_ + 1 : 0;
+        if (kinds_.empty() || place != kinds_[last_]) {
+            last_ = !kinds_.empty() && place == kinds_[next] ? next : look_up(place);
+        }
+        return last_;
+    }
+
+  private:
+    std::uint32_t look_up(const Place& place) {
+        const auto count = static_cast<std::uint32_t>(kinds_.size());
+        const auto [known, is_new] = numbers_.try_emplace(inside_host(place), count);
+        if (is_new) {
+            kinds_.push_back(place);
+        }
+        return known->second;
+    }
+
+    std::vector<Place>& kinds_;
+    std::map<decltype(inside_host(Place())), std::uint32_t> numbers_;
+    std::uint32_t last_ = 0;
+};
+
+Rank count_of(const std::vector<Place>& places) {
+    UCG_ASSERT(places.size() <= static_cast<std::size_t>(std::numeric_limits<Rank>::max()));
+    return static_cast<Rank>(places.size());
+}
+
+} // namespace
+
+Placement::Placement(const std::vector<Place>& places)
+    : Placement(count_of(places),
+                [&](Rank rank) { return places[static_cast<std::size_t>(rank)]; }) {}
+
+Placement::Placement(Rank count, const std::function<Place(Rank)>& place_of) {
+    UCG_ASSERT(count >= 0);
+    take_places(count, place_of);
+    sort_by_host();
+    find_widest();
+    find_levels();
+}
+
+void Placement::take_places(Rank count, const std::function<Place(Rank)>& place_of) {
+    host_of_.reserve(static_cast<std::size_t>(count));
+    kind_of_.reserve(static_cast<std::size_t>(count));
+    Hosts hosts;
+    Kinds kinds(kinds_);
+    for (Rank rank = 0; rank < count; ++rank) {
+        const Place place = place_of(rank);
+        host_of_.push_back(hosts.number(place.host));
+        kind_of_.push_back(kinds.number(forget_inside(place, place.known)));
+        if (host_of_.back() + std::size_t{1} == host_begin_.size()) {
+            host_begin_.push_back(0);
+            leaders_.push_back(rank);
+        }
+        ++host_begin_[host_of_.back() + std::size_t{1}];
+    }
+}
+
+/// Makes of each host's number of ranks, in host_begin_, where they begin; and the lists of ranks.
+void Placement::sort_by_host() {
     for (std::size_t host = 1; host < host_begin_.size(); ++host) {
         ranks_per_host_max_ = std::max(ranks_per_host_max_, static_cast<Rank>(host_begin_[host]));
         host_begin_[host] += host_begin_[host - 1];
     }
-    by_host_.resize(places_.size());
-    index_on_host_.resize(places_.size());
+    by_host_.resize(host_of_.size());
+    // Hosts are numbered by first appearance, so without gaps the list by host is the identity.
+    contiguous_ = std::is_sorted(host_of_.begin(), host_of_.end());
+    if (contiguous_) {
+        std::iota(by_host_.begin(), by_host_.end(), 0);
+        return;
+    }
+    index_on_host_.resize(host_of_.size());
     std::vector<std::uint32_t> next(host_begin_.begin(), host_begin_.end() - 1);
     for (Rank rank = 0; rank < rank_count(); ++rank) {
-        const std::uint32_t host = place(rank).host;
-        const std::uint32_t slot = next[host]++;
+        const std::uint32_t slot = next[host(rank)]++;
         by_host_[slot] = rank;
         index_on_host_[static_cast<std::size_t>(rank)] =
-            static_cast<Rank>(slot - host_begin_[host]);
-        // Hosts are numbered by first appearance, so without gaps the list by host is the identity.
-        contiguous_ = contiguous_ && slot == static_cast<std::uint32_t>(rank);
-        if (slot == host_begin_[host]) {
-            leaders_.push_back(rank);
-        } else { // Distances nest: no two ranks of a host are wider apart than from its leader.
-            widest_on_host_ = std::max(widest_on_host_, distance(leader(host), rank));
+            static_cast<Rank>(slot - host_begin_[host(rank)]);
+    }
+}
+
+/// Distances nest: no two ranks of a host are wider apart than one of them is from its leader.
+void Placement::find_widest() {
+    for (Rank rank = 0; rank < rank_count(); ++rank) {
+        if (rank != leader(host(rank))) {
+            widest_on_host_ = std::max(widest_on_host_, distance(leader(host(rank)), rank));
         }
     }
-    find_levels();
 }
 
 namespace {
-
-/// Whose places stand side by side then share most.
-auto inside_host(const Place& place) {
-    return std::tuple(place.known, place.package, place.numa, place.cache, place.core);
-}
 
 /// How often each distance lies between a rank and the next one.
 using Steps = std::array<std::uint32_t, kDistanceCount>;
@@ -158,6 +237,11 @@ std::span<const Rank> Placement::ranks_on(std::uint32_t host) const {
     UCG_DEBUG_ASSERT(host < host_count());
     return std::span(by_host_).subspan(host_begin_[host],
                                        host_begin_[host + 1] - host_begin_[host]);
+}
+
+bool may_be_closer_than(const Placement& placement, std::span<const Rank> ranks, Distance limit) {
+    return std::any_of(ranks.begin(), ranks.end(),
+                       [&](Rank rank) { return placement.place(rank).known < limit; });
 }
 
 std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement,

@@ -56,7 +56,7 @@ std::string to_text(const Placement& placement) {
     fmt::memory_buffer text;
     const auto out = std::back_inserter(text);
     for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
-        const Place& place = placement.place(rank);
+        const Place place = placement.place(rank);
         fmt::format_to(out, "rank {}: host {}", rank, place.host);
         for (const Level& level : kLevels) {
             if (place.known > level.distance) {
@@ -86,7 +86,7 @@ Result<Placement> parse_placement(std::string_view text) {
     if (!scanner.ok()) {
         return scanner.status();
     }
-    return Placement(std::move(places));
+    return Placement(places);
 }
 
 } // namespace ucg::topo

@@ -36,7 +36,7 @@ void check_placement(std::string_view text) {
     const Result<Placement> again = parse_placement(to_text(*placement));
     require(again.ok() && *again == *placement);
     for (Rank rank = 0; rank < placement->rank_count(); ++rank) {
-        const auto ranks = placement->ranks_on(placement->place(rank).host);
+        const auto ranks = placement->ranks_on(placement->host(rank));
         const auto index = static_cast<std::size_t>(placement->index_on_host(rank));
         require(index < ranks.size() && ranks[index] == rank);
         require(placement->distance(ranks.front(), rank) <= Distance::host);

@@ -88,15 +88,13 @@ std::string join(const std::vector<std::uint64_t>& numbers) {
     return fmt::format("{}", fmt::join(numbers, ","));
 }
 
-topo::Placement on_hosts(const std::vector<std::uint32_t>& hosts) {
-    std::vector<topo::Place> places;
-    places.reserve(hosts.size());
-    for (const std::uint32_t host : hosts) {
+template <typename HostOf>
+topo::Placement on_hosts(Rank rank_count, HostOf host_of) {
+    return topo::Placement(rank_count, [&](Rank rank) {
         topo::Place place;
-        place.host = host;
-        places.push_back(topo::forget_inside(place, topo::Distance::host));
-    }
-    return topo::Placement(std::move(places));
+        place.host = static_cast<std::uint32_t>(host_of(rank));
+        return topo::forget_inside(place, topo::Distance::host);
+    });
 }
 
 std::vector<std::string_view> collective_names() {
@@ -168,23 +166,16 @@ std::string to_options(const Question& question) {
 
 topo::Placement spread(Rank rank_count, Rank hosts) {
     UCG_ASSERT(hosts >= 1 && hosts <= rank_count);
-    std::vector<std::uint32_t> host_of;
-    host_of.reserve(static_cast<std::size_t>(rank_count));
-    for (Rank host = 0; host < hosts; ++host) {
-        const Rank count = rank_count / hosts + (host < rank_count % hosts ? 1 : 0);
-        host_of.insert(host_of.end(), static_cast<std::size_t>(count),
-                       static_cast<std::uint32_t>(host));
-    }
-    return on_hosts(host_of);
+    const Rank fewest = rank_count / hosts;
+    const Rank larger = rank_count % hosts; // These hosts come first, with one rank more.
+    const Rank on_larger = larger * (fewest + 1);
+    return on_hosts(rank_count, [=](Rank rank) {
+        return rank < on_larger ? rank / (fewest + 1) : larger + (rank - on_larger) / fewest;
+    });
 }
 
 topo::Placement fill_hosts(Rank rank_count, Rank ranks_per_host) {
-    std::vector<std::uint32_t> host_of;
-    host_of.reserve(static_cast<std::size_t>(rank_count));
-    for (Rank rank = 0; rank < rank_count; ++rank) {
-        host_of.push_back(static_cast<std::uint32_t>(rank / ranks_per_host));
-    }
-    return on_hosts(host_of);
+    return on_hosts(rank_count, [=](Rank rank) { return rank / ranks_per_host; });
 }
 
 std::string describe(const topo::Placement& placement) {
@@ -313,7 +304,10 @@ Result<topo::Placement> QuestionOptions::placement() const {
         topo::Placement hosts = ranks_per_host_count_ > 0
                                     ? fill_hosts(rank_count(), ranks_per_host_count_)
                                     : spread(rank_count(), hosts_count_);
-        return on_this_machine() ? on_hosts_like_this(hosts, unbound_) : hosts;
+        if (on_this_machine()) {
+            return on_hosts_like_this(hosts, unbound_);
+        }
+        return hosts;
     }
     const Result<std::string> text = read_input(placement_path_);
     if (!text) {

@@ -16,17 +16,13 @@ Result<topo::Placement> on_hosts_like_this(const topo::Placement& placement, boo
     if (!machine) {
         return machine.status();
     }
-    std::vector<topo::Place> places(static_cast<std::size_t>(placement.rank_count()));
-    for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
-        std::uint32_t local = 0;
-        for (const Rank rank : placement.ranks_on(host)) {
-            topo::Place place = unbound ? machine->place_of(topo::usable_cpus())
-                                        : capi::place_of_process(*machine, local++);
-            place.host = host;
-            places[static_cast<std::size_t>(rank)] = place;
-        }
-    }
-    return topo::Placement(std::move(places));
+    return topo::Placement(placement.rank_count(), [&](Rank rank) {
+        const auto local = static_cast<std::uint32_t>(placement.index_on_host(rank));
+        topo::Place place = unbound ? machine->place_of(topo::usable_cpus())
+                                    : capi::place_of_process(*machine, local);
+        place.host = placement.host(rank);
+        return place;
+    });
 }
 
 double ranks_per_cpu_here(Rank ranks_on_host) {

@@ -249,7 +249,7 @@ class PlacementCommand {
             place.host = static_cast<std::uint32_t>(host);
             places.insert(places.end(), static_cast<std::size_t>(ranks_per_host_), place);
         }
-        return topo::Placement(std::move(places));
+        return topo::Placement(places);
     }
 
     std::string print(const topo::Placement& placement) const {

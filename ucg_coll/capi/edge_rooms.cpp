@@ -139,8 +139,8 @@ graph::Crossing crossing_of(const topo::Placement& placement, std::uint32_t host
     std::set<std::uint32_t> hosts;
     std::set<std::pair<Rank, Rank>> ranks;
     for (const EdgeRoom& room : rooms) {
-        if (placement.place(room.from).host == host) {
-            hosts.insert(placement.place(room.to).host);
+        if (placement.host(room.from) == host) {
+            hosts.insert(placement.host(room.to));
             ranks.insert(ends_of(room));
             crossing.bytes += room.bytes;
         }
@@ -154,7 +154,7 @@ graph::Crossing crossing_of(const topo::Placement& placement, std::uint32_t host
 
 ucg_status_t gather_rooms(const RunCollective& run, const topo::Placement& placement, Rank rank,
                           const Rooms& wanted, AgreedRooms& agreed) {
-    const std::uint32_t host = placement.place(rank).host;
+    const std::uint32_t host = placement.host(rank);
     const std::span<const Rank> ranks = placement.ranks_on(host);
     HostGather on_host(run, ranks);
     std::vector<std::uint64_t> counts;

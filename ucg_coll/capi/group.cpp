@@ -233,7 +233,7 @@ void Group::query(ucg_group_attr_t& attributes) const {
         const topo::Placement& placement = planner_->placement();
         attributes.host_count = placement.host_count();
         attributes.ranks_on_host =
-            static_cast<std::uint32_t>(placement.ranks_on(placement.place(rank_).host).size());
+            static_cast<std::uint32_t>(placement.ranks_on(placement.host(rank_)).size());
     }
     if (asked(UCG_GROUP_ATTR_FIELD_TRANSPORTS)) {
         attributes.uses_shm = shm_ != nullptr ? 1 : 0;

@@ -49,7 +49,9 @@ NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
     node.between = model.level(widest);
     unsigned largest = 1;
     topo::Distance within = topo::Distance::core;
-    const auto sockets = topo::groups_closer_than(placement, ranks, widest);
+    const bool may_be_closer = topo::may_be_closer_than(placement, ranks, widest);
+    const auto sockets = may_be_closer ? topo::groups_closer_than(placement, ranks, widest)
+                                       : std::vector<std::vector<Rank>>();
     for (const std::vector<Rank>& socket : sockets) {
         largest = std::max(largest, static_cast<unsigned>(socket.size()));
         for (const Rank rank : socket) { // The farthest from one is as far as any two.

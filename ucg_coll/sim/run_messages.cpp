@@ -366,7 +366,7 @@ void Run::pass_link(const Event& event) {
     Transit& transit = transits_[id];
     const std::uint64_t bytes = mailbox_[id].bytes;
     const bool leaves = event.kind == EventKind::link_out;
-    const std::uint32_t host = placement_.place(leaves ? transit.from : transit.to).host;
+    const std::uint32_t host = placement_.host(leaves ? transit.from : transit.to);
     const Direction direction = leaves ? Direction::out : Direction::in;
     transit.arrival += links_->pass(host, direction, event.time, bytes);
     if (leaves) {

@@ -323,7 +323,7 @@ std::string host_bands(const topo::Placement& placement, double left) {
         while (end < placement.rank_count() && placement.same_host(begin, end)) {
             ++end;
         }
-        const std::uint32_t host = placement.place(begin).host;
+        const std::uint32_t host = placement.host(begin);
         text += fmt::format("<rect class=\"host\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
                             "fill=\"{}\"/>\n<text x=\"{}\" y=\"{}\" font-weight=\"bold\">host {}"
                             "</text>\n",

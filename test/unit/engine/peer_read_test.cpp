@@ -191,7 +191,7 @@ topo::Placement random_placement(Random& random, Rank count) {
         place.core = static_cast<std::uint32_t>(rank);
         places.push_back(place);
     }
-    return topo::Placement(std::move(places));
+    return topo::Placement(places);
 }
 
 /// A request that some row serves which reads peers' memory; one in four by any row.

@@ -117,6 +117,16 @@ TEST_CASE("plan: one rank of a million is planned in 64 KiB", "[plan][memory]") 
     }
 }
 
+TEST_CASE("plan: a placement takes twelve bytes a rank", "[plan][memory]") {
+    const Rank ranks_per_host = GENERATE(1, 8, 125);
+    const Rank hosts = kMillion / ranks_per_host;
+    const std::size_t peak =
+        peak_of([&] { static_cast<void>(topo::Placement::regular(hosts, ranks_per_host)); });
+    // Lists of hosts grow by doubling.
+    CHECK(peak <=
+          std::size_t{12} * kMillion + std::size_t{24} * static_cast<std::size_t>(hosts) + kLimit);
+}
+
 TEST_CASE("plan: choosing allocates no more than what a search looks up", "[plan][memory]") {
     const topo::Placement placement = topo::Placement::regular(125, 8);
     const Facts facts{placement, cost::default_profile()};

@@ -190,7 +190,7 @@ topo::Placement on_sockets(Rank count, SocketOf socket_of) {
         place.core = static_cast<std::uint32_t>(rank);
         places.push_back(place);
     }
-    return topo::Placement(std::move(places));
+    return topo::Placement(places);
 }
 
 topo::Placement on_levels(Rank count) {
@@ -199,7 +199,7 @@ topo::Placement on_levels(Rank count) {
         const std::uint32_t cache = rank / 3;
         places.push_back({.package = cache / 4, .numa = cache / 2, .cache = cache, .core = rank});
     }
-    return topo::Placement(std::move(places));
+    return topo::Placement(places);
 }
 
 } // namespace
@@ -252,7 +252,7 @@ std::unique_ptr<const Network> network_for(const topo::Placement& placement) {
     const topo::Cluster cluster(std::move(nodes));
     std::vector<std::uint32_t> machines;
     for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
-        machines.push_back(*cluster.find_machine(fmt::format("n{}", placement.place(rank).host)));
+        machines.push_back(*cluster.find_machine(fmt::format("n{}", placement.host(rank))));
     }
     return std::make_unique<const Network>(cluster, machines);
 }

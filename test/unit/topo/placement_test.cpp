@@ -31,7 +31,7 @@ void check_consistent(const Placement& placement) {
         REQUIRE_FALSE(ranks.empty());
         CHECK(placement.leader(host) == ranks[0]);
         for (std::size_t i = 0; i < ranks.size(); ++i) {
-            REQUIRE(placement.place(ranks[i]).host == host);
+            REQUIRE(placement.host(ranks[i]) == host);
             REQUIRE(placement.index_on_host(ranks[i]) == static_cast<Rank>(i));
             REQUIRE((i == 0 || ranks[i - 1] < ranks[i]));
             contiguous = contiguous && (i == 0 || ranks[i - 1] + 1 == ranks[i]);

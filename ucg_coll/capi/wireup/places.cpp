@@ -19,7 +19,7 @@ topo::Placement placement_of(const std::vector<Hello>& all) {
         next += fresh || hello.host == 0 ? 1 : 0;
         places.push_back(place);
     }
-    return topo::Placement(std::move(places));
+    return topo::Placement(places);
 }
 
 /// Ranks of several hosts under one kernel (containers, pods, virtual hosts) share its
@@ -70,7 +70,7 @@ Places places_of(const std::vector<Hello>& all, Rank rank) {
             std::max(places.ranks_per_cpu, static_cast<double>(of_machine.ranks) / of_machine.cpus);
     }
     places.one_kernel = machines.size() == 1 && all.front().machine != 0;
-    places.load = machines[machine_of(placement.place(rank).host)].load();
+    places.load = machines[machine_of(placement.host(rank))].load();
     return places;
 }
 

@@ -42,7 +42,7 @@ struct WiredGroup {
     bool several_hosts() const { return placement.host_count() > 1; }
     /// On this one's host, itself among them.
     std::span<const Rank> local_ranks(Rank rank) const {
-        return placement.ranks_on(placement.place(rank).host);
+        return placement.ranks_on(placement.host(rank));
     }
 };
 

@@ -38,7 +38,7 @@ BoardTree::BoardTree(const topo::Placement& placement, const TreeLimits& limits,
                      Rank root)
     : rank_(rank), top_(limits.count) {
     std::vector<Rank> members; // Of the level in question, on all of the host.
-    const std::span<const Rank> ranks = placement.ranks_on(placement.place(rank).host);
+    const std::span<const Rank> ranks = placement.ranks_on(placement.host(rank));
     members.assign(ranks.begin(), ranks.end());
     for (std::size_t level = 0; level < limits.count; ++level) {
         const topo::Distance limit = limits.limit[level];

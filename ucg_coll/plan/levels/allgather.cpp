@@ -39,7 +39,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const std::vector<Slice> places = places_by_host(facts, output_blocks(builder, request));
     const Slice result = landing_place(builder, places);
     const BlockMap by_host = BlockMap::end_to_end(result, bytes_by_host(facts, request));
-    const std::uint32_t host = facts.placement.place(rank).host;
+    const std::uint32_t host = facts.placement.host(rank);
     const Slice ours = by_host.block(static_cast<Rank>(host));
     gather_on_host(builder, facts, levels, own_contribution(builder, request),
                    BlockMap::end_to_end(ours, bytes_on_host(facts, host, request)),

@@ -15,7 +15,7 @@ class Delegates {
   public:
     /// `facts` must outlive it.
     Delegates(const Facts& facts, Rank rank)
-        : placement_(facts.placement), host_(facts.placement.place(rank).host) {}
+        : placement_(facts.placement), host_(facts.placement.host(rank)) {}
 
     std::uint32_t host() const { return host_; }
     std::span<const Rank> ranks() const { return placement_.ranks_on(host_); }

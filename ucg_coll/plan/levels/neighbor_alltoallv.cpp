@@ -136,8 +136,8 @@ class Exchange {
             return here == rank() ? blocks.take(there, room) : std::nullopt;
         };
         for (const EdgeRoom& edge : request.rooms) {
-            const std::uint32_t from = facts_.placement.place(edge.from).host;
-            const std::uint32_t to = facts_.placement.place(edge.to).host;
+            const std::uint32_t from = facts_.placement.host(edge.from);
+            const std::uint32_t to = facts_.placement.host(edge.to);
             if (from == to) {
                 continue;
             }

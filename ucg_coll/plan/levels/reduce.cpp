@@ -14,7 +14,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return reduce_on_host_ns(facts, placement.index_on_host(request.root), request.bytes, op,
                              request.element_bytes) +
            reduce_best_ns(leader_link(facts), static_cast<Rank>(placement.host_count()),
-                          static_cast<Rank>(placement.place(request.root).host), request.bytes, op);
+                          static_cast<Rank>(placement.host(request.root)), request.bytes, op);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

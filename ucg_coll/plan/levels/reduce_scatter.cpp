@@ -62,7 +62,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const Operator op = operator_of(request);
     const BlockMap combined = combined_on_host(builder, facts, levels, request, op);
     const Slice target = reduce_scatter_target(builder, request);
-    const std::uint32_t host = facts.placement.place(rank).host;
+    const std::uint32_t host = facts.placement.host(rank);
     const std::vector<std::uint64_t> bytes = bytes_by_host(facts, request);
     Slice ours{0, bytes[host]};
     if (levels.leads()) {

@@ -63,8 +63,7 @@ class Prefix {
     Prefix(Builder& builder, const Facts& facts, const graph::Request& request)
         : builder_(builder), facts_(facts), inclusive_(request.collective == Collective::scan),
           bytes_(request.bytes), own_(contribution(builder, request)),
-          target_(builder.output(0, request.bytes)),
-          host_(facts.placement.place(builder.rank()).host),
+          target_(builder.output(0, request.bytes)), host_(facts.placement.host(builder.rank())),
           team_(Team::of(facts.placement.ranks_on(host_),
                          facts.placement.index_on_host(builder.rank()))),
           by_boards_(OnHost(facts, request).by_boards) {}

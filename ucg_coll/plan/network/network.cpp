@@ -71,7 +71,7 @@ std::unique_ptr<const Network> network_between(const topo::Placement& placement,
     std::vector<std::uint32_t> machines;
     machines.reserve(static_cast<std::size_t>(placement.rank_count()));
     for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
-        machines.push_back(map.machine_of_host[placement.place(rank).host]);
+        machines.push_back(map.machine_of_host[placement.host(rank)]);
     }
     return std::make_unique<const Network>(map.cluster, machines);
 }

@@ -17,12 +17,15 @@ topo::Distance widest(const topo::Placement& placement, std::span<const Rank> ra
 
 std::vector<std::vector<Rank>> sockets_of(const topo::Placement& placement, std::uint32_t host) {
     const std::span<const Rank> ranks = placement.ranks_on(host);
-    auto sockets = topo::groups_closer_than(placement, ranks, widest(placement, ranks));
-    const auto single = [](const auto& socket) { return socket.size() == 1; };
-    if (std::all_of(sockets.begin(), sockets.end(), single)) {
-        sockets.assign(1, {ranks.begin(), ranks.end()});
+    const topo::Distance farthest = widest(placement, ranks);
+    if (topo::may_be_closer_than(placement, ranks, farthest)) {
+        auto sockets = topo::groups_closer_than(placement, ranks, farthest);
+        const auto shared = [](const auto& socket) { return socket.size() > 1; };
+        if (std::any_of(sockets.begin(), sockets.end(), shared)) {
+            return sockets;
+        }
     }
-    return sockets;
+    return {{ranks.begin(), ranks.end()}};
 }
 
 /// By distance from the leader: it comes first, then who shares most with it. Those equally far
@@ -30,7 +33,7 @@ std::vector<std::vector<Rank>> sockets_of(const topo::Placement& placement, std:
 void sort_by_place(const topo::Placement& placement, std::vector<Rank>& members) {
     const Rank leader = members.front();
     const auto key = [&](Rank rank) {
-        const topo::Place& place = placement.place(rank);
+        const topo::Place place = placement.place(rank);
         return std::tuple(placement.distance(leader, rank), rank != leader, place.package,
                           place.numa, place.cache, place.core, rank);
     };
@@ -40,7 +43,7 @@ void sort_by_place(const topo::Placement& placement, std::vector<Rank>& members)
 } // namespace
 
 Sockets::Sockets(const topo::Placement& placement, Rank rank, MemberOrder order, Rank root)
-    : members_(sockets_of(placement, placement.place(rank).host)) {
+    : members_(sockets_of(placement, placement.host(rank))) {
     for (std::size_t i = 0; root != kNoRank && i < members_.size(); ++i) {
         const auto at = std::find(members_[i].begin(), members_[i].end(), root);
         if (at != members_[i].end()) {
@@ -72,6 +75,9 @@ Rank Sockets::smallest() const {
 }
 
 bool sockets_are_contiguous(const topo::Placement& placement) {
+    if (placement.groups_are_contiguous()) {
+        return true; // Sockets are such groups.
+    }
     const auto follow_one_another = [&](const std::vector<Rank>& socket) {
         const Rank between =
             placement.index_on_host(socket.back()) - placement.index_on_host(socket.front());

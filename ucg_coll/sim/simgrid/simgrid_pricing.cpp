@@ -371,10 +371,9 @@ std::vector<s4u::Host*> hosts_in_order(const s4u::Engine& engine) {
 Status check_routes(const World& world, const std::vector<s4u::Host*>& hosts) {
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (std::size_t rank = 0; rank < world.programs.size(); ++rank) {
-        const std::uint32_t from = world.placement.place(static_cast<Rank>(rank)).host;
+        const std::uint32_t from = world.placement.host(static_cast<Rank>(rank));
         for (const MessagePlan& message : world.programs[rank].messages) {
-            const std::uint32_t to =
-                message.outgoing ? world.placement.place(message.peer).host : from;
+            const std::uint32_t to = message.outgoing ? world.placement.host(message.peer) : from;
             if (from == to || !seen.emplace(from, to).second) {
                 continue;
             }
@@ -413,7 +412,7 @@ Status simulate(World& world, const std::string& platform) {
     const Rank count = world.placement.rank_count();
     for (Rank rank = 0; rank < count; ++rank) {
         world.actors.push_back(s4u::Actor::create(fmt::format("rank {}", rank),
-                                                  hosts[world.placement.place(rank).host],
+                                                  hosts[world.placement.host(rank)],
                                                   RankActor(world, rank)));
     }
     engine.run();

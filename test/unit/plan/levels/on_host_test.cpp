@@ -38,7 +38,7 @@ topo::Placement hosts_of(const std::vector<std::uint32_t>& hosts, Inside inside)
         }
         ++rank;
     }
-    return topo::Placement(std::move(places));
+    return topo::Placement(places);
 }
 
 std::vector<topo::Placement> placements() {

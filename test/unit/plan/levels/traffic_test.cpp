@@ -40,8 +40,8 @@ std::vector<LinkBytes> links_of(const Facts& facts, const Case& sample,
         REQUIRE(schedule.ok());
         for (const graph::Op& op : graph::unroll(*schedule).ops) {
             if (op.kind == graph::OpKind::send && !placement.same_host(rank, op.peer)) {
-                links[placement.place(rank).host].out += op.source.length;
-                links[placement.place(op.peer).host].in += op.source.length;
+                links[placement.host(rank)].out += op.source.length;
+                links[placement.host(op.peer)].in += op.source.length;
             }
         }
     }
@@ -57,7 +57,7 @@ std::uint64_t blocks_elsewhere(const topo::Placement& placement, const Case& sam
         const std::uint64_t block = request.receive.bytes.empty()
                                         ? sample.bytes
                                         : request.receive.bytes[static_cast<std::size_t>(rank)];
-        bytes += placement.place(rank).host == host ? 0 : block;
+        bytes += placement.host(rank) == host ? 0 : block;
     }
     return bytes;
 }
@@ -65,7 +65,7 @@ std::uint64_t blocks_elsewhere(const topo::Placement& placement, const Case& sam
 /// What a host must give and get, as far as that does not depend on the others' ways: towards a
 /// root and between all only one of both does not.
 LinkBytes least(const topo::Placement& placement, const Case& sample, std::uint32_t host) {
-    const bool of_root = placement.place(sample.root).host == host;
+    const bool of_root = placement.host(sample.root) == host;
     const std::uint64_t own = placement.ranks_on(host).size() * sample.bytes;
     switch (sample.collective) {
     case Collective::bcast: return {0, of_root ? 0 : sample.bytes};
@@ -95,7 +95,7 @@ std::vector<std::uint64_t> messages_between_hosts(const Facts& facts, const Case
         REQUIRE(schedule.ok());
         for (const graph::Op& op : graph::unroll(*schedule).ops) {
             if (op.kind == graph::OpKind::send && !placement.same_host(rank, op.peer)) {
-                ++messages[placement.place(rank).host * hosts + placement.place(op.peer).host];
+                ++messages[placement.host(rank) * hosts + placement.host(op.peer)];
             }
         }
     }
