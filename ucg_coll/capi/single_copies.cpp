@@ -17,16 +17,23 @@ SingleCopies single_copies(const LoadedProfile& profile) {
     if (cma.measured) {
         return {cma.bytes_min, profile.path.empty() ? "built in" : profile.path};
     }
-    const Result<shm::KernelCopies> seen = shm::probe_kernel_copies();
-    if (!seen.ok()) {
-        return {cma.bytes_min, fmt::format("built in; {}", seen.status().message())};
+    // Who is disturbed sees slow copies, so that those are looked at again.
+    constexpr int kLooks = 3;
+    for (int look = 1;; ++look) {
+        const Result<shm::KernelCopies> seen = shm::probe_kernel_copies();
+        if (!seen.ok()) {
+            return {cma.bytes_min, fmt::format("built in; {}", seen.status().message())};
+        }
+        const std::uint64_t bytes_min =
+            cost::single_copy_bytes_min(profile.profile, seen->fixed_ns, seen->per_byte_ns);
+        if (bytes_min <= cma.bytes_min || look == kLooks) {
+            return {bytes_min,
+                    fmt::format("{}; the kernel's copies took {:.0f} ns and {:.3f} ns/B",
+                                bytes_min == cma.bytes_min ? "built in, and not contradicted"
+                                                           : "found when the process started",
+                                seen->fixed_ns, seen->per_byte_ns)};
+        }
     }
-    const std::uint64_t bytes_min =
-        cost::single_copy_bytes_min(profile.profile, seen->fixed_ns, seen->per_byte_ns);
-    return {bytes_min, fmt::format("{}; the kernel's copies took {:.0f} ns and {:.3f} ns/B",
-                                   bytes_min == cma.bytes_min ? "built in, and not contradicted"
-                                                              : "found when the process started",
-                                   seen->fixed_ns, seen->per_byte_ns)};
 }
 
 } // namespace ucg::capi

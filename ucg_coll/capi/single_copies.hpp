@@ -17,7 +17,8 @@ struct SingleCopies {
 /// more slowly than the costs say does so between cores that share no cache, too.
 void take_seen(cost::MemoryModel& memory, std::uint64_t bytes_min);
 
-/// As the costs have it, if they were measured; else by a look at the kernel's copies, some 20 us.
+/// As the costs have it, if they were measured; else by a look at the kernel's copies, some 20 us,
+/// and up to two more where they seem slow.
 SingleCopies single_copies(const LoadedProfile& profile);
 
 } // namespace ucg::capi
