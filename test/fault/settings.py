@@ -29,14 +29,19 @@ def expect_served(bench, what, job):
 
 def unknown_transport(bench):
     job = bench.launcher.run(RANKS, [bench.program, "check"], environment={"UCG_TLS": "rocket"})
-    expect_fallback(bench, "UCG_TLS=rocket", job, "UCG_TLS: expected .* found 'rocket'", RANKS)
+    expect_fallback(bench, "UCG_TLS=rocket", job, "UCG_TLS: expected .* found 'rocket'", 1)
+    # A rank whose settings are not those of rank 0 tells of them itself.
+    program = sandbox.mpirun.on_ranks([3], {"UCG_TLS": "rocket"}, [bench.program, "check"])
+    job = bench.launcher.run(RANKS, program)
+    expect_fallback(bench, "UCG_TLS=rocket on rank 3", job,
+                    "UCG_TLS: expected .* found 'rocket'", 1)
 
 
 def no_size(bench):
     job = bench.launcher.run(RANKS, [bench.program, "check"],
                              environment={"UCG_HEAP_SIZE": "lots"})
     expect_fallback(bench, "UCG_HEAP_SIZE=lots", job, "UCG_HEAP_SIZE: expected .* found 'lots'",
-                    RANKS)
+                    1)
 
 
 def unknown_algorithm(bench):
@@ -62,7 +67,7 @@ def no_algorithm_list(bench):
     job = bench.launcher.run(RANKS, [bench.program, "check"],
                              environment={"UCG_ALLREDUCE": "0-4k;ring"})
     expect_fallback(bench, "UCG_ALLREDUCE=0-4k;ring", job,
-                    "UCG_ALLREDUCE: '0-4k;ring', position 4: expected", RANKS)
+                    "UCG_ALLREDUCE: '0-4k;ring', position 4: expected", 1)
 
 
 def different_algorithms(bench):

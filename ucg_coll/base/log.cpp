@@ -3,9 +3,12 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <mutex>
 #include <string>
 #include <unistd.h>
 
+#include "ucg_coll/base/log_handler.hpp"
 #include "ucg_coll/base/printable.hpp"
 
 namespace ucg {
@@ -22,10 +25,25 @@ LogLevel level_from_environment() {
     return level.ok() ? *level : LogLevel::warn;
 }
 
-// The one piece of mutable global state in the library: how much to say.
+// One of two pieces of mutable global state in the library: how much to say.
 std::atomic<LogLevel>& current_level() {
     static std::atomic<LogLevel> level{level_from_environment()};
     return level;
+}
+
+struct Handler {
+    LogHandler take = nullptr;
+    void* argument = nullptr;
+};
+
+// The other piece of it: where that goes. The mutex is held while two words are read, not while
+// the handler runs, which may log.
+std::mutex handler_mutex;
+Handler current_handler;
+
+Handler handler() {
+    const std::lock_guard lock(handler_mutex);
+    return current_handler;
 }
 
 std::string_view label(LogLevel level) {
@@ -42,6 +60,11 @@ void set_log_level(LogLevel level) {
     current_level().store(level, std::memory_order_relaxed);
 }
 
+void set_log_handler(LogHandler handler, void* argument) {
+    const std::lock_guard lock(handler_mutex);
+    current_handler = {handler, argument};
+}
+
 Result<LogLevel> parse_log_level(std::string_view text) {
     for (std::size_t i = 0; i < kLevelNames.size(); ++i) {
         if (text == kLevelNames[i]) {
@@ -52,6 +75,15 @@ Result<LogLevel> parse_log_level(std::string_view text) {
                    "unknown log level '{}': expected error, warn, info, debug or trace", text);
 }
 
+void pass_log_line(const char* line, [[maybe_unused]] void* unused) {
+    if (const Handler taker = handler(); taker.take != nullptr) {
+        taker.take(line, taker.argument);
+        return;
+    }
+    // A failed write to standard error has nowhere to be reported.
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, std::strlen(line));
+}
+
 void log_line(LogLevel level, std::string_view text) {
     if (level > log_level()) {
         return;
@@ -60,8 +92,7 @@ void log_line(LogLevel level, std::string_view text) {
     ::gethostname(host.data(), host.size() - 1);
     const std::string line = fmt::format("[{}:{}] ucg {}: {}\n", host.data(), ::getpid(),
                                          label(level), printable(text, LineBreaks::escape));
-    // A failed write to standard error has nowhere to be reported.
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+    pass_log_line(line.c_str(), nullptr);
 }
 
 } // namespace ucg

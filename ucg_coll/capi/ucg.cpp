@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "ucg_coll/base/log_handler.hpp"
 #include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/group.hpp"
@@ -123,6 +124,10 @@ UCG_PUBLIC void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* 
 
 UCG_PUBLIC const char* ucg_get_version_string(void) {
     return UCG_VERSION_STRING;
+}
+
+UCG_PUBLIC void ucg_log_set_handler(ucg_log_handler_t handler, void* arg) {
+    ucg::set_log_handler(handler, arg);
 }
 
 UCG_PUBLIC ucg_status_t ucg_config_read(ucg_config_h* config_p) {

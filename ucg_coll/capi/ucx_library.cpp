@@ -19,7 +19,7 @@ Result<std::unique_ptr<Network>> open_ucx(const transport::ucx::UcxOptions& opti
                        ::dlerror(), transport::ucx::kLibrary);
     }
     Result<std::unique_ptr<Network>> network = std::unique_ptr<Network>();
-    reinterpret_cast<transport::ucx::Open*>(open)(options, log_level(), network);
+    reinterpret_cast<transport::ucx::Open*>(open)(options, log_level(), pass_log_line, network);
     return network;
 }
 

@@ -146,9 +146,10 @@ typedef struct {
 
 OMPI_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;
 
-/** Makes the process's context at the first call. Returns the same status ever after. Thread-safe.
- */
-ucg_status_t coll_ucg_context(ucg_context_h* context_p);
+/** Makes the process's context at the first call, for a communicator: settings that cannot be
+ *  followed are told by those alone whose settings are not rank 0's. Returns the same status ever
+ *  after. Thread-safe. */
+ucg_status_t coll_ucg_context(ompi_communicator_t* comm, ucg_context_h* context_p);
 
 /* ------------------------------------------------------------------ peers */
 
@@ -164,6 +165,10 @@ void coll_ucg_close_peers(void);
  * seconds for one that has not published anything, once. Thread-safe.
  */
 bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads);
+
+/** Does another process, rank 0 of this side of the communicator, have all settings for libucg that
+ *  this one has? REQUIRES: all processes are alike. Thread-safe. */
+bool coll_ucg_first_is_set_alike(ompi_communicator_t* comm);
 
 /** Prints to the component's stream when coll_ucg_verbose is at least `level`. */
 #define COLL_UCG_VERBOSE(level, ...)                                                               \

@@ -90,7 +90,7 @@ static void start_making(coll_ucg_background_t* making) {
         .oob_allgather_test = coll_ucg_oob_test,
     };
     /* A process without a context takes part as well: then all ranks go without a group. */
-    (void)coll_ucg_context(&context);
+    (void)coll_ucg_context(module->comm, &context);
     const ucg_status_t status = ucg_group_create_start(context, &params, &making->creation);
     making->status = UCG_OK == status ? UCG_INPROGRESS : status;
     opal_mutex_lock(&background.lock);

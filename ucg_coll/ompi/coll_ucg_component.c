@@ -274,13 +274,33 @@ static ucg_status_t configure(ucg_config_h config) {
     return status;
 }
 
-static ucg_status_t create_context(ucg_context_h* context_p) {
-    ucg_config_h config;
-    ucg_status_t status = ucg_config_read(&config);
-    if (UCG_OK != status) {
-        return status;
+static void drop_line(const char* line, void* unused) {
+    (void)line;
+    (void)unused;
+}
+
+/** What is wrong with a setting is wrong with it wherever it is set: one process tells of it. */
+static ucg_status_t read_config(ompi_communicator_t* comm, ucg_config_h* config_p) {
+    const bool is_told = coll_ucg_first_is_set_alike(comm);
+    if (is_told) {
+        ucg_log_set_handler(drop_line, NULL);
     }
-    status = configure(config);
+    ucg_status_t status = ucg_config_read(config_p);
+    if (UCG_OK == status) {
+        status = configure(*config_p);
+        if (UCG_OK != status) {
+            ucg_config_release(*config_p);
+        }
+    }
+    if (is_told) {
+        ucg_log_set_handler(NULL, NULL);
+    }
+    return status;
+}
+
+static ucg_status_t create_context(ompi_communicator_t* comm, ucg_context_h* context_p) {
+    ucg_config_h config;
+    ucg_status_t status = read_config(comm, &config);
     if (UCG_OK == status) {
         const ucg_context_params_t params = {
             .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
@@ -295,17 +315,17 @@ static ucg_status_t create_context(ucg_context_h* context_p) {
             .local_rank = (uint32_t)opal_process_info.my_local_rank,
         };
         status = ucg_context_create(&params, config, context_p);
+        ucg_config_release(config);
     }
-    ucg_config_release(config);
     return status;
 }
 
-ucg_status_t coll_ucg_context(ucg_context_h* context_p) {
+ucg_status_t coll_ucg_context(ompi_communicator_t* comm, ucg_context_h* context_p) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     opal_mutex_lock(&component->lock);
     if (UCG_INPROGRESS == component->context_status) {
         coll_ucg_find_host_progress();
-        component->context_status = create_context(&component->context);
+        component->context_status = create_context(comm, &component->context);
     }
     *context_p = component->context;
     ucg_status_t status = component->context_status;

@@ -17,9 +17,11 @@
 #include "opal/mca/btl/base/base.h"
 #include "opal/util/output.h"
 
+extern char** environ;
+
 enum { BITS = 64, ENABLED_WORDS = (COLL_UCG_FN_COUNT + BITS - 1) / BITS };
 
-/** What a process publishes. All but the last must be equal. */
+/** What a process publishes. All but the last two must be equal. */
 typedef struct {
     uint64_t enabled[ENABLED_WORDS]; /**< A bit for each function. */
     uint32_t version[3];             /**< Of libucg, as it runs. */
@@ -27,6 +29,7 @@ typedef struct {
     int32_t setup_after;             /**< From which collective on it serves a communicator. */
     uint32_t others;                 /**< Which other components there are, and their priorities. */
     uint32_t threads;                /**< Was MPI_THREAD_MULTIPLE granted? */
+    uint32_t settings;               /**< What the user has set for libucg, as a hash. */
 } card_t;
 
 typedef enum {
@@ -48,6 +51,8 @@ static struct {
 
 /* ------------------------------------------------------------------ publishing */
 
+static const uint32_t hash_of_nothing = 2166136261u; /* FNV-1a's. */
+
 static uint32_t add_to_hash(uint32_t hash, const void* data, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) {
         hash = (hash ^ ((const unsigned char*)data)[i]) * 16777619u; /* FNV-1a */
@@ -65,13 +70,35 @@ static uint32_t other_components(void) {
         const char* name = item->cli_component->mca_component_name;
         const int variable = mca_base_var_find("ompi", "coll", name, "priority");
         const int* priority = NULL;
-        uint32_t hash = add_to_hash(2166136261u, name, strlen(name));
+        uint32_t hash = add_to_hash(hash_of_nothing, name, strlen(name));
         if (variable >= 0 &&
             OPAL_SUCCESS == mca_base_var_get_value(variable, &priority, NULL, NULL) &&
             NULL != priority) {
             hash = add_to_hash(hash, priority, sizeof *priority);
         }
         sum += hash;
+    }
+    return sum;
+}
+
+static uint32_t hash_of_parameters(char* const* values, int count) {
+    uint32_t hash = hash_of_nothing;
+    for (int i = 0; i < count; i++) {
+        const char* value = NULL != values[i] ? values[i] : "";
+        hash = add_to_hash(hash, value, strlen(value) + 1);
+    }
+    return hash;
+}
+
+/** Parameters, and variables in whatever order they were set. */
+static uint32_t hash_of_settings(void) {
+    const mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
+    uint32_t sum = hash_of_parameters(component->settings, COLL_UCG_SETTING_COUNT) +
+                   hash_of_parameters(component->algorithms, COLL_UCG_FN_BLOCKING_COUNT);
+    for (char** variable = environ; NULL != *variable; variable++) {
+        if (0 == strncmp(*variable, "UCG_", 4)) {
+            sum += add_to_hash(hash_of_nothing, *variable, strlen(*variable));
+        }
     }
     return sum;
 }
@@ -100,6 +127,7 @@ static card_t make_card(bool stays_out) {
     }
     card.others = other_components();
     card.threads = ompi_mpi_thread_multiple ? 1 : 0;
+    card.settings = hash_of_settings();
     return card;
 }
 
@@ -305,5 +333,17 @@ bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads) {
         }
     }
     opal_mutex_unlock(&peers.lock);
+    return alike;
+}
+
+bool coll_ucg_first_is_set_alike(ompi_communicator_t* comm) {
+    const opal_process_name_t first = ompi_group_get_proc_name(comm->c_local_group, 0);
+    card_t card;
+    bool alike = false;
+    if (0 != ompi_comm_rank(comm)) {
+        opal_mutex_lock(&peers.lock);
+        alike = find_card(&first, &card) && card.settings == hash_of_settings();
+        opal_mutex_unlock(&peers.lock);
+    }
     return alike;
 }

@@ -193,7 +193,7 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
     const bool turns = exchange->module->takes_turns;
     ucg_status_t status;
     /* A process without a context takes part as well: then all ranks go without a group. */
-    (void)coll_ucg_context(&context);
+    (void)coll_ucg_context(exchange->module->comm, &context);
     if (turns) {
         /* All have arrived: one that is still to come must not keep others from their turn. */
         status = agree(exchange, UCG_OK);

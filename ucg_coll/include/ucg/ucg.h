@@ -66,6 +66,18 @@ void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
 /** "0.2.0"; static storage. Does not fail. */
 const char* ucg_get_version_string(void);
 
+/**
+ * Takes a line of the library's log instead of standard error: "[host:pid] ucg error: ...\n". May
+ * be called by any thread that calls the library, with locks of the library held: it calls no
+ * function of the library.
+ */
+typedef void (*ucg_log_handler_t)(const char* line, void* arg);
+/**
+ * From here on `handler` takes the process's log, with `arg`; NULL: standard error again. What
+ * UCG_LOG_LEVEL leaves out does not come. Any thread, at any time. Does not fail.
+ */
+void ucg_log_set_handler(ucg_log_handler_t handler, void* arg);
+
 typedef struct ucg_config* ucg_config_h;
 typedef struct ucg_context* ucg_context_h;
 typedef struct ucg_group* ucg_group_h;

@@ -9,9 +9,10 @@ using ucg::transport::ucx::UcxOptions;
 using ucg::transport::ucx::UcxWorker;
 
 extern "C" __attribute__((visibility("default"))) void
-ucg_ucx_open(const UcxOptions& options, ucg::LogLevel level,
+ucg_ucx_open(const UcxOptions& options, ucg::LogLevel level, ucg::LogHandler log,
              Result<std::unique_ptr<Network>>& network) {
     ucg::set_log_level(level);
+    ucg::set_log_handler(log, nullptr);
     Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
     if (worker.ok()) {
         network = std::unique_ptr<Network>(std::move(*worker));

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/log_handler.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 
 namespace ucg::transport::ucx {
@@ -12,9 +13,9 @@ namespace ucg::transport::ucx {
 inline constexpr const char* kLibrary = "libucg_ucx.so";
 inline constexpr const char* kOpen = "ucg_ucx_open";
 
-/// Starts UCX: UcxWorker::create(). The library says as much as `level` allows; it has a level of
-/// its own.
-using Open = void(const UcxOptions& options, LogLevel level,
+/// Starts UCX: UcxWorker::create(). The library says as much as `level` allows, to `log`; it has a
+/// level and a handler of its own.
+using Open = void(const UcxOptions& options, LogLevel level, LogHandler log,
                   Result<std::unique_ptr<Network>>& network);
 
 } // namespace ucg::transport::ucx
