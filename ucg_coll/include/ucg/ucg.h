@@ -16,15 +16,13 @@
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
  *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE any thread may
  *     call anything at any time, but ucg_group_create for two groups at once that have two
- * processes in common, or start collectives of one group in no order. The library holds no lock
- * while it calls the program back: an operator may wait for another thread's collective in another
- * group.
+ * processes in common, or start collectives of one group in no order. No lock is held while an
+ * operator runs: it may wait for another thread's collective in another group.
  *   - Counts are 64-bit and in elements; displacements are in elements of the datatype.
  *   - Buffers belong to the caller and must stay valid and unchanged (send) or untouched (receive)
  *     until the request completes.
  *
- * A program without MPI that uses all of this: ucg_coll/capi/example/fork_allreduce.c in the source
- * tree.
+ * A program without MPI that uses all of this: ucg_coll/capi/example/fork_allreduce.c.
  */
 #ifndef UCG_H_
 #define UCG_H_
@@ -66,16 +64,10 @@ void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
 /** "0.2.0"; static storage. Does not fail. */
 const char* ucg_get_version_string(void);
 
-/**
- * Takes a line of the library's log instead of standard error: "[host:pid] ucg error: ...\n". May
- * be called by any thread that calls the library, with locks of the library held: it calls no
- * function of the library.
- */
+/** Takes a line, "[host:pid] ucg error: ...\n". Any thread, under any lock: it calls nothing. */
 typedef void (*ucg_log_handler_t)(const char* line, void* arg);
-/**
- * From here on `handler` takes the process's log, with `arg`; NULL: standard error again. What
- * UCG_LOG_LEVEL leaves out does not come. Any thread, at any time. Does not fail.
- */
+/** From here on `handler` takes the process's log, as far as UCG_LOG_LEVEL lets it come; NULL:
+ *  standard error does. Any thread. Does not fail. */
 void ucg_log_set_handler(ucg_log_handler_t handler, void* arg);
 
 typedef struct ucg_config* ucg_config_h;
@@ -531,12 +523,10 @@ ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** The second half of ucg_coll_post(), of a collective that ucg_coll_start() or ucg_coll_restart()
- *  has left in progress: most never get here. */
+/** The second half of ucg_coll_post(): of what ucg_coll_start() or _restart() left in progress. */
 ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** Makes progress and tells whether the collective is complete: UCG_OK, UCG_INPROGRESS or an error.
- */
+/** Makes progress. UCG_OK: the collective is complete; else UCG_INPROGRESS or an error. */
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
 /** Blocks until complete: spins first, yields the processor when ranks outnumber the CPUs they may
@@ -558,12 +548,10 @@ ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer, void* rec
 /** The same without blocking: returns what ucg_coll_start() returns, or UCG_ERR_UNSUPPORTED. */
 ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
-/** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its end has not been told yet;
- *  it stays as it is. */
+/** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its end is not told yet. */
 ucg_status_t ucg_coll_free(ucg_coll_h coll);
 
-/** init, start, wait and free in one call, on the shortest path: what a blocking MPI collective
- * needs. */
+/** init, start, wait and free in one call, the shortest: what a blocking MPI collective needs. */
 ucg_status_t ucg_coll_run(ucg_group_h group, const ucg_coll_params_t* params);
 
 /** init and post in one call, on the shortest path: what a nonblocking MPI collective needs. Only
