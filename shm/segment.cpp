@@ -23,18 +23,18 @@ Status system_failure(const char* what) {
     return failure(code, "shared memory: {} failed: {}", what, std::strerror(errno));
 }
 
-/// Has the program all that is mapped from now on locked in memory (mlockall(MCL_FUTURE))? Then a
-/// page is there before anybody has touched it.
-bool maps_are_locked() {
+/// Does the system back what is mapped from now on before anybody touches it, since the program has
+/// all of it locked in memory (mlockall(MCL_FUTURE))?
+bool maps_are_backed() {
     void* page =
         ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
         return false;
     }
     unsigned char is_there = 0;
-    const bool locked = ::mincore(page, page_bytes(), &is_there) == 0 && (is_there & 1U) != 0;
+    const bool backed = ::mincore(page, page_bytes(), &is_there) == 0 && (is_there & 1U) != 0;
     ::munmap(page, page_bytes());
-    return locked;
+    return backed;
 }
 
 /// Maps the file's first `bytes` over what is at `base`. Null, or the system call that failed.
@@ -43,18 +43,15 @@ const char* map_over(std::byte* base, std::uint64_t bytes, int file) {
     // What is locked and can be touched is backed at once, holes and all. So it cannot be until it
     // is unlocked. Elsewhere it can from the beginning: valgrind goes through the bytes of what it
     // may touch later one by one, which takes seconds.
-    const bool locked = maps_are_locked();
-    if (::mmap(base, bytes, locked ? PROT_NONE : kAccess, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+    const bool backed = maps_are_backed();
+    if (::mmap(base, bytes, backed ? PROT_NONE : kAccess, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
                file, 0) == MAP_FAILED) {
         return "mmap";
     }
-    if (locked) {
-        ::munlock(base, bytes);
-        if (::mprotect(base, bytes, kAccess) != 0) {
-            return "mprotect";
-        }
-    }
-    return nullptr;
+    // Locked, it would count against the limit of such memory as a whole, even if it is backed by
+    // what is touched alone (MCL_ONFAULT).
+    ::munlock(base, bytes);
+    return backed && ::mprotect(base, bytes, kAccess) != 0 ? "mprotect" : nullptr;
 }
 
 } // namespace

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -12,32 +10,16 @@
 #include "shm/board.hpp"
 #include "shm/wait.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/zeroed_memory.hpp"
 
 namespace {
 
 using namespace ucg::shm;
 
-/// Zeroed memory.
-class BoardMemory {
-  public:
-    explicit BoardMemory(std::uint64_t bytes)
-        : bytes_(static_cast<std::byte*>(
-              std::aligned_alloc(alignof(BoardHead), ucg::round_up(bytes, alignof(BoardHead))))) {
-        std::memset(bytes_.get(), 0, bytes);
-    }
-    std::byte* get() const { return bytes_.get(); }
-
-  private:
-    struct Free {
-        void operator()(std::byte* bytes) const { std::free(bytes); }
-    };
-    std::unique_ptr<std::byte, Free> bytes_;
-};
-
 /// The boards of some ranks, each of whom reads all others.
 struct Boards {
-    BoardMemory lines;
-    std::vector<BoardMemory> buffers;
+    ucg::test::ZeroedMemory lines;
+    std::vector<ucg::test::ZeroedMemory> buffers;
     std::vector<BoardWriter> writers;
     std::vector<BoardReader> readers; ///< By owner.
 
@@ -99,7 +81,7 @@ TEST_CASE("shm/board: every byte of a share has a page, wherever in a page the b
           "[shm]") {
     constexpr std::uint64_t kPage = 4096;
     const BoardShape shape = {2, 2, 2 * kPage};
-    const BoardMemory lines(shape.lines_bytes());
+    const ucg::test::ZeroedMemory lines(shape.lines_bytes());
     alignas(kPage) static std::array<std::byte, 6 * kPage> memory;
     const auto page_of = [](const std::byte* byte) {
         return reinterpret_cast<std::uintptr_t>(byte) / kPage;

@@ -1,11 +1,10 @@
 // The receiving end alone, with a sender that stops wherever it is told to.
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/zeroed_memory.hpp"
 #include "ucg_coll/transport/shm/link.hpp"
 
 namespace ucg::transport {
@@ -13,23 +12,6 @@ namespace {
 
 constexpr std::uint64_t kBytes = 200'000;
 constexpr shm::Help kOffer = {true, true};
-
-/// Zeros, aligned as a ring's lines are.
-class Lines {
-  public:
-    explicit Lines(std::uint64_t bytes)
-        : bytes_(static_cast<std::byte*>(
-              std::aligned_alloc(4096, round_up(bytes, std::uint64_t{4096})))) {
-        std::memset(bytes_.get(), 0, bytes);
-    }
-    std::byte* get() const { return bytes_.get(); }
-
-  private:
-    struct Free {
-        void operator()(std::byte* bytes) const { std::free(bytes); }
-    };
-    std::unique_ptr<std::byte, Free> bytes_;
-};
 
 /// Both ends are this process; `segment` is the sender's.
 struct Pair {
@@ -54,9 +36,9 @@ struct Pair {
     }
 
     shm::RingShape shape = {16, 8192};
-    Lines lines{shape.lines_bytes()};
-    Lines buffers{shape.buffers_bytes()};
-    Lines reverse{shape.lines_bytes()};
+    test::ZeroedMemory lines{shape.lines_bytes()};
+    test::ZeroedMemory buffers{shape.buffers_bytes()};
+    test::ZeroedMemory reverse{shape.lines_bytes()};
     std::vector<std::byte> segment = std::vector<std::byte>(100, std::byte{1});
     shm::PeerAccess access{true, true};
     shm::Doorbell bell = {};
