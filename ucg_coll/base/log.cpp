@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 #include "ucg_coll/base/log_handler.hpp"
 #include "ucg_coll/base/printable.hpp"
@@ -31,19 +32,14 @@ std::atomic<LogLevel>& current_level() {
     return level;
 }
 
-struct Handler {
-    LogHandler take = nullptr;
-    void* argument = nullptr;
-};
+// The other piece of mutable global state is where lines go. The mutex is held while two words are
+// read, not while a handler runs, which may log.
+std::mutex sink_mutex;
+LogSink current_sink;
 
-// The other piece of it: where that goes. The mutex is held while two words are read, not while
-// the handler runs, which may log.
-std::mutex handler_mutex;
-Handler current_handler;
-
-Handler handler() {
-    const std::lock_guard lock(handler_mutex);
-    return current_handler;
+LogSink sink() {
+    const std::lock_guard lock(sink_mutex);
+    return current_sink;
 }
 
 std::string_view label(LogLevel level) {
@@ -60,9 +56,9 @@ void set_log_level(LogLevel level) {
     current_level().store(level, std::memory_order_relaxed);
 }
 
-void set_log_handler(LogHandler handler, void* argument) {
-    const std::lock_guard lock(handler_mutex);
-    current_handler = {handler, argument};
+LogSink set_log_sink(LogSink sink) {
+    const std::lock_guard lock(sink_mutex);
+    return std::exchange(current_sink, sink);
 }
 
 Result<LogLevel> parse_log_level(std::string_view text) {
@@ -76,7 +72,7 @@ Result<LogLevel> parse_log_level(std::string_view text) {
 }
 
 void pass_log_line(const char* line, [[maybe_unused]] void* unused) {
-    if (const Handler taker = handler(); taker.take != nullptr) {
+    if (const LogSink taker = sink(); taker.take != nullptr) {
         taker.take(line, taker.argument);
         return;
     }

@@ -126,8 +126,13 @@ UCG_PUBLIC const char* ucg_get_version_string(void) {
     return UCG_VERSION_STRING;
 }
 
-UCG_PUBLIC void ucg_log_set_handler(ucg_log_handler_t handler, void* arg) {
-    ucg::set_log_handler(handler, arg);
+UCG_PUBLIC ucg_log_handler_t ucg_log_set_handler(ucg_log_handler_t handler, void* arg,
+                                                 void** old_arg_p) {
+    const ucg::LogSink old = ucg::set_log_sink({handler, arg});
+    if (old_arg_p != nullptr) {
+        *old_arg_p = old.argument;
+    }
+    return old.take;
 }
 
 UCG_PUBLIC ucg_status_t ucg_config_read(ucg_config_h* config_p) {

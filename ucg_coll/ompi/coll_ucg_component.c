@@ -282,8 +282,10 @@ static void drop_line(const char* line, void* unused) {
 /** What is wrong with a setting is wrong with it wherever it is set: one process tells of it. */
 static ucg_status_t read_config(ompi_communicator_t* comm, ucg_config_h* config_p) {
     const bool is_told = coll_ucg_first_is_set_alike(comm);
+    void* programs_arg = NULL; /* The program may use libucg itself. */
+    ucg_log_handler_t programs = NULL;
     if (is_told) {
-        ucg_log_set_handler(drop_line, NULL);
+        programs = ucg_log_set_handler(drop_line, NULL, &programs_arg);
     }
     ucg_status_t status = ucg_config_read(config_p);
     if (UCG_OK == status) {
@@ -293,7 +295,7 @@ static ucg_status_t read_config(ompi_communicator_t* comm, ucg_config_h* config_
         }
     }
     if (is_told) {
-        ucg_log_set_handler(NULL, NULL);
+        ucg_log_set_handler(programs, programs_arg, NULL);
     }
     return status;
 }

@@ -67,8 +67,8 @@ const char* ucg_get_version_string(void);
 /** Takes a line, "[host:pid] ucg error: ...\n". Any thread, under any lock: it calls nothing. */
 typedef void (*ucg_log_handler_t)(const char* line, void* arg);
 /** From here on `handler` takes the process's log, as far as UCG_LOG_LEVEL lets it come; NULL:
- *  standard error does. Any thread. Does not fail. */
-void ucg_log_set_handler(ucg_log_handler_t handler, void* arg);
+ *  standard error does. Returns who took it before, and that one's `arg`. Any thread. */
+ucg_log_handler_t ucg_log_set_handler(ucg_log_handler_t handler, void* arg, void** old_arg_p);
 
 typedef struct ucg_config* ucg_config_h;
 typedef struct ucg_context* ucg_context_h;

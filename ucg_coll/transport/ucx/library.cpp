@@ -12,7 +12,7 @@ extern "C" __attribute__((visibility("default"))) void
 ucg_ucx_open(const UcxOptions& options, ucg::LogLevel level, ucg::LogHandler log,
              Result<std::unique_ptr<Network>>& network) {
     ucg::set_log_level(level);
-    ucg::set_log_handler(log, nullptr);
+    ucg::set_log_sink({log, nullptr});
     Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
     if (worker.ok()) {
         network = std::unique_ptr<Network>(std::move(*worker));
