@@ -88,4 +88,22 @@ static inline double option_seconds(const char* option, const char* text, int sa
     return -1;
 }
 
+/* Says what was expected of an option, where it is neither a number nor a size; returns -1. */
+static inline int option_refused(const char* option, const char* expected, const char* found,
+                                 int say) {
+    if (say) {
+        fprintf(stderr, "%s: expected %s, found '%s'\n", option, expected, found);
+    }
+    return -1;
+}
+
+/* For programs that take options alone, of which the first `read` words are some: 0 if there are no
+ * more words, else -1. */
+static inline int option_end(int read, int argc, char** argv, int say) {
+    if (read < argc && say) {
+        fprintf(stderr, "unexpected argument '%s'\n", argv[read]);
+    }
+    return read < argc ? -1 : 0;
+}
+
 #endif

@@ -60,6 +60,8 @@ class Parser(argparse.ArgumentParser):
     """Takes options by their whole names, and tells of a name that does not exist which one was
     perhaps meant."""
 
+    hint = ""  # What else the message about such a name says.
+
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
@@ -77,6 +79,7 @@ class Parser(argparse.ArgumentParser):
         if kind == "unrecognized arguments":
             for word in words.split():
                 message += did_you_mean(word.split("=")[0], self.names()) * (word[:2] == "--")
+            message += self.hint
         elif choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
             message += did_you_mean(choice[1], choice[2].replace("'", "").split(", "))
         super().error(printable(message))

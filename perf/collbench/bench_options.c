@@ -43,7 +43,7 @@ int parse_bench_options(int argc, char** argv, const char* usage, int live_min,
         default: bad = 1;
         }
     }
-    if (bad || optind < argc) {
+    if (bad || option_end(optind, argc, argv, rank == 0) != 0) {
         if (rank == 0) {
             fputs(usage, stderr);
         }

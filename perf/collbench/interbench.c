@@ -179,12 +179,22 @@ static sides_t open_sides(void) {
     return s;
 }
 
-static void measure_all(const sides_t* s, const char* list, char* sizes, double seconds,
+static void measure_all(const sides_t* s, const char* list, const char* sizes, double seconds,
                         int barrier) {
-    for (char* at; NULL != (at = strsep(&sizes, ","));) {
-        const int bytes = (int)option_size("-s", at, 1, LONGEST, 0);
+    char* copy = strdup(sizes);
+    char* rest = copy;
+    for (char* at; NULL != (at = strsep(&rest, ","));) {
+        const int bytes = (int)option_size("--sizes", at, 1, LONGEST, 0);
         for (int i = 0; i < NAMES; i++) {
             if (NULL != list && !wanted(list, names[i])) {
+                continue;
+            }
+            if (NULL != strstr(names[i], "reduce") && bytes % (int)sizeof(double) != 0) {
+                if (0 == s->rank) {
+                    fprintf(stderr,
+                            "interbench: %s of %d bytes is left out: no whole number of doubles\n",
+                            names[i], bytes);
+                }
                 continue;
             }
             const timing_t timing = measure(s, i, bytes, seconds, barrier);
@@ -194,6 +204,7 @@ static void measure_all(const sides_t* s, const char* list, char* sizes, double 
             }
         }
     }
+    free(copy);
 }
 
 /* Are all parts of the list names or, where `is_sizes`, sizes? */
@@ -203,73 +214,105 @@ static int is_right(const char* list, int is_sizes, int say) {
     int right = 1;
     for (char* item; right && NULL != (item = strsep(&rest, ","));) {
         if (is_sizes) {
-            right = option_size("-s", item, 1, LONGEST, say) > 0;
+            right = option_size("--sizes", item, 1, LONGEST, say) > 0;
             continue;
         }
         right = 0;
         for (int i = 0; i < NAMES; i++) {
             right |= 0 == strcmp(names[i], item);
         }
-        if (!right && say) {
-            fprintf(stderr, "-c: expected names of collectives, found '%s'\n", list);
+        if (!right) {
+            option_refused("--collectives", "names of collectives", item, say);
         }
     }
     free(copy);
     return right;
 }
 
-static int usage(int status, int say) {
-    if (say) {
-        fputs("usage: mpirun -np N interbench [-c COLLECTIVES] [-s BYTES,...] [-t SECONDS] [-b]\n"
-              "N is 2 at least; -S: almost no time\n"
-              "prints: collective, bytes, seconds of a call, and of the cycle\n",
-              0 == status ? stdout : stderr);
-    }
-    MPI_Finalize();
-    return status;
-}
+static const char usage[] =
+    "Usage: mpirun -np N ... interbench [options]     N is 2 at least\n"
+    "  -c, --collectives LIST   of barrier,bcast,gather,scatter,reduce,allreduce,allgather,\n"
+    "                           alltoall,reduce_scatter_block and, with an i before them, all\n"
+    "                           but barrier (default: all)\n"
+    "  -s, --sizes LIST         bytes, at most 1M (default 8,4k,64k)\n"
+    "  -t, --time SECONDS       per cell, all repetitions together (default 0.05)\n"
+    "  -b, --barrier            a barrier by messages before each call\n"
+    "  -S, --smoke              8 bytes, almost no time\n"
+    "  -h, --help\n"
+    "Prints collective, bytes, seconds of a call, and of the cycle.\n";
 
-int main(int argc, char** argv) {
-    static char sizes[256] = "8,4096,65536";
-    const char* list = NULL;
-    double seconds = 0.05;
-    int barrier = 0;
-    int smoke = 0;
+struct options {
+    const char* collectives; /* NULL: all. */
+    const char* sizes;
+    double seconds;
+    int barrier;
+};
+
+/* Returns -1 to go on, else the exit status. */
+static int parse_options(int argc, char** argv, struct options* o, int say) {
+    static const struct option longs[] = {{"collectives", 1, NULL, 'c'},
+                                          {"sizes", 1, NULL, 's'},
+                                          {"time", 1, NULL, 't'},
+                                          {"barrier", 0, NULL, 'b'},
+                                          {"smoke", 0, NULL, 'S'},
+                                          {"help", 0, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int bad = 0;
-    int option, rank, ranks;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    opterr = 0 == rank;
-    while (-1 != (option = getopt(argc, argv, "c:s:t:bSh"))) {
-        switch (option) {
+    int c;
+    opterr = say;
+    while (-1 != (c = getopt_long(argc, argv, "c:s:t:bSh", longs, NULL))) {
+        switch (c) {
         case 'c':
-            list = optarg;
-            bad |= !is_right(optarg, 0, 0 == rank);
+            o->collectives = optarg;
+            bad |= !is_right(optarg, 0, say);
             break;
         case 's':
-            bad |= !is_right(optarg, 1, 0 == rank) || strlen(optarg) >= sizeof sizes;
-            snprintf(sizes, sizeof sizes, "%s", optarg);
+            o->sizes = optarg;
+            bad |= !is_right(optarg, 1, say);
             break;
         case 't':
-            seconds = option_seconds("-t", optarg, 0 == rank);
-            bad |= seconds < 0;
+            o->seconds = option_seconds("--time", optarg, say);
+            bad |= o->seconds < 0;
             break;
-        case 'b': barrier = 1; break;
-        case 'S': smoke = 1; break;
-        case 'h': return usage(0, 0 == rank);
+        case 'b': o->barrier = 1; break;
+        case 'S':
+            o->seconds = 0;
+            o->sizes = "8";
+            break;
+        case 'h':
+            if (say) {
+                fputs(usage, stdout);
+            }
+            return 0;
         default: bad = 1;
         }
     }
-    if (bad || optind < argc || ranks < 2) {
-        return usage(2, 0 == rank);
+    if (bad || 0 != option_end(optind, argc, argv, say)) {
+        if (say) {
+            fputs(usage, stderr);
+        }
+        return 2;
     }
-    if (smoke) {
-        seconds = 0;
-        snprintf(sizes, sizeof sizes, "8");
+    return -1;
+}
+
+int main(int argc, char** argv) {
+    struct options o = {NULL, "8,4k,64k", 0.05, 0};
+    int rank, ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int status = parse_options(argc, argv, &o, 0 == rank);
+    if (status < 0 && ranks < 2) {
+        fputs("interbench: each side has a process at least: mpirun -np 2\n", stderr);
+        status = 2;
+    }
+    if (status >= 0) {
+        MPI_Finalize();
+        return status;
     }
     sides_t s = open_sides();
-    measure_all(&s, list, sizes, seconds, barrier);
+    measure_all(&s, o.collectives, o.sizes, o.seconds, o.barrier);
     free(s.send);
     free(s.receive);
     MPI_Comm_free(&s.comm);

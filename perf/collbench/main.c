@@ -183,7 +183,8 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
         default: bad = 1;
         }
     }
-    if (bad || optind < argc || o->repetitions < 0 || o->cell_seconds < 0 || o->offset < 0) {
+    bad |= option_end(optind, argc, argv, rank == 0) != 0;
+    if (bad || o->repetitions < 0 || o->cell_seconds < 0 || o->offset < 0) {
         if (rank == 0) {
             fputs(usage, stderr);
         }

@@ -272,7 +272,8 @@ static int measure(struct buffers* b, const struct options* o, int which, int by
 static const char usage[] =
     "Usage: mpirun ... overlapbench [options]\n"
     "  -c, --collectives LIST   of ibcast,ireduce,iallreduce,iallgather,ialltoall (default: all)\n"
-    "  -s, --sizes LIST         in bytes, with k or M behind them (default 64k,1M,4M)\n"
+    "  -s, --sizes LIST         multiples of 8 bytes, with k or M behind them\n"
+    "                           (default 64k,1M,4M)\n"
     "  -r, --repetitions N      medians are of so many (default 101)\n"
     "      --compute WHO        all, or first: rank 0 alone, while the others wait (default all)\n"
     "      --polls N            calls of MPI_Test between the start and the wait (default 0)\n"
@@ -283,59 +284,69 @@ static const char usage[] =
     "start, wait: the two calls of rank 0, between which it has computed; rest: from the start to\n"
     "the end at the others, the slowest of them.\n";
 
-static int parse_sizes(const char* text, struct options* o, int say) {
-    char list[256];
+static int add_size(const char* item, struct options* o, int say) {
+    const long bytes = option_size("--sizes", item, 8, 1L << 28, say);
 
-    o->size_count = 0;
-    snprintf(list, sizeof(list), "%s", text);
-    for (char* item = strtok(list, ","); item != NULL; item = strtok(NULL, ",")) {
-        const long bytes = option_size("sizes", item, 8, 1L << 28, say);
-        if (bytes < 0 || o->size_count == SIZES_MAX) {
-            return -1;
-        }
-        o->sizes[o->size_count++] = (int)(bytes / 8 * 8);
+    if (bytes < 0) {
+        return -1;
     }
-    return o->size_count > 0 ? 0 : -1;
+    if (bytes % (long)sizeof(double) != 0) {
+        return option_refused("--sizes", "multiples of 8", item, say);
+    }
+    if (o->size_count == SIZES_MAX) {
+        return option_refused("--sizes", "16 at most", item, say);
+    }
+    o->sizes[o->size_count++] = (int)bytes;
+    return 0;
 }
 
-static int parse_collectives(const char* text, struct options* o) {
-    char list[256];
-
-    memset(o->chosen, 0, sizeof(o->chosen));
-    snprintf(list, sizeof(list), "%s", text);
-    for (char* item = strtok(list, ","); item != NULL; item = strtok(NULL, ",")) {
-        int found = 0;
-        for (int i = 0; i < COLLECTIVES; i++) {
-            if (strcmp(item, collectives[i].name) == 0) {
-                o->chosen[i] = found = 1;
-            }
-        }
-        if (!found) {
-            return -1;
+static int choose(const char* item, struct options* o, int say) {
+    for (int i = 0; i < COLLECTIVES; i++) {
+        if (strcmp(item, collectives[i].name) == 0) {
+            o->chosen[i] = 1;
+            return 0;
         }
     }
-    return 0;
+    return option_refused("--collectives",
+                          "names of ibcast, ireduce, iallreduce, iallgather and ialltoall", item,
+                          say);
+}
+
+/* Each part of the list, until one is wrong. */
+static int parse_list(const char* text, int (*part)(const char*, struct options*, int),
+                      struct options* o, int say) {
+    char* list = strdup(text);
+    char* rest = list;
+    int status = 0;
+
+    for (char* item; status == 0 && (item = strsep(&rest, ",")) != NULL;) {
+        status = part(item, o, say);
+    }
+    free(list);
+    return status;
 }
 
 static int set_option(int c, const char* value, struct options* o, int say) {
     long number;
 
     switch (c) {
-    case 'c': return parse_collectives(value, o);
-    case 's': return parse_sizes(value, o, say);
+    case 'c': memset(o->chosen, 0, sizeof(o->chosen)); return parse_list(value, choose, o, say);
+    case 's': o->size_count = 0; return parse_list(value, add_size, o, say);
     case 'r':
-        number = option_size("repetitions", value, 1, REPETITIONS_MAX, say);
+        number = option_count("--repetitions", value, 1, REPETITIONS_MAX, say);
         o->repetitions = (int)number;
         return number < 0 ? -1 : 0;
     case 'w':
         o->first_only = strcmp(value, "first") == 0;
-        return o->first_only || strcmp(value, "all") == 0 ? 0 : -1;
+        return o->first_only || strcmp(value, "all") == 0
+                   ? 0
+                   : option_refused("--compute", "all or first", value, say);
     case 'p':
-        number = option_size("polls", value, 0, POLLS_MAX, say);
+        number = option_count("--polls", value, 0, POLLS_MAX, say);
         o->polls = (int)number;
         return number < 0 ? -1 : 0;
     case 'u':
-        number = option_size("cpu-us", value, 1, 1000000, say);
+        number = option_count("--cpu-us", value, 1, 1000000, say);
         o->cpu_us = (double)number;
         return number < 0 ? -1 : 0;
     case 'k':
@@ -354,22 +365,24 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
         {"collectives", 1, NULL, 'c'}, {"sizes", 1, NULL, 's'}, {"repetitions", 1, NULL, 'r'},
         {"compute", 1, NULL, 'w'},     {"polls", 1, NULL, 'p'}, {"cpu-us", 1, NULL, 'u'},
         {"smoke", 0, NULL, 'k'},       {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
+    int bad = 0;
     int c;
 
     opterr = rank == 0;
-    while ((c = getopt_long(argc, argv, "c:s:r:h", longs, NULL)) != -1) {
+    while (!bad && (c = getopt_long(argc, argv, "c:s:r:h", longs, NULL)) != -1) {
         if (c == 'h') {
             if (rank == 0) {
                 fputs(usage, stdout);
             }
             return 0;
         }
-        if (set_option(c, optarg, o, rank == 0) != 0) {
-            if (rank == 0) {
-                fputs(usage, stderr);
-            }
-            return 2;
+        bad = set_option(c, optarg, o, rank == 0) != 0;
+    }
+    if (bad || option_end(optind, argc, argv, rank == 0) != 0) {
+        if (rank == 0) {
+            fputs(usage, stderr);
         }
+        return 2;
     }
     return -1;
 }

@@ -6,6 +6,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "perf/micro/benchmark_run.hpp"
 #include "ucg_coll/aapc/aapc.hpp"
 
 namespace {
@@ -95,7 +96,5 @@ int main(int argc, char** argv) {
                                      shape)
             ->Unit(benchmark::kMillisecond);
     }
-    benchmark::Initialize(&argc, argv);
-    benchmark::RunSpecifiedBenchmarks();
-    return 0;
+    return perf::run_benchmarks(argc, argv);
 }

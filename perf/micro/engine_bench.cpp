@@ -20,6 +20,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "perf/micro/benchmark_run.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/engine/operators.hpp"
 #include "ucg_coll/graph/builder.hpp"
@@ -287,6 +288,9 @@ class Reporter : public benchmark::ConsoleReporter {
 
     /// The least of all repetitions: what the machine's other work adds is not the engine's.
     void summarize() const {
+        if (least_ns_.empty()) {
+            return; // Help, a list, or wrong usage.
+        }
         std::printf("\n%-10s %12s %12s %12s %10s\n", "what", "engine_ns", "direct_ns", "above_ns",
                     "budget_ns");
         for (const auto& [name, budget_ns] : kBudgets) {
@@ -320,12 +324,8 @@ BENCHMARK(relay_direct)->Name("relay/direct");
 } // namespace
 
 int main(int argc, char** argv) {
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-        return 2;
-    }
     Reporter reporter;
-    benchmark::RunSpecifiedBenchmarks(&reporter);
+    const int status = perf::run_benchmarks(argc, argv, &reporter);
     reporter.summarize();
-    return 0;
+    return status;
 }

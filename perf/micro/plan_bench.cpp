@@ -5,6 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "perf/micro/benchmark_run.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace {
@@ -173,10 +174,5 @@ int main(int argc, char** argv) {
         }
     }
     register_hosts();
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
-        return 1;
-    }
-    benchmark::RunSpecifiedBenchmarks();
-    return 0;
+    return perf::run_benchmarks(argc, argv);
 }

@@ -2,6 +2,7 @@
 // for 1,024 ranks and 5 s for 65,536.
 #include <benchmark/benchmark.h>
 
+#include "perf/micro/benchmark_run.hpp"
 #include "ucg_coll/plan/plan.hpp"
 #include "ucg_coll/sim/sim.hpp"
 
@@ -49,4 +50,6 @@ BENCHMARK(noise_and_host_links)->Arg(1024)->Arg(65'536)->Unit(benchmark::kMillis
 
 } // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+    return perf::run_benchmarks(argc, argv);
+}

@@ -13,7 +13,8 @@ OPTIONS = {
     "perf/collbench/collbench": ["--sizes", "--repetitions", "--time"],
     "perf/collbench/commbench": ["--repetitions", "--cycles"],
     "perf/collbench/persistbench": ["--cycles", "--live"],
-    "perf/collbench/interbench": ["-s", "-t"],
+    "perf/collbench/interbench": ["--sizes", "--time"],
+    "perf/collbench/overlapbench": ["--sizes", "--repetitions", "--polls", "--cpu-us"],
     "perf/apps/matvec": ["--size", "--iterations"],
     "perf/apps/barnes_hut": ["--bodies", "--seed"],
     "perf/apps/array_reduction": ["--repetitions", "--time"],
@@ -26,12 +27,45 @@ OPTIONS = {
     "perf/recursive_multiplying/allreduce_blocks": ["BYTES"],
     "perf/aapc/alltoall_blocks": ["BYTES"],
 }
+OF_GOOGLE = [f"perf/micro/{name}_bench" for name in ("aapc", "engine", "plan", "sim")]
+# Program, arguments, what is said about them.
+REFUSED = [
+    ("perf/collbench/collbench", ["--mode", "b3b"], "found 'b3b'"),
+    ("perf/collbench/collbench", ["--collectives", "allreduce,nope"], "found 'allreduce,nope'"),
+    ("perf/collbench/collbench", ["--collectives", ""], "found ''"),
+    ("perf/collbench/collbench", ["--collectives", "barrier,,bcast"], "found 'barrier,,bcast'"),
+    ("perf/collbench/collbench", ["--sizes", "8,"], "found ''"),
+    ("perf/collbench/collbench", ["barrier"], "unexpected argument 'barrier'"),
+    ("perf/collbench/commbench", ["--", "7"], "unexpected argument '7'"),
+    ("perf/collbench/interbench", ["--collectives", "bcast,nope"], "found 'nope'"),
+    ("perf/collbench/interbench", ["bcast"], "unexpected argument 'bcast'"),
+    ("perf/collbench/interbench", [], "mpirun -np 2"),
+    ("perf/collbench/overlapbench", ["--collectives", "ibcast,,ireduce"], "found ''"),
+    ("perf/collbench/overlapbench", ["--collectives", ""], "found ''"),
+    ("perf/collbench/overlapbench", ["--sizes", "64,"], "found ''"),
+    ("perf/collbench/overlapbench", ["--sizes", "9"], "expected multiples of 8, found '9'"),
+    ("perf/collbench/overlapbench", ["--sizes", ",".join(["8"] * 17)], "expected 16 at most"),
+    ("perf/collbench/overlapbench", ["--compute", "none"], "expected all or first, found 'none'"),
+    ("perf/collbench/overlapbench", ["ibcast"], "unexpected argument 'ibcast'"),
+]
 
 
-def command(build, program, option, text):
-    path = os.path.join(build, program)
+def run(build, environment, program, words):
+    return subprocess.run([os.path.join(build, program), *words], env=environment, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+
+
+def refusal(build, environment, program, words, wanted):
+    """Problems, of which there are none."""
+    done = run(build, environment, program, words)
+    if done.returncode == 2 and wanted in done.stderr:
+        return []
+    return [f"{program} {words}: status {done.returncode}: {done.stderr[-400:]}"]
+
+
+def command(option, text):
     before = {"BYTES": [], "SAMPLES": [], "ROUNDS": ["20"]}.get(option, [option])
-    return [path, *before, text, *["1", "1"] * (option == "BYTES")]
+    return [*before, text, *["1", "1"] * (option == "BYTES")]
 
 
 def main():
@@ -43,30 +77,23 @@ def main():
             # Starting MPI takes its time: two of them for each, all of them for all.
             for text in (WRONG[turn % len(WRONG)], WRONG[(turn + 1) % len(WRONG)]):
                 turn += 1
-                words = command(build, program, option, text)
-                done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, text=True,
-                                      capture_output=True, timeout=60, check=False)
+                words = command(option, text)
+                done = run(build, environment, program, words)
                 wanted = [option, "expected"] + [f"'{text}'"] * (option != "--sizes")
                 if done.returncode != 2 or not all(word in done.stderr for word in wanted):
-                    problems.append(f"{words}: status {done.returncode}: {done.stderr[-400:]}")
-    collbench = os.path.join(build, "perf/collbench/collbench")
-    for option, text in (("--mode", "b3b"), ("--collectives", "allreduce,nope"),
-                         ("--collectives", ""), ("--collectives", "barrier,,bcast"),
-                         ("--sizes", "8,")):
-        done = subprocess.run([collbench, "--smoke", option, text], env=environment, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
-                              check=False)
-        wanted = "found ''" if option == "--sizes" else f"found '{text}'"
-        if done.returncode != 2 or wanted not in done.stderr:
-            problems.append(f"{option} '{text}': status {done.returncode}: {done.stderr[-400:]}")
+                    problems.append(f"{program} {words}: status {done.returncode}: "
+                                    f"{done.stderr[-400:]}")
+    for case in REFUSED:
+        problems += refusal(build, environment, *case)
+    for program in OF_GOOGLE:  # They are built where Google Benchmark is installed.
+        if os.path.exists(os.path.join(build, program)):
+            problems += refusal(build, environment, program, ["--foo"], "--foo")
+            problems += refusal(build, environment, program, ["--benchmark_filter=foo"], "foo")
     for program in (program for program in OPTIONS if program.startswith("perf/micro/")):
-        for option, status, wanted in (("--foo", 2, "unknown option '--foo'"),
-                                       ("--help", 0, "usage: " + os.path.basename(program))):
-            done = subprocess.run([os.path.join(build, program), option], text=True,
-                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
-                                  check=False)
-            if done.returncode != status or wanted not in done.stdout + done.stderr:
-                problems.append(f"{program} {option}: status {done.returncode}: {done.stderr}")
+        problems += refusal(build, environment, program, ["--foo"], "unknown option '--foo'")
+        done = run(build, environment, program, ["--help"])
+        if done.returncode != 0 or "usage: " + os.path.basename(program) not in done.stdout:
+            problems.append(f"{program} --help: status {done.returncode}: {done.stderr}")
     print(f"{turn} wrong values")
     print("\n".join(problems))
     return 1 if problems else 0

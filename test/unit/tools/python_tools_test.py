@@ -147,6 +147,7 @@ class Options(Case):
                  (MODEL, 2, ["--build", "/nonexistent"], "/nonexistent"),
                  (APPS, 2, ["--build", "/nonexistent", "matvec"], "/nonexistent"),
                  (APPS, 2, ["matvek"], "did you mean matvec?"),
+                 (APPS, 2, ["matvec", "--size", "3"], "matvec itself come behind --"),
                  (REAL, 2, ["--only", "nwchen"], "did you mean nwchem?"),
                  (REAL, 2, ["-x", ""], "expected NAME or NAME=VALUE"),
                  (AAPC, 2, ["--topologies", "d"], "'d' is neither a, b nor c"),
