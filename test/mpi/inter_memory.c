@@ -1,0 +1,108 @@
+/*
+ * A reduction on an inter-communicator for which the component gets no memory, on all processes
+ * alike, ends with an error there, and what is called next is right. Each of what the first call
+ * of a new communicator allocates is refused once: the C library's function is replaced. Prints
+ * "inter_memory ok: N refused" from rank 0.
+ *
+ * usage: inter_memory, with an even number of processes, half of them on each side
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+enum { COUNT = 1 << 13, ALLOCATIONS_MAX = 16 }; /* Long enough to be combined in pieces. */
+
+/* Within the C library. */
+extern void* __libc_memalign(size_t alignment, size_t bytes);
+
+static int refused_at; /* So many allocations of the component later; 0: none. */
+
+static int is_component(const void* caller) {
+    Dl_info info;
+    return 0 != dladdr(caller, &info) && NULL != strstr(info.dli_fname, "mca_coll_ucg");
+}
+
+int posix_memalign(void** memory, size_t alignment, size_t bytes) {
+    if (0 < refused_at && is_component(__builtin_return_address(0)) && 0 == --refused_at) {
+        return ENOMEM;
+    }
+    *memory = __libc_memalign(alignment, bytes);
+    return NULL != *memory ? 0 : ENOMEM;
+}
+
+static int rank;
+static int size;
+
+static MPI_Comm connect_sides(void) {
+    const int second = rank >= size / 2;
+    MPI_Comm side;
+    MPI_Comm both;
+    MPI_Comm_split(MPI_COMM_WORLD, second, rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, second ? 0 : size / 2, 1, &both);
+    MPI_Comm_free(&side);
+    MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
+    return both;
+}
+
+/** Each side receives the sum of the other. */
+static int reduce(MPI_Comm both, int* is_right) {
+    static long in[COUNT];
+    static long out[COUNT];
+    const int first = rank >= size / 2 ? 0 : size / 2;
+    long ranks = 0;
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = (long)i * (rank + 1);
+        out[i] = -1;
+    }
+    const int status = MPI_Allreduce(in, out, COUNT, MPI_LONG, MPI_SUM, both);
+    for (int i = 0; i < size / 2; i++) {
+        ranks += first + i + 1;
+    }
+    *is_right = 1;
+    for (int i = 0; i < COUNT; i++) {
+        *is_right &= out[i] == i * ranks;
+    }
+    return status;
+}
+
+/** Refuses the allocation of that number in the first reduction. 1: it was; 0: there are not so
+ *  many; -1: something was wrong. */
+static int try_without(int number) {
+    MPI_Comm both = connect_sides();
+    int is_right;
+    MPI_Barrier(both); /* Makes the group. */
+    refused_at = number;
+    const int status = reduce(both, &is_right);
+    const int was_refused = 0 == refused_at;
+    refused_at = 0;
+    int good = was_refused ? MPI_SUCCESS != status : MPI_SUCCESS == status && is_right;
+    if (!good) {
+        fprintf(stderr, "inter_memory: rank %d: allocation %d %s: status %d\n", rank, number,
+                was_refused ? "refused" : "not there", status);
+    }
+    good &= MPI_SUCCESS == reduce(both, &is_right) && is_right;
+    MPI_Comm_free(&both);
+    return good ? was_refused : -1;
+}
+
+int main(int argc, char** argv) {
+    int refused = 0;
+    int least = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    while (1 == least && refused < ALLOCATIONS_MAX) {
+        const int mine = try_without(refused + 1);
+        MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        refused += 1 == least;
+    }
+    if (0 == rank && 0 == least) {
+        printf("inter_memory ok: %d refused\n", refused);
+    }
+    MPI_Finalize();
+    return 0 != least;
+}
