@@ -57,7 +57,8 @@ class Run {
         Picoseconds alarm = -1;       ///< It is let go on at this time at the latest, if it rests.
         Picoseconds way_out_free = 0; ///< For the next copy out of its memory by a receiver,
         Picoseconds way_copied_free = 0; ///< and into it by a sender.
-        Picoseconds way_in_free = 0;     ///< The next message may come through a ring.
+        Picoseconds way_in_since = 0;    ///< Messages come through rings, one after the other,
+        Picoseconds way_in_free = 0;     ///< and the next one may follow.
         std::vector<Slot*> copies;       ///< Receives that are copied once and have not been.
         std::array<bool, graph::kBufferKinds.size()> written =
             {};                  ///< Of own buffers, by graph::BufferKind.
@@ -136,6 +137,7 @@ class Run {
     /// Waits for them. False: an arrival is not known; the rank will be let go on.
     bool wait(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
+    static Picoseconds passed_way_in(RankState& state, const Message& message);
     std::optional<Picoseconds> known_due(const RankState& state) const;
     bool take_copies(Rank rank, RankState& state);
     void rest(Rank rank, RankState& state, std::optional<Picoseconds> until);

@@ -212,6 +212,20 @@ void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) 
     mailbox_.release(id);
 }
 
+/// When the last bytes of a message have come through a ring: no two come at a time. What came
+/// before others that were taken in first has not waited for them.
+Picoseconds Run::passed_way_in(RankState& state, const Message& message) {
+    if (message.arrival <= state.way_in_since) {
+        return message.arrival;
+    }
+    const Picoseconds arrival = std::max(message.arrival, state.way_in_free + message.pass);
+    if (arrival == message.arrival) {
+        state.way_in_since = arrival - message.pass;
+    }
+    state.way_in_free = arrival + message.gap;
+    return arrival;
+}
+
 /// Takes in what is awaited and has arrived, in order of arrival; of equals, in the order awaited.
 void Run::take_in(Rank rank, RankState& state) {
     arrived_.clear();
@@ -231,11 +245,8 @@ void Run::take_in(Rank rank, RankState& state) {
         const Message& message = mailbox_[id];
         // The last bytes come when the way in has had time for all; copying them out ends with
         // that.
-        Picoseconds arrival = message.arrival;
-        if (message.through_ring) {
-            arrival = std::max(arrival, state.way_in_free + message.pass);
-            state.way_in_free = arrival + message.gap;
-        }
+        const Picoseconds arrival =
+            message.through_ring ? passed_way_in(state, message) : message.arrival;
         Picoseconds start = state.clock;
         state.clock = std::max(state.clock, arrival - message.drain);
         record(Activity::Kind::wait, rank, start);

@@ -9,9 +9,10 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
+    // Leaders come to the next of two in a row when they have told their hosts.
     return bcast_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                          request.bytes) +
-           bcast_on_host_ns(facts, request.bytes, request.element_bytes);
+           2 * bcast_on_host_ns(facts, request.bytes, request.element_bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -11,8 +11,10 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const topo::Placement& placement = facts.placement;
     const Operator op = operator_of(request);
-    return reduce_on_host_ns(facts, placement.index_on_host(request.root), request.bytes, op,
-                             request.element_bytes) +
+    // Leaders come to the next of several in a row when their hosts' ranks have been combined.
+    return (1 + cost::kBeforeAtRoot) * reduce_on_host_ns(facts,
+                                                         placement.index_on_host(request.root),
+                                                         request.bytes, op, request.element_bytes) +
            reduce_best_ns(leader_link(facts), static_cast<Rank>(placement.host_count()),
                           static_cast<Rank>(placement.host(request.root)), request.bytes, op);
 }

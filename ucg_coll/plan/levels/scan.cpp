@@ -50,11 +50,11 @@ struct OnHost {
 };
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link across = leader_link(facts);
-    return OnHost(facts, request).ns() +
-           exscan_recursive_doubling_ns(
-               facts, across, static_cast<Rank>(facts.placement.host_count()), request.bytes) +
-           host_link(facts).reduce_ns(2, request.bytes);
+    // What the last host does of two in a row comes one after the other.
+    return 2 * (OnHost(facts, request).ns() + host_link(facts).reduce_ns(2, request.bytes)) +
+           exscan_recursive_doubling_ns(facts, leader_link(facts),
+                                        static_cast<Rank>(facts.placement.host_count()),
+                                        request.bytes);
 }
 
 /// One rank's part.

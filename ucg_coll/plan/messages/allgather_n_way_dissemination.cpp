@@ -91,8 +91,7 @@ struct Round {
 class Price {
   public:
     Price(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest)
-        : link_(link), count_(count), longest_(longest),
-          average_(divide_up(total, static_cast<std::uint64_t>(count))) {}
+        : link_(link), count_(count), total_(total), longest_(longest) {}
     Price(const Link& link, const graph::Request& request)
         : Price(link, request.rank_count, all_blocks(request), longest_block(request)) {}
 
@@ -114,8 +113,10 @@ class Price {
     double round_ns(std::int64_t distance, std::int64_t end, const Link& link) const {
         const auto peers = static_cast<Rank>((end - 1) / distance);
         const auto coming = static_cast<Rank>(end - distance); // Blocks, of all messages together.
+        // Any message of these may have the longest blocks.
         const std::uint64_t bytes =
-            std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
+            std::min(total_, checked_multiply(longest_, static_cast<std::uint64_t>(coming)) /
+                                 static_cast<std::uint64_t>(peers));
         const bool first = distance == 1;
         const double ns = link.phase_ns(
             bytes, first ? price::Source::settled : price::Source::fresh, Link::round_of(peers),
@@ -125,15 +126,15 @@ class Price {
                (peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0);
     }
 
-    /// A run of neighbours' blocks is priced as average ones, or as the longest alone.
+    /// A run of neighbours' blocks is as long as the longest of them, or has all there is.
     std::uint64_t bytes_of(Rank blocks) const {
-        return std::max(longest_, average_ * static_cast<std::uint64_t>(blocks));
+        return std::min(total_, checked_multiply(longest_, static_cast<std::uint64_t>(blocks)));
     }
 
     Link link_;
     Rank count_;
+    std::uint64_t total_;
     std::uint64_t longest_;
-    std::uint64_t average_;
 };
 
 graph::Schedule build_as(const graph::Request& request, Rank rank,

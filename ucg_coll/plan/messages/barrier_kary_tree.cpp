@@ -138,8 +138,10 @@ double barrier_tree_ns(const Link& link, Rank count, unsigned radix) {
 }
 
 double barrier_there_and_back_once_ns(const Link& link, Rank count, unsigned radix) {
-    const Signals signals = signals_of(link);
-    return arrive_ns(signals, count, radix) + release_ns(signals, count, radix);
+    return longest_path_ns(signals_of(link), count, radix,
+                           [](const Signal& signal, Rank place, Rank /*siblings*/) {
+                               return 2 * signal.message_ns + (place - 1) * signal.busy_ns;
+                           });
 }
 
 unsigned barrier_tree_radix(const Link& link, Rank count) {
@@ -149,8 +151,9 @@ unsigned barrier_tree_radix(const Link& link, Rank count) {
 }
 
 double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank count) {
-    const double span_ns =
-        barrier_there_and_back_once_ns(link, count, barrier_tree_radix(link, count));
+    const Signals signals = signals_of(link);
+    const unsigned radix = barrier_tree_radix(link, count);
+    const double span_ns = arrive_ns(signals, count, radix) + release_ns(signals, count, radix);
     return crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
         return 2 * all_but_one(count) * work.link().message_ns(0);
     });

@@ -39,19 +39,21 @@ struct ToChild {
 
 class Prices {
   public:
-    /// `source`: of the root.
+    /// `source`: of the root. The link must outlive it.
     Prices(const Link& link, Rank count, std::uint64_t bytes, price::Source source)
-        : count_(count), to_child_(link, [&](const Link& way) {
+        : link_(link), count_(count), to_child_(link, [&](const Link& way) {
               return ToChild{way.to_one_of(bytes, source),
                              way.to_one_of(bytes, price::Source::fresh), way.sends_apart_ns(bytes)};
           }) {}
 
     double once_ns(unsigned radix) const {
-        return count_ == 1 ? 0 : KnomialPrice(radix, Steps{to_child_, radix}).down_ns(count_);
+        return count_ == 1 ? 0
+                           : KnomialPrice(radix, Steps{link_, to_child_, radix}).down_ns(count_);
     }
 
   private:
     struct Steps {
+        const Link& link;
         const LevelPrices<ToChild>& to_child;
         unsigned radix;
 
@@ -59,9 +61,13 @@ class Prices {
             const ToChild& way = to_child.within(static_cast<std::uint64_t>(child.span) * radix);
             return {(child.of_root ? way.of_root : way.of_others).ns(child.before), way.apart_ns};
         }
+        std::size_t level(std::int64_t span) const {
+            return link.level_between(0, static_cast<Rank>(span * (radix - 1)));
+        }
         static double at_node(Rank /*members*/) { return 0; }
     };
 
+    const Link& link_;
     Rank count_;
     LevelPrices<ToChild> to_child_;
 };

@@ -88,7 +88,13 @@ double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t by
     const std::uint64_t block = block_bytes(count, bytes);
     const Rank sends = allgather_sends(count, choice);
     const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
-    return binomial_blocks_ns(link, count, block, Root::sends) +
+    // Of a short vector the first members have all there is to scatter. One block goes down a tree,
+    // as in a k-nomial broadcast, which is to be chosen then: hence two members at least.
+    const auto holders = static_cast<Rank>(
+        std::clamp<std::uint64_t>(divide_up(bytes, std::max<std::uint64_t>(block, 1)),
+                                  std::min<std::uint64_t>(2, static_cast<std::uint64_t>(count)),
+                                  static_cast<std::uint64_t>(count)));
+    return binomial_blocks_ns(link, holders, block, Root::sends) +
            allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
            link.beside_ns(link.copy_ns(block), block); // The own block is in its place.
 }

@@ -4,6 +4,7 @@
 
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/messages/scan_rounds.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
 
 namespace ucg::plan {
@@ -35,7 +36,7 @@ double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank c
     }
     // The first round has no result yet to combine with, and the last nothing to pass on.
     return recursive_doubling_messages_ns(facts, link, rounds, bytes, Sender::waits) +
-           link.sends_before_ns(rounds, bytes) +
+           rounds_before_ns(link, rounds, bytes) +
            (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, bytes);
 }
 

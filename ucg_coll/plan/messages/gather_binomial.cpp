@@ -50,13 +50,25 @@ struct BlockSteps {
     Root root;
 
     TreeMessage message(const TreeChild& child) const {
-        const Link way = link.within(2 * static_cast<std::uint64_t>(child.span));
+        const Link way = link.rotated_before(static_cast<std::uint64_t>(child.span) + 1);
         const std::uint64_t bytes = static_cast<std::uint64_t>(child.members) * block_bytes;
         const bool settled = root == Root::sends ? child.of_root : child.is_leaf();
-        return {way.to_one_of(bytes, settled ? price::Source::settled : price::Source::fresh)
-                    .ns(child.before),
+        return {alone_ns(child, way.to_one_of(bytes, settled ? price::Source::settled
+                                                             : price::Source::fresh)),
                 root == Root::sends ? way.sends_apart_ns(bytes) : way.busy_ns(bytes),
                 way.has_plain_messages(bytes), way.pushing_ns(bytes)};
+    }
+    /// The sender helps when it is free; what others copy takes the way to its memory, too.
+    static double alone_ns(const TreeChild& child, const ToOneOf& way) {
+        const double alone = std::min(child.busy_before / child.members, 1.0);
+        const double of_all = 1 + static_cast<double>(child.members_before) / child.members;
+        const double taken_ns = way.contended_ns > 0 && child.before > 0
+                                    ? way.announced_ns + of_all * way.contended_ns
+                                    : 0;
+        return std::max(way.helped_ns + alone * (way.busy_ns - way.helped_ns), taken_ns);
+    }
+    std::size_t level(std::int64_t span) const {
+        return link.level_between(0, static_cast<Rank>(span));
     }
     static double at_level(std::int64_t /*span*/, unsigned /*children*/) { return 0; }
     /// The own block, which leaves have in its place.

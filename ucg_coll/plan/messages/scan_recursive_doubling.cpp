@@ -5,6 +5,7 @@
 
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/messages/scan_rounds.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
 
 namespace ucg::plan {
@@ -35,7 +36,7 @@ double scan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank cou
         return link.copy_ns(bytes);
     }
     return recursive_doubling_messages_ns(facts, link, rounds, bytes) +
-           link.sends_before_ns(rounds, bytes) +
+           rounds_before_ns(link, rounds, bytes) +
            rounds * sharers(facts) * link.combining_ns(bytes, bytes);
 }
 

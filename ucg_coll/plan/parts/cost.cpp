@@ -240,9 +240,14 @@ double Link::busy_ns(std::uint64_t bytes) const {
     if (messages_.copied_once(bytes)) {
         return single_copy_ns(bytes, Source::settled);
     }
+    // Others may use the way between two messages, the processor has work at each.
     const cost::LogGp& model = messages_.model();
-    return std::max(model.overhead_ns, model.gap_ns) +
-           static_cast<double>(bytes) * model.gap_per_byte_ns;
+    const double way_ns = model.gap_ns + static_cast<double>(bytes) * model.gap_per_byte_ns;
+    if (!has_processor_ || messages_.across_hosts()) {
+        return std::max(model.overhead_ns - model.gap_ns, 0.0) + way_ns;
+    }
+    const price::MessagePrice price = messages_.price(bytes, Source::settled);
+    return std::max(way_ns, price.terms.issue_ns + std::max(price.fill_ns, price.drain_ns));
 }
 
 double Link::relay_ns(std::uint64_t bytes, Source source) const {
@@ -261,7 +266,12 @@ double Link::relay_ns(std::uint64_t bytes, Source source) const {
 
 double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) const {
     if (crowded_ != nullptr || !messages_.across_hosts()) {
-        return relay_ns(bytes, source) + work_ns;
+        // Only one of its neighbours is far; the other's message has ends that cost less.
+        const double far_end_ns =
+            has_levels() && crowded_ == nullptr
+                ? (messages_.passing_ns(bytes) - within_group().messages_.passing_ns(bytes)) / 2
+                : 0;
+        return relay_ns(bytes, source) - far_end_ns + work_ns;
     }
     const cost::LogGp& model = messages_.model();
     const bool several = near_ != nullptr && near_->placement.ranks_per_host_max() > 1;

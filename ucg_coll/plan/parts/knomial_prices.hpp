@@ -26,7 +26,10 @@ struct TreeChild {
     Rank span = 1;
     Rank members = 1;
     bool of_root = false;
-    unsigned before = 0; ///< Siblings that are sent to before it.
+    unsigned before = 0; ///< Siblings that are told before it: all nearer ones, and earlier ones.
+    // What is as long as subtrees have members, in that unit:
+    Rank members_before = 0; ///< All that is sent to them.
+    double busy_before = 0;  ///< For how long its sender copies that, each with its receiver.
     bool is_leaf() const { return members == 1; }
 };
 
@@ -34,7 +37,7 @@ template <typename Steps>
 class KnomialPrice {
   public:
     /// Steps: message(TreeChild); at_node(members), of one's own; at_level(span, children),
-    /// upwards.
+    /// upwards; downwards level(span), at which of the levels of a Link children of that span are.
     KnomialPrice(unsigned radix, const Steps& steps)
         : radix_(static_cast<std::int64_t>(radix)), steps_(steps) {
         whole_.fill(kUnknown);
@@ -59,10 +62,16 @@ class KnomialPrice {
         }
         double sent_ns = 0;
         double last_ns = 0;
-        unsigned before = 0;
-        for (; span > 0 && members > 1; span /= radix_) {
+        Told before;
+        for (bool first = true; span > 0 && members > 1; span /= radix_, first = false) {
+            if (first || steps_.level(span) != steps_.level(span * radix_)) {
+                before = nearer(members, span);
+            }
             for_each_child(members, span, root, [&](TreeChild child) {
-                child.before = before++;
+                child.before = before.children;
+                child.members_before = before.members;
+                child.busy_before = before.busy;
+                before.add(child);
                 const TreeMessage message = steps_.message(child);
                 last_ns =
                     std::max(last_ns, sent_ns + message.alone_ns + down(child.members, false));
@@ -71,6 +80,31 @@ class KnomialPrice {
         }
         return keep(members, root,
                     std::max(last_ns, sent_ns + steps_.at_node(static_cast<Rank>(members))));
+    }
+
+    struct Told {
+        unsigned children = 0;
+        Rank members = 0;
+        double busy = 0;
+
+        void add(const TreeChild& child) {
+            ++children;
+            members += child.members;
+            busy = std::max(busy, (busy + child.members) / 2); // By then it has copied so much.
+        }
+    };
+    /// Children that are nearer than those of that span. They are sent to later, but what is on
+    /// a shorter way comes first.
+    Told nearer(std::int64_t members, std::int64_t span) const {
+        const std::size_t far = steps_.level(span);
+        Told told;
+        for (; span > 0; span /= radix_) {
+            if (steps_.level(span) != far) {
+                for_each_child(members, span, false,
+                               [&](const TreeChild& child) { told.add(child); });
+            }
+        }
+        return told;
     }
 
     double up(std::int64_t members, bool root) {

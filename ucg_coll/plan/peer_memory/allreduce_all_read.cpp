@@ -25,7 +25,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const double read_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
         return meet_ns(facts) +
                read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, bytes),
-                                   static_cast<unsigned>(others) + 1, bytes, request.bytes);
+                                   static_cast<unsigned>(others) + 1, bytes, 2 * request.bytes);
     });
     const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) + read_ns;
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {

@@ -45,17 +45,25 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = host_link(facts);
     const Rank acting = static_cast<Rank>(floor_power_of_two(node.cores_per_socket));
     const unsigned folds = acting < static_cast<Rank>(node.cores_per_socket) ? 1 : 0;
+    // Who is too many hands in, and fetches what has come of it.
+    const unsigned near_steps = tree_depth(acting, 2) + 2 * folds;
+    const unsigned steps = near_steps + tree_depth(static_cast<Rank>(node.sockets), 2);
     const double rounds_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
-        const auto step_ns = [&](const Link& signals, const cost::MemoryLevel& level,
+        const auto step_ns = [&](unsigned step, const Link& signals, const cost::MemoryLevel& level,
                                  double readers) {
+            // Vectors pass through the caches in the first step and the last.
+            const std::uint64_t own_bytes =
+                (step == 0 ? request.bytes : bytes) + (step + 1 == steps ? request.bytes : bytes);
             return signals.message_ns(0) +
                    read_and_combine_ns(facts, price::read_ns(level, readers, bytes), 2, bytes,
-                                       request.bytes);
+                                       own_bytes);
         };
-        // Who is too many hands in, and fetches what has come of it.
-        return turns_ns +
-               (tree_depth(acting, 2) + 2 * folds) * step_ns(link.within_group(), node.within, 1) +
-               tree_depth(static_cast<Rank>(node.sockets), 2) * step_ns(link, node.between, acting);
+        double ns = turns_ns;
+        for (unsigned step = 0; step < steps; ++step) {
+            ns += step < near_steps ? step_ns(step, link.within_group(), node.within, 1)
+                                    : step_ns(step, link, node.between, acting);
+        }
+        return ns;
     });
     const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) + rounds_ns;
     return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {

@@ -37,10 +37,13 @@ template <const Variant& variant>
 double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
     const Tiles tiles = tiles_of(bytes, count);
     const double combine_ns =
-        combine_tile_ns(facts, tiles, static_cast<unsigned>(count), vector_bytes);
+        combine_tile_ns(facts, tiles, static_cast<unsigned>(count), 2 * vector_bytes);
     if (!variant.sends) {
         return 2 * meet_ns(facts) + combine_ns +
-               read_others_ns(facts, Readers::in_turn, tiles.bytes) * tiles.count / count;
+               read_and_copy_ns(facts,
+                                read_others_ns(facts, Readers::in_turn, tiles.bytes) * tiles.count /
+                                    count,
+                                bytes - tiles.bytes, vector_bytes);
     }
     // Where ranks take turns, who waits for the next tile waits for one more.
     const double turns_ns =

@@ -38,9 +38,10 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         const double over_ns = price::read_ns(node.between, tiles.count, tiles.bytes);
         return 2 * socket_meet_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
                read_and_combine_ns(facts, read_socket_ns(facts, tiles.bytes),
-                                   static_cast<unsigned>(cores), tiles.bytes, request.bytes) +
-               levels *
-                   (read_and_combine_ns(facts, over_ns, 2, tiles.bytes, request.bytes) + over_ns) +
+                                   static_cast<unsigned>(cores), tiles.bytes,
+                                   request.bytes + tiles.bytes) +
+               levels * (read_and_combine_ns(facts, over_ns, 2, tiles.bytes, 2 * tiles.bytes) +
+                         over_ns) +
                read_socket_ns(facts, tiles.bytes) * tiles.count / cores;
     };
     const double span_ns = publish_ns(facts, request.bytes) +

@@ -231,7 +231,7 @@ double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
         published_ns + 2 * meet_ns(facts) +
         read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, request.bytes),
                             static_cast<unsigned>(request.rank_count), request.bytes,
-                            all_bytes(request) / 2);
+                            all_bytes(request));
     return crowded_ns(
         facts, host_link(facts), 2 * all_bytes(request), span_ns,
         [&](const Work& work) { return published_ns + work.read_ns(all_bytes(request)); });

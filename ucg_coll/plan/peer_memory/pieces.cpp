@@ -71,7 +71,7 @@ cost::NodeModel known_node(const Facts& facts) {
     return node;
 }
 
-double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes) {
+double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes, double part) {
     const cost::NodeModel node = known_node(facts);
     const double near = node.cores_per_socket;
     const double far = node.cores() - near;
@@ -81,7 +81,7 @@ double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes) 
         return alone_ns;
     }
     const double latencies_ns = (near - 1) * node.within.latency_ns + far * node.between.latency_ns;
-    const double link_ns = (readers == Readers::in_turn ? far : near) * near *
+    const double link_ns = part * (readers == Readers::in_turn ? far : near) * near *
                            node.between.contended_per_byte_ns * static_cast<double>(bytes);
     return std::max(alone_ns, latencies_ns + link_ns);
 }
@@ -92,10 +92,16 @@ double read_socket_ns(const Facts& facts, std::uint64_t bytes) {
 }
 
 double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands,
-                           std::uint64_t bytes, std::uint64_t vector_bytes) {
-    const std::uint64_t touched = 2 * vector_bytes + (operands - 1) * bytes;
+                           std::uint64_t bytes, std::uint64_t own_bytes) {
+    const std::uint64_t touched = own_bytes + (operands - 1) * bytes;
     return std::max(read_ns, price::reduce_ns(facts.profile, operands, bytes,
                                               facts.profile.memory.cache_for(touched)));
+}
+
+double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
+                        std::uint64_t own_bytes) {
+    return std::max(read_ns, price::copy_ns(facts.profile, bytes,
+                                            facts.profile.memory.cache_for(2 * own_bytes)));
 }
 
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
@@ -118,9 +124,10 @@ Tiles tiles_of(std::uint64_t strip_bytes, Rank count) {
 }
 
 double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
-                       std::uint64_t vector_bytes) {
-    return read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, tiles.bytes),
-                               operands, tiles.bytes, vector_bytes);
+                       std::uint64_t own_bytes) {
+    const double part = static_cast<double>(tiles.count) / operands;
+    return read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, tiles.bytes, part),
+                               operands, tiles.bytes, own_bytes);
 }
 
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {

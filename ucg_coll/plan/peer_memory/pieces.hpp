@@ -67,14 +67,17 @@ enum class Readers : std::uint8_t {
 };
 /// A rank reads `bytes` of each of the others of its host, in one pass or one after the other, so
 /// that each has one reader at a time; those of a socket share the links to the others. It knows
-/// that they are there.
-double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes);
+/// that they are there. Of all ranks that `part` reads.
+double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes, double part = 1);
 /// The same of the others of its socket.
 double read_socket_ns(const Facts& facts, std::uint64_t bytes);
-/// Reading for `read_ns` and combining so many operands, parts of vectors of `vector_bytes`: in one
-/// pass.
+/// Reading for `read_ns` and combining so many operands in one pass; of the rank's own operand and
+/// its target `own_bytes` pass through its caches.
 double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands,
-                           std::uint64_t bytes, std::uint64_t vector_bytes);
+                           std::uint64_t bytes, std::uint64_t own_bytes);
+/// The same of copying what is read to a part of a vector of `own_bytes`.
+double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
+                        std::uint64_t own_bytes);
 
 /// Copying what is published to windows, which peers read last; nothing where they reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
@@ -90,9 +93,9 @@ struct Tiles {
     std::uint64_t bytes = 0;
 };
 Tiles tiles_of(std::uint64_t strip_bytes, Rank count);
-/// Each rank combines its tile of all ranks' vectors of `vector_bytes`.
+/// Each rank combines its tile of all ranks' vectors, as read_and_combine_ns().
 double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
-                       std::uint64_t vector_bytes);
+                       std::uint64_t own_bytes);
 /// Tile `index` of `count` of a strip: whole elements, and cache lines where elements fit them.
 graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes);
 

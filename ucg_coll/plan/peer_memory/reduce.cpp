@@ -51,9 +51,12 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
     const Link link = host_link(facts);
     const auto strip_ns = [&](std::uint64_t bytes) {
         const Tiles tiles = tiles_of(bytes, request.rank_count);
-        return meet_ns(facts) + combine_tile_ns(facts, tiles, operands, request.bytes) +
+        const double read_ns =
+            read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
+        return meet_ns(facts) +
+               combine_tile_ns(facts, tiles, operands, request.bytes + tiles.bytes) +
                link.message_ns(0) + (operands - 2) * link.take_ns() +
-               read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
+               read_and_copy_ns(facts, read_ns, bytes - tiles.bytes, request.bytes);
     };
     const double span_ns =
         publish_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);

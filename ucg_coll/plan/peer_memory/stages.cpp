@@ -149,7 +149,7 @@ double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
 namespace {
 
 /// Down a tree and up again.
-double there_and_back_ns(const Link& link, Rank count) {
+double down_and_up_ns(const Link& link, Rank count) {
     return barrier_there_and_back_once_ns(link, count, barrier_tree_radix(link, count));
 }
 
@@ -168,7 +168,7 @@ double by_strips_ns(const Facts& facts, const Strips& strips, double read_ns, do
 double read_once_ns(const Facts& facts, const Strips& strips, double read_ns) {
     const Link link = host_link(facts);
     return by_strips_ns(facts, strips, read_ns,
-                        there_and_back_ns(link, facts.placement.ranks_per_host_max()));
+                        down_and_up_ns(link, facts.placement.ranks_per_host_max()));
 }
 
 double read_twice_ns(const Facts& facts, const Strips& strips) {
@@ -177,8 +177,8 @@ double read_twice_ns(const Facts& facts, const Strips& strips) {
     const std::uint64_t bytes = strips.total_bytes;
     const Link across(facts, facts.placement.widest_on_host());
     const double signals_ns =
-        there_and_back_ns(link.within_group(), static_cast<Rank>(node.cores_per_socket)) +
-        there_and_back_ns(across, static_cast<Rank>(node.sockets));
+        down_and_up_ns(link.within_group(), static_cast<Rank>(node.cores_per_socket)) +
+        down_and_up_ns(across, static_cast<Rank>(node.sockets));
     // Each leader publishes what it has read.
     return publish_ns(facts, bytes) / static_cast<double>(strips.count()) +
            by_strips_ns(facts, strips,
@@ -230,7 +230,7 @@ double climb_strip_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
                 static_cast<unsigned>(std::min<std::uint64_t>(radix - 1, (count - 1) / span));
             ns += signals.message_ns(0) + (children - 1) * signals.take_ns() +
                   read_and_combine_ns(facts, children * price::read_ns(level, 1, bytes),
-                                      children + 1, bytes, vector_bytes);
+                                      children + 1, bytes, 2 * vector_bytes);
         }
     };
     climb(link.within_group(), node.within, node.cores_per_socket);

@@ -19,6 +19,7 @@ struct Steps {
     }
     static double at_node(Rank members) { return members > 1 ? 3 : 0; }
     static double at_level(std::int64_t /*span*/, unsigned children) { return children; }
+    static std::size_t level(std::int64_t /*span*/) { return 0; }
 };
 
 /// How many members the subtree of the one at `index` has.

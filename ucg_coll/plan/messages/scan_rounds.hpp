@@ -1,0 +1,23 @@
+// What rounds of recursive doubling, in which each rank sends upwards alone, take of hosts' links.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ucg_coll/plan/parts/cost.hpp"
+
+namespace ucg::plan {
+
+/// Link::sends_before_ns() of so many rounds. A host's link carries the bytes of fewer: over short
+/// distances only some of its ranks send to others.
+inline double rounds_before_ns(const Link& link, unsigned rounds, std::uint64_t bytes) {
+    double across = 0;
+    for (unsigned round = 0; round < rounds; ++round) {
+        across +=
+            std::min(1.0, static_cast<double>(std::uint64_t{1} << round) / link.inner_ranks());
+    }
+    const double fixed_ns = link.sends_before_ns(1, 0);
+    return rounds * fixed_ns + across * (link.sends_before_ns(1, bytes) - fixed_ns);
+}
+
+} // namespace ucg::plan
