@@ -13,14 +13,6 @@
 #include "test/support/fork_ranks.hpp"
 #include "test/unit/shm/heap_support.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UCG_TEST_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UCG_TEST_SANITIZED
-#endif
-#endif
-
 #if !defined(UCG_TEST_SANITIZED) // Sanitizers need the address space themselves.
 namespace {
 

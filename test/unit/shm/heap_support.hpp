@@ -12,6 +12,14 @@
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UCG_TEST_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UCG_TEST_SANITIZED
+#endif
+#endif
+
 namespace ucg::test {
 
 /// What all ranks say, in the order of ranks.
