@@ -100,14 +100,20 @@ static double median(double* values, int count) {
 
 typedef double (*run_function)(const struct cell* cell, int iterations);
 
+/* So many that they take `budget` seconds. First calls take longer, since they set things up and
+ * touch new memory: ever longer runs come first, until one is no faster than that before. */
 static int choose_iterations(const struct cell* cell, run_function run, double budget) {
-    double once;
-    int probe = 4;
+    const int most = 100000;
+    int count = 2;
+    double before, once = 1e9;
 
-    run(cell, 2); /* First calls set things up. */
-    once = slowest(run(cell, probe), cell->buffers->comm);
-    once = once > 1e-8 ? once : 1e-8;
-    return budget / once < 3 ? 3 : budget / once > 100000 ? 100000 : (int)(budget / once);
+    do {
+        before = once;
+        count *= 2;
+        once = slowest(run(cell, count), cell->buffers->comm);
+        once = once > 1e-8 ? once : 1e-8;
+    } while (count < most && (once < 0.75 * before || once * count < budget / 4));
+    return budget / once < 3 ? 3 : budget / once > most ? most : (int)(budget / once);
 }
 
 void time_cell(const struct cell* cell, int repetitions, double seconds, struct timing* result) {
