@@ -6,7 +6,11 @@ namespace ucg::cost {
 
 std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, double per_byte_ns) {
     constexpr double kClearlyFaster = 1.5;
-    constexpr double kClearlySlower = 2.5; // A kernel that is hindered, by a sandbox for example.
+    // A kernel that is hindered, by a sandbox for example. What other processes copy meanwhile
+    // slows long copies most.
+    constexpr double kClearlySlower = 2.5;
+    constexpr double kClearlySlowerLong = 4;
+    constexpr std::uint64_t kLong = 4 << 20;
     // How much faster than a ring the kernel copies so many bytes. It copies no faster than any
     // copy, even if a disturbed look says so.
     const auto advantage = [&](std::uint64_t bytes) {
@@ -20,7 +24,8 @@ std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, dou
         if (length < built_in && advantage(length) > kClearlyFaster) {
             return length; // The shortest such.
         }
-        if (length > best && advantage(best) < 1 / kClearlySlower) {
+        const double clearly = best < kLong ? kClearlySlower : kClearlySlowerLong;
+        if (length > best && advantage(best) < 1 / clearly) {
             best = length;
         }
     }

@@ -17,8 +17,8 @@ inline constexpr std::array<std::uint64_t, 4> kSingleCopyLengths = {16 << 10, 64
 /// CmaModel::bytes_min of the profile, or that of kSingleCopyLengths to which copies of `fixed_ns`
 /// and `per_byte_ns` lead: a shorter one where they take less than two thirds of what a message
 /// through a ring takes that is as long, a longer one where they take more than two and a half
-/// times that: between them it hardly matters, and starts would differ on a processor whose
-/// built-in costs are those of another.
+/// times that, or four times, from 4 MiB on: between them it hardly matters, and starts would
+/// differ on a processor whose built-in costs are those of another, or beside others that copy.
 std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, double per_byte_ns);
 
 } // namespace ucg::cost

@@ -36,11 +36,11 @@ TEST_CASE("cost/single copies: fifty starts lead to one length", "[cost]") {
                   cma.bytes_min);
         }
     }
-    // As seen on a Zen 3, whose built-in costs are those of Zen 4.
+    // As seen on a Zen 3, quiet and while its cores did other things.
     const Profile zen3 = builtin_costs({"AuthenticAMD", 25, 1}).profile;
     for (int start = 0; start < 50; ++start) {
         const double slower = disturbed(random);
-        CHECK(single_copy_bytes_min(zen3, 2000 * slower, 0.1 * slower) ==
+        CHECK(single_copy_bytes_min(zen3, 2000 * slower, 0.12 * slower) ==
               zen3.memory.cma.bytes_min);
     }
 }

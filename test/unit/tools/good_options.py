@@ -93,7 +93,7 @@ QUESTION = {
     "--hosts": ["| --hosts 2"],
     "--ranks-per-host": ["--hosts 2 | --ranks-per-host 3"],
     "--this-machine": ["--bytes 64k | --this-machine"],
-    "--unbound": ["--collective bcast --bytes 64k | --unbound"],
+    "--unbound": ["--collective allreduce --bytes 1M | --unbound"],
     **PROFILE, **TOPOLOGY,
 }
 POSTAL = "--alpha-p 4us --alpha-r 1us"

@@ -130,7 +130,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.single_copy_bytes_min = memory.cma.permitted
                                         ? memory.single_copy_bytes_min(group_.ranks_per_cpu)
                                         : ~std::uint64_t{0};
-    if (memory.cma.permitted && group_.ranks_per_cpu <= 1) {
+    if (memory.cma.permitted) {
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
         options.near_ns = cost::near_read_ns(memory);
     }
