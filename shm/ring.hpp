@@ -46,7 +46,7 @@ class BackedBuffers {
                (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kWholeBytes);
     }
 
-    /// Those that the message needs, which begins with fragment number n: flags that say how it is
+    /// Those that the message needs, which begins at place n of the round: flags that say how it is
     /// to be cut. `back(offset, bytes)` backs bytes of the buffers, and says whether it could.
     template <typename Back>
     std::uint64_t prepare(std::uint64_t n, std::uint64_t message_bytes, Back back) {
@@ -201,16 +201,23 @@ class RingSender {
         publish(slot, tag, bytes);
     }
 
+    /// From now on buffers that were used last are taken first once the receiver has read all: they
+    /// are in caches, which those of all ranks that share a processor do not fit, and have pages.
+    void reuse_buffers() { reuses_ = true; }
+
     /// To be called before the first fragment of a message is sent. `back(data, bytes)` backs a
     /// part of the buffers and says whether it could; if not the message goes in shorter pieces.
     template <typename Back>
     void begin(std::uint64_t message_bytes, Back back) {
         cut_ = 0;
+        if (reuses_ && sent_ % kRunSlots == 0 && message_bytes > kInlineBytes && emptied()) {
+            first_ = sent_;
+        }
         if (backed_.suffice(message_bytes)) [[likely]] {
             return;
         }
         cut_ =
-            backed_.prepare(sent_, message_bytes, [&](std::uint64_t offset, std::uint64_t bytes) {
+            backed_.prepare(place(), message_bytes, [&](std::uint64_t offset, std::uint64_t bytes) {
                 return back(buffers_ + offset, bytes);
             });
     }
@@ -226,11 +233,14 @@ class RingSender {
         const std::uint64_t length = fragment_bytes(shape_, sent_, message_bytes, moved, cut_);
         if (length <= kInlineBytes) {
             copy_short(slot.payload.data(), data + moved, length);
-        } else if (length <= kWholeBytes) {
-            copy_bytes(buffers_ + shape_.buffer_offset(sent_, length), data + moved, length);
         } else {
-            copy_at_pace(pace_, buffers_ + shape_.buffer_offset(sent_, length), data + moved,
-                         length);
+            std::byte* const buffer = buffers_ + shape_.buffer_offset(place(), length);
+            if (length <= kWholeBytes) {
+                copy_bytes(buffer, data + moved, length);
+            } else {
+                copy_at_pace(pace_, buffer, data + moved, length);
+            }
+            slot.set_place(place()); // Not before: the receiver looks at the line meanwhile.
         }
         publish(slot, tag, message_bytes | cut_, slots_of(shape_, length));
         if (message_bytes >= timed_bytes_min_ && moved + length == message_bytes) {
@@ -309,6 +319,15 @@ class RingSender {
     static constexpr std::uint64_t kPrefetch = 1;
     static constexpr unsigned kTimedPeriod = 4;
 
+    /// Where in the round of buffers the next fragment goes.
+    std::uint64_t place() const { return sent_ - first_; }
+
+    /// Has the receiver read all? It says so after some slots at once.
+    bool emptied() {
+        released_ = credit_->released.load(std::memory_order_acquire);
+        return released_ == sent_;
+    }
+
     /// The receiver writes its credit now and then, and this end reads it when it must. Another
     /// read may cost a long message some per cent, so there are few.
     void time_credit() {
@@ -352,7 +371,9 @@ class RingSender {
     RingShape shape_;
     std::uint64_t sent_ = 0;
     std::uint64_t released_ = 0; ///< The last credit that was read.
-    std::uint64_t cut_ = 0;      ///< Flags of the message that is being sent.
+    std::uint64_t first_ = 0;    ///< The fragment for which the round of buffers began anew.
+    bool reuses_ = false;
+    std::uint64_t cut_ = 0; ///< Flags of the message that is being sent.
     BackedBuffers backed_;
     CopyPace pace_;
     bool receiver_reads_ = false;
@@ -461,7 +482,7 @@ class RingReceiver {
         if (length <= kInlineBytes) {
             return {};
         }
-        return {buffers_ + shape_.buffer_offset(received_, length), length};
+        return {buffers_ + shape_.buffer_offset(slot.place(), length), length};
     }
 
     /// Frees the slots of the next fragment, of that length, which has been read. REQUIRES:
@@ -476,7 +497,7 @@ class RingReceiver {
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {
-            copy_bytes(data + moved, buffers_ + shape_.buffer_offset(received_, length), length);
+            copy_bytes(data + moved, buffers_ + shape_.buffer_offset(slot.place(), length), length);
         }
         release(slots_of(shape_, length));
         return length;

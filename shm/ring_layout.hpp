@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "shm/joint_copy.hpp"
 #include "shm/peer_copy.hpp"
@@ -31,7 +32,15 @@ struct alignas(kCacheLine) RingSlot {
     std::uint64_t tag;               ///< The message's name; the ring does not look at it.
     std::uint64_t bytes;             ///< Of the whole message, in each of its fragments; with
                                      ///< kElsewhere, `payload` says where it is (RemoteBytes).
+    /// A fragment that fits; else the place of its buffer in the round, which its sender chooses.
     std::array<std::byte, kInlineBytes> payload;
+
+    void set_place(std::uint64_t place) { std::memcpy(payload.data(), &place, sizeof(place)); }
+    std::uint64_t place() const {
+        std::uint64_t place = 0;
+        std::memcpy(&place, payload.data(), sizeof(place));
+        return place;
+    }
 };
 static_assert(sizeof(RingSlot) == kCacheLine);
 
@@ -107,7 +116,7 @@ struct RingShape {
     }
     /// 0 where slots are so short that they need none.
     std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
-    /// From the start of the first buffer, of the fragment number n of `bytes`.
+    /// From the start of the first buffer, of a fragment of `bytes` at place n of the round.
     std::uint64_t buffer_offset(std::uint64_t n, std::uint64_t bytes) const {
         if (bytes <= short_bytes()) {
             return (n & (depth - 1)) * short_bytes();
@@ -117,7 +126,7 @@ struct RingShape {
     std::uint64_t long_offset(std::uint64_t index) const {
         return depth * short_bytes() + index * slot_bytes;
     }
-    /// The long buffer of fragment number n: one that a slot's turn passes on with the slot.
+    /// The long buffer at place n: one that a slot's turn passes on with the slot.
     std::uint64_t long_index(std::uint64_t n) const {
         return n & ((n < kFirstTurns * depth ? depth : long_buffers()) - 1);
     }

@@ -177,6 +177,54 @@ TEST_CASE("shm/ring: more long buffers than slots, once the ring has gone around
     CHECK(used.size() > shape.buffers);
 }
 
+TEST_CASE("shm/ring: buffers are used again first that were used last", "[shm]") {
+    const RingShape shape = {16, 8192};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    sender.reuse_buffers();
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+    std::set<std::uint64_t> backed;
+    const auto back = [&](const std::byte* data, std::uint64_t) {
+        const auto offset = static_cast<std::uint64_t>(data - memory.buffers());
+        if (offset >= shape.long_offset(0)) {
+            backed.insert(offset);
+        }
+        return true;
+    };
+    std::vector<std::vector<std::byte>> on_their_way;
+    const auto send = [&](std::uint64_t bytes) {
+        on_their_way.push_back(numbered(bytes));
+        sender.begin(bytes, back);
+        for (std::uint64_t moved = 0; moved < bytes;) {
+            REQUIRE_FALSE(sender.full_for(bytes, moved));
+            moved += sender.send(1, on_their_way.back().data(), bytes, moved);
+        }
+    };
+    const auto receive_all = [&] {
+        for (const auto& sent : on_their_way) {
+            std::vector<std::byte> got(sent.size());
+            for (std::uint64_t taken = 0; taken < got.size();) {
+                taken += receiver.receive(got.data(), taken);
+            }
+            CHECK(got == sent);
+        }
+        on_their_way.clear();
+    };
+    for (int i = 0; i < 100; ++i) { // Two fragments each.
+        send(10000);
+        receive_all();
+    }
+    CHECK(backed.size() == 4);
+    // What the receiver has not read keeps its buffers; all of them may be on their way.
+    for (const int count : {1, 3, 8, 2, 5, 7, 1}) {
+        for (int i = 0; i < count; ++i) {
+            send(10000 + 16 * static_cast<std::uint64_t>(i));
+        }
+        receive_all();
+    }
+    CHECK(backed.size() == shape.depth);
+}
+
 TEST_CASE("shm/ring: fragments on their way have a buffer each", "[shm]") {
     const RingShape shape = {4, 8192, 16};
     for (std::uint64_t n = 0; n < 400; ++n) {

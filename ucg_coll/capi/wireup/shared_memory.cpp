@@ -142,6 +142,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.board_bytes_max = static_cast<std::uint32_t>(options.board_bytes_max / times_less);
     options.ring_bytes = std::min(memory.ring_bytes(group_.ranks_per_cpu), ring_room_);
     options.own_processors = group_.ranks_per_cpu <= 1;
+    options.cache_bytes = memory.cache(cost::Cache::l3).capacity_bytes;
     options.staging_bytes = staging_bytes_;
     options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
     return options;

@@ -32,6 +32,7 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.mapped_copy_bytes_min)
         .value(options.joint_copy_bytes_min)
         .value(std::uint32_t{options.own_processors})
+        .value(options.cache_bytes)
         .value(options.outstanding_max)
         .value(options.staging_bytes)
         .value(options.board_depth)

@@ -50,14 +50,17 @@ class Outbox {
     Outbox() = default;
     /// Messages of at least `limits` bytes stay where they are, for a receiver that can read them
     /// there, and that lets the sender copy a part. `bell`: the peer's. `heap`: the own one; it
-    /// must outlive the outbox, as `readable` must.
+    /// must outlive the outbox, as `readable` must. `reuses_buffers`: RingSender::reuse_buffers().
     Outbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
            shm::Doorbell& bell, shm::Heap& heap, shm::ReadableMemory& readable,
-           const shm::PeerReach& receiver, const SingleCopyLimits& limits)
+           const shm::PeerReach& receiver, bool reuses_buffers, const SingleCopyLimits& limits)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
           readable_(&readable), depth_(shape.depth), receiver_(receiver), limits_(limits),
           writes_(receiver.writes()) {
         ring_.learn_distance(limits.far_bytes, limits.near_ns);
+        if (reuses_buffers) {
+            ring_.reuse_buffers();
+        }
     }
 
     /// True when the message has left; otherwise it is queued and flush() continues it.

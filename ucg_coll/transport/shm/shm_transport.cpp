@@ -208,6 +208,11 @@ bool ShmTransport::peers_wait_since(std::chrono::nanoseconds when) const {
     });
 }
 
+bool ShmTransport::reuses_buffers() const {
+    const std::uint64_t rings = ranks_.size() * (ranks_.size() - 1);
+    return !options_.own_processors && rings * shape_.buffers_bytes() > options_.cache_bytes;
+}
+
 /// Null where single copies are switched off.
 shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
     return options_.single_copy_bytes_min == ~std::uint64_t{0} ? nullptr : &heap_.access_to(ticket);
@@ -242,7 +247,7 @@ bool ShmTransport::open(std::uint32_t index) {
     };
     peers_.make(
         index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_, readable_,
-                       reach, limits),
+                       reach, reuses_buffers(), limits),
                 Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_, spare_arrivals_,
                       reach, options_.own_processors, options_.joint_copy_bytes_min)});
     return true;

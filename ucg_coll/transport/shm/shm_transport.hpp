@@ -56,6 +56,9 @@ struct ShmOptions {
     /// Ranks have processors for themselves, so that a sender that waits may as well copy a part of
     /// such a message. Where they share processors, what one does keeps another from its own.
     bool own_processors = true;
+    /// What ranks that share processors have of the last-level cache. Where the group's rings do
+    /// not fit it, those buffers are used again first that were used last.
+    std::uint64_t cache_bytes = ~std::uint64_t{0};
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
     /// Wanted for each rank's scratch and windows that peers read; of more than 32 ranks, for so
@@ -225,6 +228,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     void locate(std::span<const ShmAddress> addresses);
     void make_help();
     shm::PeerAccess* access_to(const shm::AccessTicket& ticket);
+    bool reuses_buffers() const;
     bool open(std::uint32_t index);
     std::byte* ring_lines(std::uint32_t receiver, std::uint32_t sender);
     std::uint32_t ring_number(std::uint32_t receiver, std::uint32_t sender);
