@@ -37,6 +37,17 @@ def unknown_transport(bench):
                     "UCG_TLS: expected .* found 'rocket'", 1)
 
 
+def no_profile(bench):
+    """Of a file that cannot be read one process of a host tells."""
+    there_is_none = {"UCG_PROFILE": "/nonexistent/profile.toml"}
+    reason = "UCG_PROFILE: .*/nonexistent/profile.toml"
+    job = bench.launcher.run(RANKS, [bench.program, "check"], environment=there_is_none)
+    expect_fallback(bench, "UCG_PROFILE without a file", job, reason, 1)
+    program = sandbox.mpirun.on_ranks([3], there_is_none, [bench.program, "check"])
+    job = bench.launcher.run(RANKS, program)
+    expect_fallback(bench, "UCG_PROFILE without a file on rank 3", job, reason, 1)
+
+
 def no_size(bench):
     job = bench.launcher.run(RANKS, [bench.program, "check"],
                              environment={"UCG_HEAP_SIZE": "lots"})
@@ -122,7 +133,7 @@ def no_ucx_library(bench):
         expect_fallback(bench, "no libucg_ucx", job, "UCX cannot be loaded: .*libucg_ucx.so", 1)
 
 
-sandbox.run([unknown_transport, no_size, unknown_algorithm, algorithms_that_do_not_fit,
+sandbox.run([unknown_transport, no_profile, no_size, unknown_algorithm, algorithms_that_do_not_fit,
              no_algorithm_list, different_algorithms,
              no_ucx_transport, no_ucx_transport_on_one_rank, ucx_unused,
              no_ucx_library])

@@ -280,8 +280,7 @@ static void drop_line(const char* line, void* unused) {
 }
 
 /** What is wrong with a setting is wrong with it wherever it is set: one process tells of it. */
-static ucg_status_t read_config(ompi_communicator_t* comm, ucg_config_h* config_p) {
-    const bool is_told = coll_ucg_first_is_set_alike(comm);
+static ucg_status_t read_config(bool is_told, ucg_config_h* config_p) {
     void* programs_arg = NULL; /* The program may use libucg itself. */
     ucg_log_handler_t programs = NULL;
     if (is_told) {
@@ -300,9 +299,43 @@ static ucg_status_t read_config(ompi_communicator_t* comm, ucg_config_h* config_
     return status;
 }
 
+/** Who takes the log. */
+typedef struct log_taker_t {
+    ucg_log_handler_t handler; /* NULL: standard error. */
+    void* arg;
+} log_taker_t;
+
+static void drop_lines_of_profiles(const char* line, void* former) {
+    const log_taker_t* taker = former;
+    if (NULL != strstr(line, "UCG_PROFILE")) {
+        return;
+    }
+    if (NULL != taker->handler) {
+        taker->handler(line, taker->arg);
+    } else {
+        (void)fputs(line, stderr);
+    }
+}
+
+/** What is wrong with a file that a setting names is wrong for all processes of a host. */
+static ucg_status_t create_with(const ucg_context_params_t* params, ucg_config_h config,
+                                bool is_told, ucg_context_h* context_p) {
+    static log_taker_t former; /* Another thread may have begun a line that ends after this. */
+    if (is_told) {
+        former.handler = ucg_log_set_handler(NULL, NULL, &former.arg);
+        (void)ucg_log_set_handler(drop_lines_of_profiles, &former, NULL);
+    }
+    const ucg_status_t status = ucg_context_create(params, config, context_p);
+    if (is_told) {
+        (void)ucg_log_set_handler(former.handler, former.arg, NULL);
+    }
+    return status;
+}
+
 static ucg_status_t create_context(ompi_communicator_t* comm, ucg_context_h* context_p) {
+    const bool is_told = coll_ucg_first_is_set_alike(comm);
     ucg_config_h config;
-    ucg_status_t status = read_config(comm, &config);
+    ucg_status_t status = read_config(is_told, &config);
     if (UCG_OK == status) {
         const ucg_context_params_t params = {
             .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
@@ -316,7 +349,8 @@ static ucg_status_t create_context(ompi_communicator_t* comm, ucg_context_h* con
             .yields = opal_progress_yield_when_idle,
             .local_rank = (uint32_t)opal_process_info.my_local_rank,
         };
-        status = ucg_context_create(&params, config, context_p);
+        status = create_with(&params, config, is_told && 0 != opal_process_info.my_local_rank,
+                             context_p);
         ucg_config_release(config);
     }
     return status;
