@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -567,6 +568,16 @@ def commit():
     except OSError:
         return ""
     return done.stdout.strip()
+
+
+def origin(build):
+    """Two lines for a report: where, when, of which sources, by which costs, and the command."""
+    info = os.path.join(build, "tools", "ucg_info")
+    said = execute([info, "--costs"], 60)[1] if os.access(info, os.X_OK) else ""
+    profile = next((line.split(None, 1)[1] for line in said.splitlines()
+                    if line.split()[:1] == ["profile"]), "not known")
+    return (f"# {processor_name()}, {time.strftime('%Y-%m-%d')}, commit {commit() or 'not known'}, "
+            f"profile of UCG: {printable(profile)}\n# {printable(shlex.join(sys.argv))}")
 
 
 def write_json(path, samples, configurations, loads):

@@ -186,6 +186,14 @@ class Spread(unittest.TestCase):
         self.assertEqual(measure.spread([1, 2, 2, 2, 9]), (2, 1.0))
 
 
+class Origin(unittest.TestCase):
+    def test_a_report_says_what_it_is_of(self):
+        first, command = measure.origin("/nowhere").splitlines()
+        self.assertTrue(first.startswith("# ") and "commit " in first)
+        self.assertTrue(first.endswith("profile of UCG: not known"))
+        self.assertTrue(command.startswith("# ") and "measure_test.py" in command)
+
+
 class Options(unittest.TestCase):
     def test_wrong_wishes(self):
         good = {"np": 2, "pairs": 1, "preset": None, "config": [], "plot": None}
