@@ -184,7 +184,9 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     if (staging_bytes_ == 0) {
         staging_ = {}; // A rank of the group has none, so it is of no use.
     }
-    log(LogLevel::info, "shared memory: rank {} of {} takes long messages of {} peers by one copy",
+    log(LogLevel::info,
+        "shared memory: rank {}, one of {} on its host, takes long messages of {} peers by one "
+        "copy",
         ranks_[self_], ranks_.size(), single_copy_peers_);
     return Status();
 }
