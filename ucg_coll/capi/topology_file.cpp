@@ -1,5 +1,6 @@
 #include "ucg_coll/capi/topology_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -48,12 +49,19 @@ std::string host_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-std::string default_topology_path() {
+std::string default_topology_path(std::span<const std::string_view> slurm_folders) {
+    const auto in_folder = [](std::string_view folder) {
+        return std::string(folder) + "/topology.conf";
+    };
     const std::string_view configuration = variable("SLURM_CONF");
-    const std::size_t slash = configuration.rfind('/');
-    const bool is_absolute = !configuration.empty() && configuration.front() == '/';
-    return std::string(is_absolute ? configuration.substr(0, slash) : "/etc/slurm") +
-           "/topology.conf";
+    if (!configuration.empty() && configuration.front() == '/') {
+        return in_folder(configuration.substr(0, configuration.rfind('/')));
+    }
+    const auto found =
+        std::find_if(slurm_folders.begin(), slurm_folders.end(), [&](std::string_view folder) {
+            return ::access(in_folder(folder).c_str(), F_OK) == 0;
+        });
+    return in_folder(found == slurm_folders.end() ? slurm_folders.front() : *found);
 }
 
 LoadedTopology load_topology(std::string_view setting) {

@@ -2,8 +2,10 @@
 // usual place.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,8 +33,13 @@ std::uint64_t link_rate(const LoadedTopology& topology);
 /// What this host calls itself.
 std::string host_name();
 
-/// topology.conf in the folder of $SLURM_CONF, else in /etc/slurm.
-std::string default_topology_path();
+/// Where Slurm's own files are: those of the host, and what slurmd has from the controller on hosts
+/// without ("configless").
+inline constexpr std::array<std::string_view, 2> kSlurmFolders = {"/etc/slurm", "/run/slurm/conf"};
+
+/// topology.conf in the folder of $SLURM_CONF, else in the first of those that has one; in the
+/// first if none has.
+std::string default_topology_path(std::span<const std::string_view> slurm_folders = kSlurmFolders);
 
 /// Reads the file that `setting` names, the one at default_topology_path() if `setting` is empty,
 /// which may be missing or describe no tree of switches (Slurm's plugin topology/block). A file

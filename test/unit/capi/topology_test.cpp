@@ -93,10 +93,29 @@ TEST_CASE("topology file: Slurm's own is found, a missing one is no news", "[top
     slurm.file("topology.conf", "SwitchName=s0 LinkSpeed=100mbit Nodes=nobody," + this_host());
     CHECK(link_rate(load_topology("")) == 12'500'000);
     CHECK(load_topology("none").path.empty());
-    ::unsetenv("SLURM_CONF");
-    CHECK(default_topology_path() == "/etc/slurm/topology.conf");
-    ::setenv("SLURM_CONF", "slurm.conf", 1); // Not absolute: does not count.
-    CHECK(default_topology_path() == "/etc/slurm/topology.conf");
+}
+
+TEST_CASE(
+    "topology file: hosts have Slurm's files of their own, or what the controller gave slurmd",
+    "[topology]") {
+    const SlurmFolder slurm;
+    const std::string own = slurm.path("own");
+    const std::string given = slurm.path("given");
+    const std::array<std::string_view, 2> folders = {own, given};
+    std::filesystem::create_directory(own);
+    std::filesystem::create_directory(given);
+    CHECK(default_topology_path(folders) == slurm.path("topology.conf"));
+    for (const bool is_relative : {false, true}) { // Of SLURM_CONF; such a one does not count.
+        is_relative ? ::setenv("SLURM_CONF", "slurm.conf", 1) : ::unsetenv("SLURM_CONF");
+        CHECK(default_topology_path(folders) == own + "/topology.conf");
+        slurm.file("given/topology.conf", "SwitchName=s0 Nodes=n0");
+        CHECK(default_topology_path(folders) == given + "/topology.conf");
+        slurm.file("own/topology.conf", "SwitchName=s0 Nodes=n0");
+        CHECK(default_topology_path(folders) == own + "/topology.conf");
+        std::filesystem::remove(own + "/topology.conf");
+        std::filesystem::remove(given + "/topology.conf");
+    }
+    CHECK(kSlurmFolders.front() == "/etc/slurm");
 }
 
 TEST_CASE("topology file: what does not count says so, with file and line", "[topology]") {
