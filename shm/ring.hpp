@@ -450,10 +450,12 @@ class RingReceiver {
     /// taken by what this returns. REQUIRES: as take().
     ReadLater remember() {
         const ReadLater message = {received_ + 1, announced().mark};
-        // Before any later message is said to have been taken.
+        // Before any later message is said to have been taken. Release: the store may be the first
+        // that shows the sender another mark of the word clear, and a relaxed one is none of the
+        // release sequence of the store that cleared that.
         std::atomic<std::uint64_t>& word = marks(message); // Written by this end alone.
         word.store(word.load(std::memory_order_relaxed) | mark_bit(message.mark),
-                   std::memory_order_relaxed);
+                   std::memory_order_release);
         release();
         return message;
     }

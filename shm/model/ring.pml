@@ -3,26 +3,26 @@
  * transport/shm/link.cpp uses them): MESSAGES messages through DEPTH slots, announced with one of
  * MARKS marks.
  *
- *   sender    sends them in order, each by the ring or, while there is a mark, announced; changes
- *             the buffer of one that was announced as soon as it takes it for read, in any order
+ *   sender    sends them in order, each by the ring, several in one run, or, while there is a mark,
+ *             announced; changes the memory of one that was announced as soon as it takes it for
+ *             read, in any order; loads the credit at any time, and begins the round of BUFFERS
+ *             anew, or not, when it finds that all was read (RingSender::reuse_buffers)
  *   receiver  awaits them in any order; what comes before the one it awaits it copies aside, if it
  *             came by the ring, or remembers, if it was announced; gives slots back BATCH at a time
  *
- * The assertions say that a slot holds what was sent in its turn when it is read, and a buffer when
- * it is. spin reports an invalid end state if somebody waits for ever.
- *
- * Steps: each load and each store of a shared word is one. Memory is sequentially consistent. That
- * is enough: each word has one writer, who stores it with release, and is loaded with acquire; what
- * is plain is written before such a store and read after such a load. So only loads could overtake
- * earlier stores, and the sender, which loads the receipt and then the bit of a mark, stores
- * nothing in between; nor does the receiver rely on a load after its own stores.
+ * Memory is that of release_acquire.pml, with the orders that the code has: slots, buffers and what
+ * is announced are places, so the assertions say that each is written before it is read, and read
+ * before it is written again; and a slot holds what was sent in its turn. spin reports an invalid
+ * end state if somebody waits for ever. A look in vain is no step.
  *
  * Each variant breaks something, and must fail: TURN_FIRST (the sender says the turn before the
  * slot is written), ROOM_TOO_MUCH (by one slot), RELEASE_FIRST (the receiver gives a slot back that
  * it has yet to read), TAKEN_FIRST (the receipt passes a message before its mark is set),
  * BIT_FIRST (the sender looks at the mark before the receipt), CLEAR_FIRST (the receiver clears the
  * mark of a message that it has yet to read), MARK_EARLY (the sender gives a mark away that the
- * receipt has passed, set or not), and a BATCH of more than the slots.
+ * receipt has passed, set or not), a BATCH of more than the slots, REUSE_EARLY (the sender begins
+ * anew with one fragment unread), REUSE_ANYWHERE (also where no run may begin), BUFFERS that are no
+ * multiple of the slots, and each order that is weaker.
  */
 #ifndef MESSAGES
 #define MESSAGES 4
@@ -31,62 +31,202 @@
 #define DEPTH 2
 #endif
 #ifndef MARKS
-#define MARKS 2
+#define MARKS 2 /* 0: none is announced. */
 #endif
 #ifndef BATCH
 #define BATCH 1
+#endif
+#ifndef RUN
+#define RUN 1 /* Slots of a run; 1: there are none. */
+#endif
+#ifndef BUFFERS
+#define BUFFERS DEPTH
+#endif
+#ifndef FIRST_TURNS
+#define FIRST_TURNS 1 /* In which only as many buffers as slots are used. */
 #endif
 #ifdef ROOM_TOO_MUCH
 #define ROOM (DEPTH + 1)
 #else
 #define ROOM DEPTH
 #endif
+#ifdef REUSE_EARLY
+#define UNREAD 1
+#else
+#define UNREAD 0
+#endif
+
+#ifdef REUSE_ANYWHERE
+#define MAY_REUSE (first < sent && sent < MESSAGES)
+#else
+#define MAY_REUSE (first < sent && sent < MESSAGES && sent % RUN == 0)
+#endif
+
+/* The orders. */
+#ifndef TURN_STORED
+#define TURN_STORED RELEASE
+#endif
+#ifndef TURN_LOADED
+#define TURN_LOADED ACQUIRE
+#endif
+#ifndef CREDIT_STORED
+#define CREDIT_STORED RELEASE
+#endif
+#ifndef CREDIT_LOADED
+#define CREDIT_LOADED ACQUIRE
+#endif
+#ifndef EMPTY_LOADED
+#define EMPTY_LOADED ACQUIRE /* The credit, before the round of buffers begins anew. */
+#endif
+#ifndef TAKEN_STORED
+#define TAKEN_STORED RELEASE
+#endif
+#ifndef TAKEN_LATER
+#define TAKEN_LATER RELEASE /* The same for a message that was remembered. */
+#endif
+#ifndef TAKEN_LOADED
+#define TAKEN_LOADED ACQUIRE
+#endif
+#ifndef MARK_SET
+#define MARK_SET RELEASE /* Whose load shows other marks clear, too. */
+#endif
+#ifndef MARK_CLEARED
+#define MARK_CLEARED RELEASE
+#endif
+#ifndef MARK_LOADED
+#define MARK_LOADED ACQUIRE
+#endif
+
+#define TURN(n) ((n) % DEPTH)
+#define RELEASED DEPTH
+#define TAKEN (DEPTH + 1) /* The turn after the latest announced message that was read, ... */
+#define REMEMBERED (DEPTH + 2) /* ... and a bit for each mark, of those that are read later. */
+#define WORDS (DEPTH + 3)
+#define STORES (2 * MESSAGES + 1)
+
+#define SLOT(n) ((n) % DEPTH)
+#define BUFFERS_AT(p) (DEPTH + ((p) >= FIRST_TURNS * DEPTH) * (BUFFERS - DEPTH))
+#define BUFFER(p) (DEPTH + (p) % BUFFERS_AT(p))
+#define MEMORY(m) (DEPTH + BUFFERS + (m))
+#define PLACES (DEPTH + BUFFERS + MESSAGES)
+
+#define PROCESSES 2
+#define READERS 1
+#define me (2 - _pid) /* The receiver is 0, which is run after the sender. */
+#include "release_acquire.pml"
 
 #define NONE 255
-#define DATA(m) ((m) + 1)
-#define CHANGED 0
+#define BIT(mark) (1 << (mark))
 
-/* The ring. */
-byte turn[DEPTH];
-byte content[DEPTH];   /* By the ring: the data. */
-bool elsewhere[DEPTH]; /* Announced, with ... */
-byte mark[DEPTH];      /* ... this mark. */
-byte released;
-
-/* The receipt, in the sender's memory: the turn after the latest announced one that was read or
-   remembered, and those remembered. */
-byte taken;
-bool remembered[MARKS];
-
-byte buffer[MESSAGES];
+/* What slots hold. */
+byte message[DEPTH];
+byte length[DEPTH]; /* In slots; 0: it is announced, with ... */
+byte mark[DEPTH];   /* ... this mark; otherwise it has ... */
+byte at_place[DEPTH];  /* ... this place in the round of buffers. */
 
 /* The sender's own. */
-byte message_of[MARKS]; /* Unread, or NONE. */
-byte unread[MESSAGES];  /* Its mark, or NONE. */
+byte message_of[2]; /* By mark: unread, or NONE. */
+byte unread[MESSAGES]; /* Its mark, or NONE. */
 
-inline write_slot(m, how, its_mark) {
-#ifdef TURN_FIRST
-    turn[m % DEPTH] = m + 1;
+/* The receiver's own. */
+bool got[MESSAGES];
+byte kept[MESSAGES]; /* The mark of what it remembers, or NONE. */
+
+byte count;
+
+#if MARKS == 0
+#define A_MARK_IS_FREE false
+#elif MARKS == 1
+#define A_MARK_IS_FREE (message_of[0] == NONE)
+#else
+#define A_MARK_IS_FREE (message_of[0] == NONE || message_of[1] == NONE)
 #endif
-    elsewhere[m % DEPTH] = how;
-    mark[m % DEPTH] = its_mark;
-    content[m % DEPTH] = DATA(m);
-    turn[m % DEPTH] = m + 1
+#if MESSAGES == 4
+#define ALL_GOT (got[0] && got[1] && got[2] && got[3])
+#elif MESSAGES == 5
+#define ALL_GOT (got[0] && got[1] && got[2] && got[3] && got[4])
+#else
+#define ALL_GOT (got[0] && got[1] && got[2] && got[3] && got[4] && got[5])
+#endif
+
+#define FREE(slots) (sent < MESSAGES && sent + (slots) - credit <= ROOM)
+
+inline publish(slots, its_mark, its_place) {
+#ifdef TURN_FIRST
+    store(TURN(sent), TURN_STORED, sent + 1);
+#endif
+    write_place(SLOT(sent));
+    message[SLOT(sent)] = sent;
+    length[SLOT(sent)] = slots;
+    mark[SLOT(sent)] = its_mark;
+    at_place[SLOT(sent)] = its_place;
+#ifndef TURN_FIRST
+    store(TURN(sent), TURN_STORED, sent + 1);
+#endif
+    sent = sent + (slots > 1 -> slots : 1)
+}
+
+/* Buffers of a run lie side by side. */
+inline send(slots) {
+    do
+    :: k < slots -> write_place(BUFFER(sent - first + k)); k++
+    :: else -> break
+    od;
+    k = 0;
+    assert(slots == 1 || BUFFER(sent - first + slots - 1) == BUFFER(sent - first) + slots - 1);
+    publish(slots, NONE, sent - first)
+}
+
+inline announce() {
+    do /* The lowest mark that is free. */
+    :: message_of[k] != NONE -> k++
+    :: else -> break
+    od;
+    message_of[k] = sent;
+    unread[sent] = k;
+    outstanding++;
+    publish(0, k, NONE);
+    k = 0
 }
 
 #define MARK_OF(m) message_of[unread[m]]
+#define CLEAR_AT(store, m) ((value[AT_STORE(REMEMBERED, store)] & BIT(unread[m])) == 0)
+/* The sender may load a word in which the mark is clear. */
+#define MAY_BE_CLEAR(m)                                                                            \
+    (CLEAR_AT(SEEN(me, REMEMBERED), m) || CLEAR_AT(latest[REMEMBERED], m))
 
-/* Steps of the sender's loop: it takes a message for read. A look in vain is none. */
+inline load_taken(m) {
+    choose(TAKEN, CHOICE(TAKEN) > m);
+    take_in(TAKEN, TAKEN_LOADED)
+}
+inline load_mark(m) {
+    choose(REMEMBERED, CLEAR_AT(chosen, m));
+    take_in(REMEMBERED, MARK_LOADED)
+}
+
+/* Steps of the sender's loop: it takes a message for read. */
+#define MAY_TAKE(m) (unread[m] != NONE && LATEST(TAKEN) > m && MAY_BE_CLEAR(m))
 #ifdef BIT_FIRST
 #define TAKE(m)                                                                                    \
-    ::unread[m] != NONE && !remembered[unread[m]]->if ::taken > m->end_of(m) ::else fi
+    ::atomic { MAY_TAKE(m)->load_mark(m) }                                                         \
+    atomic { load_taken(m); end_of(m) }
 #else
-#define TAKE(m) ::unread[m] != NONE && taken > m && !remembered[unread[m]]->end_of(m)
+#define TAKE(m)                                                                                    \
+    ::atomic { MAY_TAKE(m)->load_taken(m) }                                                        \
+    atomic {                                                                                       \
+        if                                                                                         \
+        ::MAY_BE_CLEAR(m)->load_mark(m);                                                           \
+        end_of(m) ::else fi                                                                        \
+    }
 #endif
 
 /* In MARK_EARLY it gives the mark away as soon as the receipt has passed. */
 #ifdef MARK_EARLY
-#define GIVE(m) ::unread[m] != NONE && taken > m && MARK_OF(m) == m->MARK_OF(m) = NONE
+#define GIVE(m)                                                                                    \
+    ::atomic {                                                                                     \
+        unread[m] != NONE && MARK_OF(m) == m && LATEST(TAKEN) > m->load_taken(m);                  \
+        MARK_OF(m) = NONE                                                                          \
+    }
 #else
 #define GIVE(m)
 #endif
@@ -98,34 +238,36 @@ inline end_of(m) {
     fi;
     unread[m] = NONE;
     outstanding--;
-    buffer[m] = CHANGED
+    write_place(MEMORY(m))
 }
 
 proctype Sender() {
     byte sent = 0;
     byte credit = 0;
+    byte first = 0; /* The fragment with which the round of buffers began. */
     byte k = 0;
     byte outstanding = 0;
     do
-    :: sent < MESSAGES && sent - credit < ROOM ->
-        write_slot(sent, false, NONE);
-        sent++
-    :: sent < MESSAGES && sent - credit < ROOM ->
-        do /* The lowest mark that is free. */
-        :: k < MARKS && message_of[k] != NONE -> k++
-        :: else -> break
-        od;
-        if
-        :: k < MARKS ->
-            message_of[k] = sent;
-            unread[sent] = k;
-            outstanding++;
-            write_slot(sent, true, k);
-            sent++
-        :: else
-        fi;
-        k = 0
-    :: sent < MESSAGES && sent - credit >= ROOM && released > credit -> credit = released
+    :: atomic { FREE(1) -> send(1) }
+#if RUN > 1
+    :: atomic { FREE(RUN) && sent % RUN == 0 && sent + RUN <= MESSAGES -> send(RUN) }
+#endif
+    :: atomic { FREE(1) && A_MARK_IS_FREE -> announce() }
+    :: atomic {
+           sent < MESSAGES && LATEST(RELEASED) > credit ->
+           choose(RELEASED, CHOICE(RELEASED) > credit);
+           credit = CHOICE(RELEASED);
+           take_in(RELEASED, CREDIT_LOADED)
+       }
+#ifdef REUSE
+    :: atomic {
+           MAY_REUSE && LATEST(RELEASED) + UNREAD >= sent ->
+           choose(RELEASED, CHOICE(RELEASED) + UNREAD >= sent);
+           credit = CHOICE(RELEASED);
+           first = sent;
+           take_in(RELEASED, EMPTY_LOADED)
+       }
+#endif
     TAKE(0)
     TAKE(1)
     TAKE(2)
@@ -138,110 +280,141 @@ proctype Sender() {
     TAKE(4)
     GIVE(4)
 #endif
+#if MESSAGES > 5
+    TAKE(5)
+    GIVE(5)
+#endif
     :: sent == MESSAGES && outstanding == 0 -> break
     od
 }
 
-inline read_buffer(m) {
-    assert(buffer[m] == DATA(m))
-}
-
-/* The next fragment: message `received` of the sender's. */
-inline read_slot() {
-    assert(turn[received % DEPTH] == received + 1);
-#ifdef RELEASE_FIRST
-    released = received + 1;
-#endif
-    here = !elsewhere[received % DEPTH];
+inline release(slots) {
+    received = received + slots;
     if
-    :: here ->
-        assert(content[received % DEPTH] == DATA(received));
-        early[received] = true
-    :: !here && received == wanted ->
-        read_buffer(received);
-        taken = received + 1;
-        got[received] = true
-    :: !here && received != wanted ->
-        its_mark = mark[received % DEPTH];
-#ifdef TAKEN_FIRST
-        taken = received + 1;
-        remembered[its_mark] = true;
-#else
-        remembered[its_mark] = true;
-        taken = received + 1;
-#endif
-        kept[received] = its_mark;
-        its_mark = NONE
-    fi;
-    here = false;
-    received++;
-    if
-    :: received - released >= BATCH -> released = received
+    :: received - credited >= BATCH ->
+        credited = received;
+        store(RELEASED, CREDIT_STORED, received)
     :: else
     fi
 }
 
+/* A fragment that came by the ring: it is copied to where it goes, or aside. */
+inline receive() {
+    k = 0;
+    do
+    :: k < slots -> read_place(BUFFER(at_place[SLOT(received)] + k)); got[received + k] = true; k++
+    :: else -> break
+    od;
+    k = 0
+}
+
+/* The next fragment: message `received` of the sender's. */
+inline read_slot() {
+    atomic {
+        !got[wanted] && kept[wanted] == NONE && LATEST(TURN(received)) == received + 1 ->
+        choose(TURN(received), CHOICE(TURN(received)) == received + 1);
+        take_in(TURN(received), TURN_LOADED);
+        read_place(SLOT(received));
+        assert(message[SLOT(received)] == received);
+        slots = length[SLOT(received)]
+    }
+    if
+    :: atomic {
+           slots > 0 ->
+#ifdef RELEASE_FIRST
+           release(slots);
+           received = received - slots;
+           receive();
+           received = received + slots;
+#else
+           receive();
+           release(slots);
+#endif
+       }
+    :: atomic { slots == 0 && received == wanted -> read_place(MEMORY(wanted)); release(1) }
+       atomic { got[wanted] = true; taken = received; store(TAKEN, TAKEN_STORED, received) }
+    :: slots == 0 && received != wanted -> remember()
+    fi;
+    slots = 0
+}
+
+inline remember() {
+#ifdef TAKEN_FIRST
+    atomic { taken = received + 1; store(TAKEN, TAKEN_STORED, taken) }
+#endif
+    atomic {
+        kept[received] = mark[SLOT(received)];
+        store(REMEMBERED, MARK_SET, LATEST(REMEMBERED) | BIT(kept[received]))
+    }
+    atomic { release(1) }
+}
+
+inline clear() {
+    atomic {
+        store(REMEMBERED, MARK_CLEARED, LATEST(REMEMBERED) & ~BIT(kept[wanted]));
+        kept[wanted] = NONE;
+#ifdef CLEAR_FIRST
+        read_place(MEMORY(wanted));
+#endif
+        got[wanted] = true
+    }
+}
+
+#define WANT(m) ::!got[m]->wanted = m
+
 proctype Receiver() {
     byte received = 0;
+    byte credited = 0;
+    byte taken = 0;
     byte wanted = 0;
-    byte count = 0;
-    byte its_mark = NONE;
-    bool here = false;
-    bool got[MESSAGES];
-    bool early[MESSAGES];
-    byte kept[MESSAGES];
-    atomic {
-        do
-        :: count < MESSAGES -> kept[count] = NONE; count++
-        :: else -> break
-        od;
-        count = 0
-    }
+    byte slots = 0;
+    byte k = 0;
     do
-    :: count == MESSAGES -> break
-    :: count < MESSAGES ->
-        atomic { /* Any that it does not have. */
-            if
-            :: !got[0] -> wanted = 0
-            :: !got[1] -> wanted = 1
-            :: !got[2] -> wanted = 2
-            :: !got[3] -> wanted = 3
+    :: atomic { /* Any that it does not have. */
+           if
+           WANT(0)
+           WANT(1)
+           WANT(2)
+           WANT(3)
 #if MESSAGES > 4
-            :: !got[4] -> wanted = 4
+           WANT(4)
 #endif
-            fi
-        }
-        do
-        :: got[wanted] -> break
-        :: !got[wanted] && early[wanted] -> got[wanted] = true
-        :: !got[wanted] && kept[wanted] != NONE ->
-#ifdef CLEAR_FIRST
-            remembered[kept[wanted]] = false;
-            read_buffer(wanted);
-#else
-            read_buffer(wanted);
-            remembered[kept[wanted]] = false;
+#if MESSAGES > 5
+           WANT(5)
 #endif
-            got[wanted] = true
-        :: !got[wanted] && !early[wanted] && kept[wanted] == NONE &&
-           turn[received % DEPTH] == received + 1 -> read_slot()
-        od;
-        count++
+           :: ALL_GOT -> break
+           fi
+       }
+       do
+       :: got[wanted] -> break
+       :: atomic {
+              !got[wanted] && kept[wanted] != NONE ->
+#ifndef CLEAR_FIRST
+              read_place(MEMORY(wanted));
+#endif
+              if
+              :: taken <= wanted -> taken = wanted + 1; store(TAKEN, TAKEN_LATER, taken)
+              :: else
+              fi
+          }
+          clear()
+       :: read_slot()
+       od
     od
 }
 
 init {
-    byte i = 0;
     atomic {
         do
-        :: i < MESSAGES -> unread[i] = NONE; buffer[i] = DATA(i); i++
+        :: count < MESSAGES -> unread[count] = NONE; kept[count] = NONE; count++
         :: else -> break
         od;
-        i = 0;
+        count = 0;
         do
-        :: i < MARKS -> message_of[i] = NONE; i++
+        :: count < 2 -> message_of[count] = NONE; count++
         :: else -> break
         od;
+        count = 0;
         run Sender();
         run Receiver()
     }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the models of shm/model with spin: each holds, and each of its broken variants fails.
 
-usage: model_test.py MODEL...      exit status: 0 all as it must be, 1 not, 77 spin is not installed
+usage: model_test.py [--thorough] MODEL...
+exit status: 0 all as it must be, 1 not, 77 spin is not installed
 """
 
 import pathlib
@@ -89,12 +90,17 @@ UNITS = [
     (["-DSWAP_BLIND"], False, False),
     (["-DRANKS=3", "-DUNITS=1", "-DPARTS=1", "-DNOT_OF_GIVEN_UP"], False, False),
 ]
+RUNS = ["-DREUSE", "-DRUN=2", "-DDEPTH=4", "-DMESSAGES=6"]
+BY_RING = ["-DMARKS=0"]
+MORE_BUFFERS = ["-DMESSAGES=6", "-DFIRST_TURNS=2"] + BY_RING
 RING = [
     ([], True, False),
-    (["-DMESSAGES=5"], True, False),
-    (["-DDEPTH=3"], True, False),
+    (["-DMESSAGES=5", "-DMARKS=1"], True, False),
+    (["-DDEPTH=3", "-DMARKS=1"], True, False),
     (["-DBATCH=2"], True, False),
-    (["-DMARKS=1"], True, False),
+    (["-DREUSE", "-DMARKS=1"], True, False),
+    (RUNS + BY_RING, True, False),
+    (MORE_BUFFERS + ["-DREUSE", "-DBUFFERS=4"], True, False),
     (["-DTURN_FIRST"], False, False),
     (["-DROOM_TOO_MUCH"], False, False),
     (["-DRELEASE_FIRST"], False, False),
@@ -103,6 +109,20 @@ RING = [
     (["-DCLEAR_FIRST"], False, False),
     (["-DMARK_EARLY"], False, False),
     (["-DBATCH=3"], False, False),
+    (BY_RING + ["-DREUSE", "-DREUSE_EARLY"], False, False),
+    (RUNS + BY_RING + ["-DREUSE_ANYWHERE"], False, False),
+    (MORE_BUFFERS + ["-DBUFFERS=3"], False, False),
+    (["-DTURN_STORED=RELAXED"], False, False),
+    (["-DTURN_LOADED=RELAXED"], False, False),
+    (["-DCREDIT_STORED=RELAXED"], False, False),
+    (["-DCREDIT_LOADED=RELAXED"], False, False),
+    (BY_RING + ["-DREUSE", "-DEMPTY_LOADED=RELAXED"], False, False),
+    (["-DTAKEN_STORED=RELAXED"], False, False),
+    (["-DTAKEN_LATER=RELAXED"], False, False),
+    (["-DTAKEN_LOADED=RELAXED"], False, False),
+    (["-DMARK_SET=RELAXED"], False, False),
+    (["-DMARK_CLEARED=RELAXED"], False, False),
+    (["-DMARK_LOADED=RELAXED"], False, False),
 ]
 DECLINE = [
     ([], True, False),
@@ -123,8 +143,39 @@ ASKS = [
     (["-DCOUNT_FIRST"], False, False),
     (["-DANSWER_EARLY"], False, False),
 ]
+RELAXED = ["-DWRITES=RELAXED", "-DREADS=RELAXED"]
+LITMUS = [
+    (["-DMESSAGE_PASSING"], True, False),
+    (["-DMESSAGE_PASSING", "-DWRITES=RELAXED"], False, False),
+    (["-DMESSAGE_PASSING", "-DREADS=RELAXED"], False, False),
+    (["-DPLACE_PASSING"], True, False),
+    (["-DPLACE_PASSING", "-DWRITES=RELAXED"], False, False),
+    (["-DPLACE_PASSING", "-DREADS=RELAXED"], False, False),
+    (["-DPLACE_RETURNING"], True, False),
+    (["-DPLACE_RETURNING", "-DWRITES=RELAXED"], False, False),
+    (["-DPLACE_RETURNING", "-DREADS=RELAXED"], False, False),
+    (["-DSTORE_BUFFERING"], False, False),
+    (["-DLOAD_BUFFERING"] + RELAXED, True, False),
+    (["-DTWO_READERS"], False, False),
+    (["-DCAUSALITY"], True, False),
+    (["-DCAUSALITY", "-DREADS=RELAXED"], False, False),
+    (["-DCOHERENCE"] + RELAXED, True, False),
+    (["-DOWN_STORE"] + RELAXED, True, False),
+    (["-DONE_ORDER"] + RELAXED, True, False),
+    (["-DUPDATES_ADD"] + RELAXED, True, False),
+    (["-DSEQUENCE"], True, False),
+    (["-DSEQUENCE", "-DWRITES=RELAXED"], False, False),
+    (["-DSEQUENCE", "-DREADS=RELAXED"], False, False),
+    (["-DNO_SEQUENCE"], False, False),
+]
 CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS, "ring": RING,
-         "decline": DECLINE, "asks": ASKS}
+         "decline": DECLINE, "asks": ASKS, "litmus": LITMUS}
+# Larger ones of those that must hold, for --thorough: minutes.
+THOROUGH = {
+    "ring": [(case, True, False) for case in (
+        ["-DMESSAGES=5"], ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
+        ["-DREUSE", "-DMESSAGES=5", "-DMARKS=1"], RUNS + ["-DMARKS=1"])],
+}
 
 
 def run(command, folder):
@@ -153,7 +204,8 @@ def holds(pan, options, folder):
 def check(model, case, folder):
     """Whether one case comes out as it must."""
     defines, expected, finishes = case
-    stuck = verifier(model, defines, ["-DSAFETY", "-DNOCLAIM", "-DNOFAIR"], folder)
+    stuck = verifier(model, defines, ["-DSAFETY", "-DNOCLAIM", "-DNOFAIR", "-DVECTORSZ=2048"],
+                     folder)
     right = holds(stuck, [], folder) == expected
     if finishes:
         fair = verifier(model, defines, ["-DNFAIR=3"], folder)
@@ -163,14 +215,19 @@ def check(model, case, folder):
     return right
 
 
+def cases(model, thorough):
+    return CASES[model] + (THOROUGH.get(model, []) if thorough else [])
+
+
 def main():
     if shutil.which("spin") is None or shutil.which("cc") is None:
         print("skipped: spin or cc is not installed")
         return 77
-    models = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
+    thorough = sys.argv[1:2] == ["--thorough"]
+    models = [pathlib.Path(name).resolve() for name in sys.argv[1 + thorough:]]
     with tempfile.TemporaryDirectory() as folder:
         return 0 if all([check(str(model), case, pathlib.Path(folder))
-                         for model in models for case in CASES[model.stem]]) else 1
+                         for model in models for case in cases(model.stem, thorough)]) else 1
 
 
 if __name__ == "__main__":
