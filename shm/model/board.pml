@@ -8,11 +8,13 @@
  * end state if that is for ever. The assertions say that nothing is overwritten that a peer may
  * still read, and that no reader meets a later turn than its own.
  *
- * Steps are whole: release and acquire order what is inside them, and a store that is seen late is
- * one more step before the reader's. A batch is such a delay as well.
+ * Memory is that of release_acquire.pml, with the orders that the code has, unless SEQUENTIAL is
+ * defined: slots, with the buffers that go with them, are places, so assertions say as well that
+ * each is written before it is read, and read before it is written again. A look in vain is no step.
  *
  * Each variant breaks something, and must fail: ROOM_TOO_MUCH, ONE_PEER (whose word alone is
- * read), DONE_EARLY (with the turn still open), and a BATCH that is longer than the board.
+ * read), DONE_EARLY (with the turn still open), a BATCH that is longer than the board, and each
+ * order that is weaker.
  *
  * LATE is 1 where a rank says that it is done with a turn when it starts the next one.
  */
@@ -34,10 +36,40 @@
 #ifndef SHARERS
 #define SHARERS 1
 #endif
+#ifndef TURNS
 #define TURNS (2 * DEPTH + 2)
+#endif
 
-byte slot[RANKS * DEPTH]; /* One more than the turn that is there. */
-byte stored[RANKS];       /* What peers see of done. */
+/* The orders. */
+#ifndef TURN_STORED
+#define TURN_STORED RELEASE
+#endif
+#ifndef TURN_LOADED
+#define TURN_LOADED ACQUIRE
+#endif
+#ifndef DONE_STORED
+#define DONE_STORED RELEASE
+#endif
+#ifndef DONE_LOADED
+#define DONE_LOADED ACQUIRE
+#endif
+
+#if SHARERS == 7
+#define BOARDS 3
+#elif SHARERS == 3
+#define BOARDS 2
+#else
+#define BOARDS 1
+#endif
+#define SLOT(rank, t) ((rank) * DEPTH + (t) % DEPTH)
+#define TURN(rank, t) SLOT(rank, t) /* One more than the turn that is there. */
+#define DONE(rank) (BOARDS * DEPTH + (rank)) /* What peers see of done. */
+#define WORDS (BOARDS * DEPTH + RANKS)
+#define STORES (TURNS / BATCH + 2)
+#define PLACES (BOARDS * DEPTH)
+#define PROCESSES RANKS
+#include "release_acquire.pml"
+
 byte done[RANKS];
 
 #ifdef ROOM_TOO_MUCH
@@ -52,35 +84,51 @@ byte done[RANKS];
 #endif
 
 #define PEER(k) ((me + k) % RANKS)
-#define AT(rank, t) slot[(rank) * DEPTH + (t) % DEPTH]
 #define SHARES(rank) ((SHARERS >> (rank)) & 1)
 #define OPEN(w) (w < WINDOW && done[me] + w < TURNS)
-#define HAS_ROOM(t)                                                                                \
-    ((t) < stored[PEER(1)] + ROOM && (ASKED < 2 || (t) < stored[PEER(2)] + ROOM))
-#define MAY_SHARE(w)                                                                               \
-    (OPEN(w) && SHARES(me) && !shared[(done[me] + w) % WINDOW] && HAS_ROOM(done[me] + w))
+#define IS_TO_SHARE(w) (OPEN(w) && SHARES(me) && !shared[(done[me] + w) % WINDOW])
+#define HAS_ROOM(t) ((t) < known[1] + ROOM && (ASKED < 2 || (t) < known[2] + ROOM))
+#define MAY_SHARE(w) (IS_TO_SHARE(w) && HAS_ROOM(done[me] + w))
+#define MAY_ASK(w, k)                                                                              \
+    (k <= ASKED && IS_TO_SHARE(w) && done[me] + w >= known[k] + ROOM &&                            \
+     done[me] + w < LATEST(DONE(PEER(k))) + ROOM)
 #define MAY_READ(w, k)                                                                             \
     (OPEN(w) && k < RANKS && SHARES(PEER(k)) && !read[((done[me] + w) % WINDOW) * 3 + k] &&        \
-     AT(PEER(k), done[me] + w) > done[me] + w)
+     LATEST(TURN(PEER(k), done[me] + w)) > done[me] + w)
 #define READ(k) (k >= RANKS || !SHARES(PEER(k)) || read[(done[me] % WINDOW) * 3 + k])
+
+inline ask(w, k) {
+    choose(DONE(PEER(k)), done[me] + w < CHOICE(DONE(PEER(k))) + ROOM);
+    known[k] = CHOICE(DONE(PEER(k)));
+    take_in(DONE(PEER(k)), DONE_LOADED)
+}
 
 inline share(w) {
     /* Whoever is not done with the turn that was there may be reading it. */
     assert(done[me] + w < done[PEER(1)] + DEPTH && done[me] + w < done[PEER(2)] + DEPTH);
-    AT(me, done[me] + w) = done[me] + w + 1;
+    write_place(SLOT(me, done[me] + w));
+    store(TURN(me, done[me] + w), TURN_STORED, done[me] + w + 1);
     shared[(done[me] + w) % WINDOW] = true
 }
 
 inline look(w, k) {
-    assert(AT(PEER(k), done[me] + w) == done[me] + w + 1);
+    choose(TURN(PEER(k), done[me] + w), CHOICE(TURN(PEER(k), done[me] + w)) > done[me] + w);
+    assert(CHOICE(TURN(PEER(k), done[me] + w)) == done[me] + w + 1);
+    take_in(TURN(PEER(k), done[me] + w), TURN_LOADED);
+    read_place(SLOT(PEER(k), done[me] + w));
     read[((done[me] + w) % WINDOW) * 3 + k] = true
 }
 
 proctype Rank(byte me) {
     bool shared[WINDOW];
     bool read[3 * WINDOW]; /* By turn and peer; the first of each is not used. */
-    byte last; /* What was stored. */
+    byte known[3]; /* By peer: that it is done with all below. */
+    byte last;     /* What was stored. */
     do
+    :: atomic { MAY_ASK(0, 1) -> ask(0, 1) }
+    :: atomic { MAY_ASK(0, 2) -> ask(0, 2) }
+    :: atomic { MAY_ASK(1, 1) -> ask(1, 1) }
+    :: atomic { MAY_ASK(1, 2) -> ask(1, 2) }
     :: atomic { MAY_SHARE(0) -> share(0) }
     :: atomic { MAY_SHARE(1) -> share(1) }
     :: atomic { MAY_READ(0, 1) -> look(0, 1) }
@@ -102,7 +150,7 @@ proctype Rank(byte me) {
            done[me] - last >= BATCH + LATE ->
            last = done[me] - LATE;
 #endif
-           stored[me] = last
+           store(DONE(me), DONE_STORED, last)
        }
     :: done[me] == TURNS -> break
     od

@@ -40,7 +40,7 @@ DOORBELL = [
     (THREADS + ["-DSLOW_STORES"], False, False),
     (THREADS + ["-DWAKE_ONE"], False, False),
 ]
-BOARD = [
+BOARD_SEQUENTIAL = [
     ([], True, False),
     (SHARERS_LAG, True, False),
     (ALL_SHARE, True, False),
@@ -56,6 +56,28 @@ BOARD = [
     (["-DONE_PEER"], False, False),
     (["-DDONE_EARLY"], False, False),
     (["-DBATCH=5"], False, False),
+]
+TWO_RANKS = ["-DRANKS=2", "-DTURNS=6"]
+BOTH_SHARE = ["-DRANKS=2", "-DSHARERS=3", "-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"]
+BOARD = [(["-DSEQUENTIAL"] + case, holds, ends) for case, holds, ends in BOARD_SEQUENTIAL] + [
+    (TWO_RANKS, True, False),
+    (BOTH_SHARE, True, False),
+    (["-DRANKS=2", "-DTURNS=8", "-DWINDOW=2", "-DBATCH=4"], True, False),
+    (TWO_RANKS + ["-DTURN_STORED=RELAXED"], False, False),
+    (TWO_RANKS + ["-DTURN_LOADED=RELAXED"], False, False),
+    (TWO_RANKS + ["-DDONE_STORED=RELAXED"], False, False),
+    (TWO_RANKS + ["-DDONE_LOADED=RELAXED"], False, False),
+]
+JOINT_ORDERS = [
+    ([], True, False),
+    (["-DUNITS=3"], True, False),
+    (["-DCLAIMS_STORED=RELAXED"], False, False),
+    (["-DSENDER_SWAPS=RELEASE"], False, False),
+    (["-DPUSHED_STORED=RELAXED"], False, False),
+    (["-DPUSHED_LOADED=RELAXED"], False, False),
+    # What joint_orders.pml says of the others.
+    (["-DNAME_STORED=RELAXED", "-DNAME_LOADED=RELAXED", "-DCLAIMS_LOADED=RELAXED",
+      "-DSENDER_SWAPS=ACQUIRE", "-DRECEIVER_SWAPS=RELAXED", "-DCLOSE_SWAPS=RELAXED"], True, False),
 ]
 JOINT = [
     ([], True, False),
@@ -168,10 +190,13 @@ LITMUS = [
     (["-DSEQUENCE", "-DREADS=RELAXED"], False, False),
     (["-DNO_SEQUENCE"], False, False),
 ]
-CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "units": UNITS, "ring": RING,
-         "decline": DECLINE, "asks": ASKS, "litmus": LITMUS}
+CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "joint_orders": JOINT_ORDERS,
+         "units": UNITS, "ring": RING, "decline": DECLINE, "asks": ASKS, "litmus": LITMUS}
 # Larger ones of those that must hold, for --thorough: minutes.
 THOROUGH = {
+    "board": [(case, True, False) for case in (
+        ["-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"],
+        ["-DSHARERS=3", "-DDEPTH=1", "-DBATCH=1", "-DTURNS=3"])],
     "ring": [(case, True, False) for case in (
         ["-DMESSAGES=5"], ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
         ["-DREUSE", "-DMESSAGES=5", "-DMARKS=1"], RUNS + ["-DMARKS=1"])],
