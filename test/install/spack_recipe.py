@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Spack's recipe against what Meson and Debian's list know.
+
+Spack itself is not here. A module in its place records what the recipe says, as Spack would read
+it: so names of options, their values, and dependencies are checked, and that the file is Python.
+"""
+
+import itertools
+import pathlib
+import re
+import runpy
+import sys
+import types
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECIPE = "tools/packaging/spack/packages/ucg/package.py"
+# Debian's packages of the group build, and Spack's for them; None: not of a build by Spack.
+NAMES = {
+    "g++": "cxx", "git": None, "libcli11-dev": "cli11", "libevent-dev": None,
+    "libfmt-dev": "fmt", "libhwloc-dev": "hwloc", "libhwy-dev": "highway",
+    "libjemalloc-dev": "jemalloc", "libopenmpi-dev": "openmpi", "libpmix-dev": "pmix",
+    "libtomlplusplus-dev": "tomlplusplus", "libucx-dev": "ucx", "meson": "meson",
+    "ninja-build": "ninja", "nlohmann-json3-dev": "nlohmann-json", "pkg-config": "pkgconfig",
+}
+MORE = {"c", "catch2", "python", "simgrid"}  # C's compiler, and what is for options alone.
+DIRECTIVES = ("version", "variant", "depends_on", "conflicts", "license")
+
+
+class Version(str):
+    def up_to(self, parts):
+        return ".".join(self.split(".")[:parts])
+
+
+class Spec:
+    """A choice of variants."""
+
+    def __init__(self, chosen):
+        self.chosen = chosen
+
+    def satisfies(self, text):
+        return text.removeprefix("+") in self.chosen
+
+    def __getitem__(self, name):
+        return types.SimpleNamespace(version=Version("5.0.7"), prefix=types.SimpleNamespace(
+            lib=f"/spack/{name}/lib"))
+
+
+def read_recipe():
+    """({directive: [(arguments, options), ...]}, the class)"""
+    said = {name: [] for name in DIRECTIVES}
+    module = types.ModuleType("spack.package")
+    for name in DIRECTIVES:
+        setattr(module, name, lambda *words, _name=name, **options:
+                said[_name].append((words, options)))
+    module.MesonPackage = type("MesonPackage", (), {})
+    sys.modules["spack"], sys.modules["spack.package"] = types.ModuleType("spack"), module
+    return said, runpy.run_path(str(ROOT / RECIPE))["Ucg"]
+
+
+def meson_options():
+    """{name: type}"""
+    text = (ROOT / "meson_options.txt").read_text("utf-8")
+    return dict(re.findall(r"^option\('(\w+)', type: '(\w+)'", text, re.MULTILINE))
+
+
+class Recipe(unittest.TestCase):
+    def setUp(self):
+        self.said, self.recipe = read_recipe()
+        self.variants = [words[0] for words, _ in self.said["variant"]]
+
+    def arguments(self, chosen):
+        package = self.recipe()
+        package.spec = Spec(chosen)
+        return dict(re.fullmatch(r"-D(\w+)=(\w+)", word).groups()
+                    for word in package.meson_args())
+
+    def test_every_choice_is_one_of_mesons(self):
+        types_of = meson_options()
+        values = {"feature": ("disabled", "enabled"), "boolean": ("false", "true")}
+        for flags in itertools.product((False, True), repeat=len(self.variants)):
+            chosen = {name for name, flag in zip(self.variants, flags) if flag}
+            given = self.arguments(chosen)
+            self.assertEqual(set(given), set(types_of) - {"ompi_component_dir"})
+            for name, value in given.items():
+                wanted = values[types_of[name]][name in chosen or name == "ucx"]
+                self.assertEqual(value, wanted, name)
+
+    def test_dependencies_are_those_of_a_build(self):
+        lines = (ROOT / "tools/packages.txt").read_text("utf-8").splitlines()
+        build = {line.split()[1] for line in lines if line.startswith("build ")}
+        self.assertEqual(build, set(NAMES), "say here what Spack calls it")
+        named = {re.split("[@+ ]", words[0])[0] for words, _ in self.said["depends_on"]}
+        self.assertEqual(named, {name for name in NAMES.values() if name} | MORE)
+
+    def test_meson_is_as_new_as_it_must_be(self):
+        project = (ROOT / "meson.build").read_text("utf-8")
+        wanted = re.search(r"meson_version: '>= ([\d.]+)'", project)
+        self.assertIn(f"meson@{wanted[1]}:", [words[0] for words, _ in self.said["depends_on"]])
+
+    def test_conditions_name_variants(self):
+        for words, options in itertools.chain(*self.said.values()):
+            for name in re.findall(r"\+(\w+)", options.get("when", "")):
+                self.assertIn(name, self.variants, words)
+
+    def test_open_mpi_is_told_where_the_component_is(self):
+        package = self.recipe()
+        package.spec, package.prefix = Spec({"ompi"}), types.SimpleNamespace(lib="/spack/ucg/lib")
+        told = {}
+        package.setup_run_environment(types.SimpleNamespace(set=told.__setitem__))
+        self.assertEqual(told, {"OMPI_MCA_mca_base_component_path":
+                                "/spack/ucg/lib/ucg/openmpi5:/spack/openmpi/lib/openmpi"})
+
+    def test_the_clone_is_the_source(self):
+        self.assertEqual(self.recipe.git, f"file://{ROOT}")
+
+
+if __name__ == "__main__":
+    unittest.main()
