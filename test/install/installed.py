@@ -84,7 +84,8 @@ def check_tools():
             expect(os.path.getsize(f"/usr/local/share/{script}") > 100, f"{script} is there")
     for script in ("ucg_compare", "ucg_vcluster"):
         expect("usage: " in run([script, "--help"]).lower(), f"{script} --help")
-    expect(os.path.exists("/usr/local/share/doc/ucg/LICENSE"), "the licence is there")
+    for page in ("LICENSE", "tools/doc/README.md", "tools/doc/slurm.md"):
+        expect(os.path.exists(f"/usr/local/share/doc/ucg/{page}"), f"{page} is there")
 
 
 def inside(build):

@@ -152,7 +152,7 @@ def known_options(copy, text):
     program = words[0]
     if program.startswith(("ucg_", "vcluster")):
         program = ("build/tools/" if program.startswith("ucg_") else "tools/") + program
-    if program in ("python3", "meson"):
+    if program in ("python3", "meson", "salloc", "spack", "srun"):
         return [f"there is no {word}" for word in words[1:]
                 if "/" in word and not os.path.exists(copy.file(word))]
     if not os.path.exists(copy.file(program)):
