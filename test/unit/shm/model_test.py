@@ -198,7 +198,7 @@ THOROUGH = {
         ["-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"],
         ["-DSHARERS=3", "-DDEPTH=1", "-DBATCH=1", "-DTURNS=3"])],
     "ring": [(case, True, False) for case in (
-        ["-DMESSAGES=5"], ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
+        ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
         ["-DREUSE", "-DMESSAGES=5", "-DMARKS=1"], RUNS + ["-DMARKS=1"])],
 }
 
