@@ -140,19 +140,60 @@ Placement::Placement(Rank count, const std::function<Place(Rank)>& place_of) {
 }
 
 void Placement::take_places(Rank count, const std::function<Place(Rank)>& place_of) {
-    host_of_.reserve(static_cast<std::size_t>(count));
-    kind_of_.reserve(static_cast<std::size_t>(count));
     Hosts hosts;
     Kinds kinds(kinds_);
     for (Rank rank = 0; rank < count; ++rank) {
         const Place place = place_of(rank);
-        host_of_.push_back(hosts.number(place.host));
-        kind_of_.push_back(kinds.number(forget_inside(place, place.known)));
-        if (host_of_.back() + std::size_t{1} == host_begin_.size()) {
-            host_begin_.push_back(0);
-            leaders_.push_back(rank);
+        const std::uint32_t host = hosts.number(place.host);
+        take_host(rank, host);
+        take_kind(rank, host, kinds.number(forget_inside(place, place.known)));
+    }
+    rank_count_ = count;
+}
+
+/// Counts the host's ranks in host_begin_. Hosts are listed from the first rank on that is not on
+/// the one that it would be on if all had as many consecutive ranks as the first.
+void Placement::take_host(Rank rank, std::uint32_t host) {
+    if (host == leaders_.size()) {
+        leaders_.push_back(rank);
+        host_begin_.push_back(0);
+    }
+    ++host_begin_[host + std::size_t{1}];
+    const Rank of_first = leaders_.size() > 1 ? leaders_[1] : rank + 1;
+    if (host_of_.empty() && host != static_cast<std::uint32_t>(rank / of_first)) {
+        for (Rank before = 0; before < rank; ++before) {
+            host_of_.push_back(static_cast<std::uint32_t>(before / of_first));
         }
-        ++host_begin_[host_of_.back() + std::size_t{1}];
+    }
+    if (!host_of_.empty()) {
+        host_of_.push_back(host);
+    }
+}
+
+/// Kinds are listed from the first rank on that has another one than the rank of the first host has
+/// that is at the same place in the row of its host, if hosts are alike, or than rank 0 has.
+void Placement::take_kind(Rank rank, std::uint32_t host, std::uint32_t kind) {
+    if (kind_of_.empty() && host_of_.empty() && host == 0) {
+        if (kind != 0 && host_kinds_.empty()) {
+            host_kinds_.assign(static_cast<std::size_t>(rank), 0);
+        }
+        if (!host_kinds_.empty()) {
+            host_kinds_.push_back(kind);
+        }
+        return;
+    }
+    const bool is_alike = host_kinds_.empty() || host_of_.empty();
+    const auto alike = [&](Rank other) {
+        return host_kinds_.empty() ? 0 : host_kinds_[static_cast<std::size_t>(other % leaders_[1])];
+    };
+    if (kind_of_.empty() && (!is_alike || kind != alike(rank))) {
+        for (Rank before = 0; before < rank; ++before) {
+            kind_of_.push_back(alike(before));
+        }
+        host_kinds_.clear();
+    }
+    if (!kind_of_.empty()) {
+        kind_of_.push_back(kind);
     }
 }
 
@@ -162,13 +203,12 @@ void Placement::sort_by_host() {
         ranks_per_host_max_ = std::max(ranks_per_host_max_, static_cast<Rank>(host_begin_[host]));
         host_begin_[host] += host_begin_[host - 1];
     }
-    by_host_.resize(host_of_.size());
     // Hosts are numbered by first appearance, so without gaps the list by host is the identity.
     contiguous_ = std::is_sorted(host_of_.begin(), host_of_.end());
     if (contiguous_) {
-        std::iota(by_host_.begin(), by_host_.end(), 0);
         return;
     }
+    by_host_.resize(host_of_.size());
     index_on_host_.resize(host_of_.size());
     std::vector<std::uint32_t> next(host_begin_.begin(), host_begin_.end() - 1);
     for (Rank rank = 0; rank < rank_count(); ++rank) {
@@ -179,11 +219,32 @@ void Placement::sort_by_host() {
     }
 }
 
+namespace {
+
+/// The next host whose ranks may lie otherwise. Of those that are alike the last may have fewer.
+std::uint32_t next_unlike(const Placement& placement, std::uint32_t host, bool all_alike) {
+    return all_alike && host + 2 < placement.host_count() ? placement.host_count() - 1 : host + 1;
+}
+
+/// Ranks of the host between which are all distances that any two have, in any order: two of those
+/// that are all at one place.
+Ranks some_of(const Placement& placement, std::uint32_t host, bool at_one_place) {
+    const Ranks ranks = placement.ranks_on(host);
+    return at_one_place && placement.hosts_are_contiguous()
+               ? Ranks::consecutive(ranks.front(), std::min<std::size_t>(ranks.size(), 2))
+               : ranks;
+}
+
+} // namespace
+
 /// Distances nest: no two ranks of a host are wider apart than one of them is from its leader.
 void Placement::find_widest() {
-    for (Rank rank = 0; rank < rank_count(); ++rank) {
-        if (rank != leader(host(rank))) {
-            widest_on_host_ = std::max(widest_on_host_, distance(leader(host(rank)), rank));
+    const bool all_alike = host_of_.empty() && kind_of_.empty();
+    for (std::uint32_t host = 0; host < host_count(); host = next_unlike(*this, host, all_alike)) {
+        for (const Rank rank : some_of(*this, host, kinds_.size() == 1)) {
+            if (rank != leader(host)) {
+                widest_on_host_ = std::max(widest_on_host_, distance(leader(host), rank));
+            }
         }
     }
 }
@@ -193,7 +254,7 @@ namespace {
 /// How often each distance lies between a rank and the next one.
 using Steps = std::array<std::uint32_t, kDistanceCount>;
 
-Steps steps_of(const Placement& placement, std::span<const Rank> row) {
+Steps steps_of(const Placement& placement, Ranks row) {
     Steps steps = {};
     for (std::size_t i = 1; i < row.size(); ++i) {
         ++steps[static_cast<std::size_t>(placement.distance(row[i - 1], row[i]))];
@@ -208,23 +269,26 @@ Steps steps_of(const Placement& placement, std::span<const Rank> row) {
 /// together.
 void Placement::find_levels() {
     std::array<bool, kDistanceCount> found = {};
-    std::vector<Rank> by_place;
-    for (std::uint32_t host = 0; host < host_count(); ++host) {
-        const std::span<const Rank> ranks = ranks_on(host);
+    const bool all_alike = host_of_.empty() && kind_of_.empty();
+    for (std::uint32_t host = 0; host < host_count(); host = next_unlike(*this, host, all_alike)) {
+        const Ranks ranks = some_of(*this, host, kinds_.size() == 1);
         const auto before = [&](Rank a, Rank b) {
             return inside_host(place(a)) < inside_host(place(b));
         };
-        by_place.assign(ranks.begin(), ranks.end());
-        if (!std::is_sorted(by_place.begin(), by_place.end(), before)) {
+        Ranks row = ranks;
+        std::vector<Rank> by_place; // Where that is another order.
+        if (!std::is_sorted(ranks.begin(), ranks.end(), before)) {
+            by_place.assign(ranks.begin(), ranks.end());
             std::sort(by_place.begin(), by_place.end(), before);
+            row = by_place;
         }
-        const Steps steps = steps_of(*this, by_place);
+        const Steps steps = steps_of(*this, row);
         for (std::size_t i = 0; i < steps.size(); ++i) {
             found[i] = found[i] || steps[i] > 0;
         }
-        const bool known_alike = place(by_place.front()).known == place(by_place.back()).known;
-        groups_are_contiguous_ =
-            groups_are_contiguous_ && known_alike && steps == steps_of(*this, ranks);
+        const bool known_alike = place(row.front()).known == place(row.back()).known;
+        groups_are_contiguous_ = groups_are_contiguous_ && known_alike &&
+                                 (by_place.empty() || steps == steps_of(*this, ranks));
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
         if (found[i]) {
@@ -233,19 +297,21 @@ void Placement::find_levels() {
     }
 }
 
-std::span<const Rank> Placement::ranks_on(std::uint32_t host) const {
+Ranks Placement::ranks_on(std::uint32_t host) const {
     UCG_DEBUG_ASSERT(host < host_count());
-    return std::span(by_host_).subspan(host_begin_[host],
-                                       host_begin_[host + 1] - host_begin_[host]);
+    const std::size_t first = host_begin_[host];
+    const std::size_t count = host_begin_[host + 1] - first;
+    return contiguous_ ? Ranks::consecutive(static_cast<Rank>(first), count)
+                       : Ranks(std::span(by_host_).subspan(first, count));
 }
 
-bool may_be_closer_than(const Placement& placement, std::span<const Rank> ranks, Distance limit) {
+bool may_be_closer_than(const Placement& placement, Ranks ranks, Distance limit) {
     return std::any_of(ranks.begin(), ranks.end(),
                        [&](Rank rank) { return placement.place(rank).known < limit; });
 }
 
-std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement,
-                                                  std::span<const Rank> ranks, Distance limit) {
+std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement, Ranks ranks,
+                                                  Distance limit) {
     std::map<std::array<std::uint32_t, 5>, std::size_t> known; // By what a group has in common.
     std::vector<std::vector<Rank>> groups;
     for (const Rank rank : ranks) {

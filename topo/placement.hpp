@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/ranks.hpp"
 
 namespace ucg::topo {
 
@@ -60,19 +61,22 @@ class Placement {
     /// --map-by core). Wraps around when ranks outnumber cores (oversubscription).
     static Placement packed(const Machine& machine, Rank hosts, Rank ranks_per_host);
 
-    Rank rank_count() const { return static_cast<Rank>(host_of_.size()); }
-    std::uint32_t host_count() const { return static_cast<std::uint32_t>(host_begin_.size()) - 1; }
+    Rank rank_count() const { return rank_count_; }
+    std::uint32_t host_count() const { return static_cast<std::uint32_t>(leaders_.size()); }
 
     /// REQUIRES: 0 <= rank < rank_count().
     Place place(Rank rank) const {
-        Place place = kinds_[kind_of_[static_cast<std::size_t>(rank)]];
+        Place place = kinds_[kind(rank)];
         place.host = host(rank);
         return place;
     }
     /// The same as place(rank).host.
-    std::uint32_t host(Rank rank) const { return host_of_[static_cast<std::size_t>(rank)]; }
+    std::uint32_t host(Rank rank) const {
+        return host_of_.empty() ? static_cast<std::uint32_t>(rank / ranks_per_host_max_)
+                                : host_of_[static_cast<std::size_t>(rank)];
+    }
     /// The ranks of one host in rising order; the first is the host's leader.
-    std::span<const Rank> ranks_on(std::uint32_t host) const;
+    Ranks ranks_on(std::uint32_t host) const;
     Rank leader(std::uint32_t host) const { return ranks_on(host).front(); }
     /// The leaders of all hosts, by host.
     std::span<const Rank> leaders() const { return leaders_; }
@@ -98,24 +102,38 @@ class Placement {
     bool groups_are_contiguous() const { return groups_are_contiguous_; }
 
     bool operator==(const Placement& other) const {
-        return host_of_ == other.host_of_ && kind_of_ == other.kind_of_ && kinds_ == other.kinds_;
+        return rank_count_ == other.rank_count_ &&
+               ranks_per_host_max_ == other.ranks_per_host_max_ && host_of_ == other.host_of_ &&
+               host_kinds_ == other.host_kinds_ && kind_of_ == other.kind_of_ &&
+               kinds_ == other.kinds_;
     }
 
   private:
+    std::uint32_t kind(Rank rank) const {
+        if (!kind_of_.empty()) {
+            return kind_of_[static_cast<std::size_t>(rank)];
+        }
+        return host_kinds_.empty() ? 0 : host_kinds_[static_cast<std::size_t>(index_on_host(rank))];
+    }
     void take_places(Rank count, const std::function<Place(Rank)>& place_of);
+    void take_host(Rank rank, std::uint32_t host);
+    void take_kind(Rank rank, std::uint32_t host, std::uint32_t kind);
     void sort_by_host();
     void find_widest();
     void find_levels();
 
-    // 12 bytes a rank, 16 where ranks of a host do not follow one another: jobs have many ranks,
-    // and a process has a placement for each of its communicators.
-    std::vector<std::uint32_t> host_of_;
-    std::vector<std::uint32_t> kind_of_;          // Into kinds_: where on its host a rank is.
-    std::vector<Place> kinds_;                    // In order of first appearance; all of host 0.
+    // Jobs have many ranks, and a process has a placement for each of its communicators. So where
+    // each host has the next ranks, as many as the others and at the same places (the last may have
+    // fewer), there are 8 bytes a host and 4 for each rank of one; else up to 16 bytes a rank.
+    std::vector<std::uint32_t> host_of_;    // Empty where it is rank / ranks_per_host_max_.
+    std::vector<std::uint32_t> host_kinds_; // By index_on_host(), if hosts are alike; empty: all 0.
+    std::vector<std::uint32_t> kind_of_;    // By rank, if they are not. Both into kinds_.
+    std::vector<Place> kinds_;              // In order of first appearance; all of host 0.
     std::vector<std::uint32_t> host_begin_ = {0}; // Into by_host_, host_count + 1 entries.
-    std::vector<Rank> by_host_;
-    std::vector<Rank> index_on_host_; // Empty where the hosts are contiguous.
+    std::vector<Rank> by_host_;                   // Empty where the hosts are contiguous, as is
+    std::vector<Rank> index_on_host_;             // this.
     std::vector<Rank> leaders_;
+    Rank rank_count_ = 0;
     std::vector<Distance> distances_on_host_;
     Distance widest_on_host_ = Distance::core;
     Rank ranks_per_host_max_ = 0;
@@ -125,12 +143,12 @@ class Placement {
 
 /// May any two of the ranks lie closer than `limit` to one another, as far as their places are
 /// known? Allocates nothing, where groups_closer_than() makes a list for each rank if not.
-bool may_be_closer_than(const Placement& placement, std::span<const Rank> ranks, Distance limit);
+bool may_be_closer_than(const Placement& placement, Ranks ranks, Distance limit);
 
 /// The ranks in groups of those that lie closer than `limit` to one another, in order of first
 /// appearance. Distances are an ultrametric, so no rank is in two.
-std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement,
-                                                  std::span<const Rank> ranks, Distance limit);
+std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement, Ranks ranks,
+                                                  Distance limit);
 
 /// One line per rank: "rank 3: host 0 package 0 numa 0 cache 0 core 1", cut off after the innermost
 /// known level ("rank 3: host 0"). Parsing gives an equal value.

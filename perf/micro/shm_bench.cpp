@@ -92,7 +92,7 @@ class Side {
         auto heap = shm::Heap::create({});
         require(heap.status());
         heap_ = std::move(*heap);
-        const std::array<Rank, 2> ranks = {0, 1};
+        const std::vector<Rank> ranks = {0, 1};
         auto& mine = board_.addresses[static_cast<std::size_t>(index)];
         for (const Variant& variant : all) {
             auto made = ShmTransport::create(*heap_, ranks, index, variant.options);

@@ -70,7 +70,7 @@ int run_rank(int rank, int socket) {
     auto second = ucg::shm::Heap::create({});
     REQUIRE_THAT(second.ok() && !(*second)->serves_malloc());
 
-    auto transport = ShmTransport::create(**heap, kRanks, rank, {});
+    auto transport = ShmTransport::create(**heap, std::span<const Rank>(kRanks), rank, {});
     REQUIRE_THAT(transport.ok());
     std::array<ShmAddress, 2> addresses = {};
     addresses[static_cast<std::size_t>(rank)] = (*transport)->address();

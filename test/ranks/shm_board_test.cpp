@@ -226,8 +226,9 @@ TEST_CASE("transport/shm: boards of different shapes are a disagreement", "[rank
     REQUIRE(heap.ok());
     ShmOptions other;
     other.board_bytes_max = 1024;
-    const auto first = ShmTransport::create(**heap, first_ranks(2), 0, {});
-    const auto second = ShmTransport::create(**heap, first_ranks(2), 1, other);
+    const std::vector<Rank> both = first_ranks(2);
+    const auto first = ShmTransport::create(**heap, both, 0, {});
+    const auto second = ShmTransport::create(**heap, both, 1, other);
     REQUIRE(first.ok());
     REQUIRE(second.ok());
     CHECK((*first)->connect(std::array{(*first)->address(), (*second)->address()}).code() ==

@@ -183,7 +183,8 @@ struct Member {
     Member(Board& board, std::size_t self) {
         auto made_heap = shm::Heap::create({std::uint64_t{1} << 26});
         heap = std::move(*made_heap);
-        auto made = ShmTransport::create(*heap, first_ranks(2), static_cast<Rank>(self), {});
+        const std::vector<Rank> both = first_ranks(2);
+        auto made = ShmTransport::create(*heap, both, static_cast<Rank>(self), {});
         transport = std::move(*made);
         board.address[self] = transport->address();
         board.stage[self] = 1;

@@ -364,8 +364,9 @@ TEST_CASE("transport/shm: staging that one rank does not have, none has", "[rank
     REQUIRE((small.ok() && large.ok()));
     ShmOptions with;
     with.staging_bytes = 1 << 20;
-    const auto first = ShmTransport::create(**small, first_ranks(2), 0, {});
-    const auto second = ShmTransport::create(**large, first_ranks(2), 1, with);
+    const std::vector<Rank> both = first_ranks(2);
+    const auto first = ShmTransport::create(**small, both, 0, {});
+    const auto second = ShmTransport::create(**large, both, 1, with);
     REQUIRE((first.ok() && second.ok()));
     const std::uint64_t before = (*large)->free_bytes();
     const std::vector<ShmAddress> addresses = {(*first)->address(), (*second)->address()};
@@ -397,7 +398,8 @@ TEST_CASE("transport/shm: a heap that is too small is a status, and nothing stay
           "[ranks][shm]") {
     auto heap = shm::Heap::create({std::uint64_t{1} << 16});
     REQUIRE(heap.ok());
-    const auto made = ShmTransport::create(**heap, first_ranks(8), 0, {});
+    const std::vector<Rank> eight = first_ranks(8);
+    const auto made = ShmTransport::create(**heap, eight, 0, {});
     CHECK(made.status().code() == Code::out_of_memory);
     CHECK((*heap)->free_bytes() == (*heap)->capacity_bytes());
 }

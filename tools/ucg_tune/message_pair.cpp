@@ -29,7 +29,7 @@ MessagePair::create(shm::Heap& heap, Rank self, std::span<const transport::ShmOp
                     std::uint64_t bytes_max, unsigned cpus) {
     std::unique_ptr<MessagePair> pair(new MessagePair(self, cpus));
     for (const transport::ShmOptions& options : lanes) {
-        auto made = ShmTransport::create(heap, kRanks, self, options);
+        auto made = ShmTransport::create(heap, std::span<const Rank>(kRanks), self, options);
         if (!made.ok()) {
             return made.status();
         }

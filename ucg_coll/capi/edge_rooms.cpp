@@ -94,7 +94,7 @@ namespace {
 /// An allgatherv among the ranks of each host, as a neighbourhood of theirs.
 class HostGather {
   public:
-    HostGather(const RunCollective& run, std::span<const Rank> ranks)
+    HostGather(const RunCollective& run, Ranks ranks)
         : run_(run), ranks_(ranks.begin(), ranks.end()), starts_(ranks.size(), 0) {}
 
     /// `own` of each rank, with the lengths in `counts`, one after the other.
@@ -155,7 +155,7 @@ graph::Crossing crossing_of(const topo::Placement& placement, std::uint32_t host
 ucg_status_t gather_rooms(const RunCollective& run, const topo::Placement& placement, Rank rank,
                           const Rooms& wanted, AgreedRooms& agreed) {
     const std::uint32_t host = placement.host(rank);
-    const std::span<const Rank> ranks = placement.ranks_on(host);
+    const Ranks ranks = placement.ranks_on(host);
     HostGather on_host(run, ranks);
     std::vector<std::uint64_t> counts;
     ucg_status_t status = on_host.gather<std::uint64_t>(

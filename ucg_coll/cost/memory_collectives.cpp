@@ -40,7 +40,7 @@ double disseminate(const NodeModel& node, unsigned cores, double bytes) {
 
 NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
                      std::uint32_t host) {
-    const std::span<const Rank> ranks = placement.ranks_on(host);
+    const Ranks ranks = placement.ranks_on(host);
     topo::Distance widest = topo::Distance::core;
     for (const Rank rank : ranks) {
         widest = std::max(widest, placement.distance(ranks.front(), rank));

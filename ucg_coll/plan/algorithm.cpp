@@ -20,7 +20,7 @@ static std::uint32_t fullest_host(const topo::Placement& placement) {
 
 static HostLevels levels_of(const topo::Placement& placement, std::uint32_t host) {
     HostLevels levels;
-    const std::span<const Rank> ranks = placement.ranks_on(host);
+    const Ranks ranks = placement.ranks_on(host);
     const std::vector<topo::Distance>& distances = placement.distances_on_host();
     for (std::size_t i = 0; i < distances.size(); ++i) {
         std::size_t most = ranks.size();

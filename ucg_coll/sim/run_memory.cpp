@@ -123,7 +123,7 @@ std::vector<std::uint32_t> sockets_of(const topo::Placement& placement) {
     std::vector<std::uint32_t> sockets(static_cast<std::size_t>(placement.rank_count()), 0);
     std::uint32_t count = 0;
     for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
-        const std::span<const Rank> ranks = placement.ranks_on(host);
+        const Ranks ranks = placement.ranks_on(host);
         const auto groups = topo::groups_closer_than(placement, ranks, placement.widest_on_host());
         const bool flat = groups.size() == ranks.size();
         for (const std::vector<Rank>& group : groups) {

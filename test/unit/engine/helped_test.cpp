@@ -1,5 +1,5 @@
-// Ranks that help one another: whoever is there does what is due, in any order, and those that are
-// elsewhere find it done.
+// Ranks that help one another: whoever is there does what is due, in any order, and those that
+// are elsewhere find it done.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -98,14 +98,14 @@ class FakeHelp final : public Help {
 };
 
 /// All ranks of one collective.
-struct Ranks {
+struct Executions {
     std::vector<std::unique_ptr<FakeHelp>> helps;
     std::vector<HelpedProgram> programs;
     std::vector<std::unique_ptr<HelpedRun>> runs;
 };
 
-Ranks ranks_of(World& world, const plan::Facts& facts, const Case& sample) {
-    Ranks ranks;
+Executions ranks_of(World& world, const plan::Facts& facts, const Case& sample) {
+    Executions ranks;
     for (Rank rank = 0; rank < sample.rank_count; ++rank) {
         // As each rank knows the others: of in place it knows its own, where there is a root.
         std::vector<graph::Schedule> schedules;
@@ -125,7 +125,7 @@ Ranks ranks_of(World& world, const plan::Facts& facts, const Case& sample) {
 }
 
 /// Runs it with some ranks that only begin, until the others are done, if those can be.
-void run_once(Ranks& ranks, World& world, const Case& sample, std::uint32_t sequence) {
+void run_once(Executions& ranks, World& world, const Case& sample, std::uint32_t sequence) {
     const auto count = static_cast<std::size_t>(sample.rank_count);
     std::vector<graph::Request> requests;
     for (Rank rank = 0; rank < sample.rank_count; ++rank) {
@@ -181,7 +181,7 @@ TEST_CASE("engine: ranks do what one that computes owes", "[engine][helped]") {
                         continue;
                     }
                     INFO(plan::test::describe(sample));
-                    Ranks ranks = ranks_of(world, facts, sample);
+                    Executions ranks = ranks_of(world, facts, sample);
                     for (std::uint32_t sequence = 0; sequence < 3; ++sequence) {
                         run_once(ranks, world, sample, 3 * tried + sequence);
                     }

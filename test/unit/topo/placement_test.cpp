@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 
@@ -17,7 +18,7 @@ Machine synthetic(const std::string& description) {
     return std::move(machine).value();
 }
 
-std::vector<Rank> to_vector(std::span<const Rank> ranks) {
+std::vector<Rank> to_vector(Ranks ranks) {
     return {ranks.begin(), ranks.end()};
 }
 
@@ -27,7 +28,7 @@ void check_consistent(const Placement& placement) {
     Rank most = 0;
     bool contiguous = true;
     for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
-        const std::span<const Rank> ranks = placement.ranks_on(host);
+        const Ranks ranks = placement.ranks_on(host);
         REQUIRE_FALSE(ranks.empty());
         CHECK(placement.leader(host) == ranks[0]);
         for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -158,6 +159,37 @@ TEST_CASE("topo: groups of unequal size are gone round without gaps", "[topo][ma
     CHECK(cores == std::vector<std::uint32_t>{0, 1, 2, 3});
 }
 
+TEST_CASE("topo: a placement keeps each place, however regular the hosts are before it",
+          "[topo][placement]") {
+    const auto seed = GENERATE(range(1U, 201U));
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const std::uint32_t hosts = 1 + random() % 5;
+    const std::uint32_t per_host = 1 + random() % 5;
+    const std::uint32_t cores = 1 + random() % per_host;
+    const std::uint32_t count = hosts * per_host - random() % per_host; // The last may have fewer.
+    std::vector<Place> places;
+    for (std::uint32_t rank = 0; rank < count; ++rank) {
+        places.push_back({.host = rank / per_host, .core = rank % per_host % cores});
+    }
+    const Placement regular(places);
+    for (unsigned changes = random() % 3; changes > 0; --changes) {
+        Place& place = places[random() % places.size()];
+        (random() % 2 == 0 ? place.core : place.host) += random() % 3;
+    }
+    const Placement placement(places);
+    check_consistent(placement);
+    bool same = true;
+    std::map<std::uint32_t, std::uint32_t> numbers; // Of hosts, by first appearance.
+    for (std::uint32_t rank = 0; rank < count; ++rank) {
+        Place expected = places[rank];
+        expected.host = numbers.try_emplace(expected.host, numbers.size()).first->second;
+        CHECK(placement.place(static_cast<Rank>(rank)) == expected);
+        same = same && regular.place(static_cast<Rank>(rank)) == expected;
+    }
+    CHECK((placement == regular) == same);
+}
+
 TEST_CASE("topo: random placements keep their lists by host", "[topo][placement]") {
     const auto seed = GENERATE(range(1U, 31U));
     INFO("seed " << seed);
@@ -182,7 +214,7 @@ namespace {
 std::vector<Distance> all_distances(const Placement& placement) {
     std::set<Distance> found;
     for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
-        const std::span<const Rank> ranks = placement.ranks_on(host);
+        const Ranks ranks = placement.ranks_on(host);
         for (std::size_t i = 0; i < ranks.size(); ++i) {
             for (std::size_t j = 0; j < i; ++j) {
                 found.insert(placement.distance(ranks[i], ranks[j]));

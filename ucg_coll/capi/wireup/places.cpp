@@ -33,7 +33,7 @@ struct MachineLoad {
 };
 
 /// Adds the ranks on a host, and the CPUs that they may use together.
-void add_host(MachineLoad& machine, const std::vector<Hello>& all, std::span<const Rank> ranks) {
+void add_host(MachineLoad& machine, const std::vector<Hello>& all, Ranks ranks) {
     CpuMask cpus;
     unsigned quota = ~0U;
     for (const Rank rank : ranks) {

@@ -247,7 +247,7 @@ Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offe
 
 /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its host.
 std::unique_ptr<transport::ShmTransport> SharedMemoryWireup::make(ShmOffer& mine, Status& status) {
-    const std::span<const Rank> local_ranks = group_.local_ranks(peers_.rank());
+    const Ranks local_ranks = group_.local_ranks(peers_.rank());
     if (local_ranks.size() == 1) {
         mine.end = ShmEnd::made;
         mine.attached = 1;

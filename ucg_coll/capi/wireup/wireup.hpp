@@ -41,9 +41,7 @@ struct WiredGroup {
 
     bool several_hosts() const { return placement.host_count() > 1; }
     /// On this one's host, itself among them.
-    std::span<const Rank> local_ranks(Rank rank) const {
-        return placement.ranks_on(placement.host(rank));
-    }
+    Ranks local_ranks(Rank rank) const { return placement.ranks_on(placement.host(rank)); }
 };
 
 /// Makes a group of this, taking what it needs out of it: the transports last, when nothing can

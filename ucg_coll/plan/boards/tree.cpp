@@ -17,8 +17,8 @@ bool in_one_group(const topo::Placement& placement, Rank a, Rank b, topo::Distan
 
 /// Of each group of the ranks, in the order of their first ones; ranks of a group mostly follow one
 /// another.
-std::vector<Rank> leaders_of(const topo::Placement& placement, std::span<const Rank> ranks,
-                             topo::Distance limit, Rank root) {
+std::vector<Rank> leaders_of(const topo::Placement& placement, Ranks ranks, topo::Distance limit,
+                             Rank root) {
     std::vector<Rank> leaders;
     for (const Rank rank : ranks) {
         const bool known = std::any_of(leaders.rbegin(), leaders.rend(), [&](Rank leader) {
@@ -38,7 +38,7 @@ BoardTree::BoardTree(const topo::Placement& placement, const TreeLimits& limits,
                      Rank root)
     : rank_(rank), top_(limits.count) {
     std::vector<Rank> members; // Of the level in question, on all of the host.
-    const std::span<const Rank> ranks = placement.ranks_on(placement.host(rank));
+    const Ranks ranks = placement.ranks_on(placement.host(rank));
     members.assign(ranks.begin(), ranks.end());
     for (std::size_t level = 0; level < limits.count; ++level) {
         const topo::Distance limit = limits.limit[level];

@@ -18,7 +18,7 @@ class Delegates {
         : placement_(facts.placement), host_(facts.placement.host(rank)) {}
 
     std::uint32_t host() const { return host_; }
-    std::span<const Rank> ranks() const { return placement_.ranks_on(host_); }
+    Ranks ranks() const { return placement_.ranks_on(host_); }
 
     /// Of `host`, for `other`: its index there.
     Rank index(std::uint32_t host, std::uint32_t other) const {
@@ -43,7 +43,7 @@ class Delegates {
     std::vector<Rank> ranks_of(std::span<const std::uint32_t> hosts) const {
         std::vector<Rank> all;
         for (const std::uint32_t host : hosts) {
-            const std::span<const Rank> there = placement_.ranks_on(host);
+            const Ranks there = placement_.ranks_on(host);
             all.insert(all.end(), there.begin(), there.end());
         }
         return all;

@@ -3,9 +3,8 @@
 // composed of the same pieces as flat ones.
 #pragma once
 
-#include <span>
-
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/ranks.hpp"
 
 namespace ucg::plan {
 
@@ -21,7 +20,7 @@ class Team {
 
     /// The ranks listed, in that order. `members` must outlive the team.
     /// REQUIRES: members[index] is the rank that builds, or becomes so by with().
-    static Team of(std::span<const Rank> members, Rank index) {
+    static Team of(Ranks members, Rank index) {
         return Team(members, static_cast<Rank>(members.size()), index);
     }
 
@@ -54,15 +53,14 @@ class Team {
     }
 
   private:
-    Team(std::span<const Rank> members, Rank size, Rank index)
-        : members_(members), size_(size), index_(index) {}
+    Team(Ranks members, Rank size, Rank index) : members_(members), size_(size), index_(index) {}
 
     /// Where the member at `index` is among the members that were listed, or of all ranks.
     Rank listed(Rank index) const {
         return index < size_ - first_ ? index + first_ : index - (size_ - first_);
     }
 
-    std::span<const Rank> members_;
+    Ranks members_;
     Rank size_;
     Rank index_;
     Rank first_ = 0; ///< Who of the listed is at index 0.

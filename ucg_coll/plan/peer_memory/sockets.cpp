@@ -7,7 +7,7 @@ namespace ucg::plan {
 namespace {
 
 /// The widest distance between two of a host's ranks.
-topo::Distance widest(const topo::Placement& placement, std::span<const Rank> ranks) {
+topo::Distance widest(const topo::Placement& placement, Ranks ranks) {
     topo::Distance widest = topo::Distance::core;
     for (const Rank rank : ranks) { // The farthest from one is as far as any two.
         widest = std::max(widest, placement.distance(ranks.front(), rank));
@@ -16,7 +16,7 @@ topo::Distance widest(const topo::Placement& placement, std::span<const Rank> ra
 }
 
 std::vector<std::vector<Rank>> sockets_of(const topo::Placement& placement, std::uint32_t host) {
-    const std::span<const Rank> ranks = placement.ranks_on(host);
+    const Ranks ranks = placement.ranks_on(host);
     const topo::Distance farthest = widest(placement, ranks);
     if (topo::may_be_closer_than(placement, ranks, farthest)) {
         auto sockets = topo::groups_closer_than(placement, ranks, farthest);

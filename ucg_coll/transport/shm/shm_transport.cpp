@@ -20,8 +20,7 @@ const char* what_is_wrong(Code code) {
 
 } // namespace
 
-Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
-                                                           std::span<const Rank> ranks_on_host,
+Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap, Ranks ranks_on_host,
                                                            Rank self_index,
                                                            const ShmOptions& options) {
     UCG_ASSERT(self_index >= 0 && static_cast<std::size_t>(self_index) < ranks_on_host.size());
@@ -55,7 +54,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::create(shm::Heap& heap,
                                                           std::move(staging), (*sleeper)->bell()));
 }
 
-ShmTransport::ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
+ShmTransport::ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index,
                            const ShmOptions& options, shm::Lease lines, shm::Lease pairs,
                            shm::Lease staging, const shm::Doorbell& bell)
     : heap_(heap), bell_(bell), ranks_(ranks_on_host.begin(), ranks_on_host.end()),

@@ -17,6 +17,7 @@
 #include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/ring.hpp"
+#include "ucg_coll/base/ranks.hpp"
 #include "ucg_coll/transport/shm/active_set.hpp"
 #include "ucg_coll/transport/shm/board_room.hpp"
 #include "ucg_coll/transport/shm/help.hpp"
@@ -105,8 +106,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// Leases the rings that receive, and the board. `ranks_on_host`: the group's ranks on this
     /// host, rising; `self_index`: the own position among them. The heap must outlive the
     /// transport. Fails with out_of_memory when the heap has no room.
-    static Result<std::unique_ptr<ShmTransport>> create(shm::Heap& heap,
-                                                        std::span<const Rank> ranks_on_host,
+    static Result<std::unique_ptr<ShmTransport>> create(shm::Heap& heap, Ranks ranks_on_host,
                                                         Rank self_index, const ShmOptions& options);
 
     ShmAddress address() const;
@@ -221,9 +221,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         RegionHead& head() const { return *reinterpret_cast<RegionHead*>(lines); }
     };
 
-    ShmTransport(shm::Heap& heap, std::span<const Rank> ranks_on_host, Rank self_index,
-                 const ShmOptions& options, shm::Lease lines, shm::Lease pairs, shm::Lease staging,
-                 const shm::Doorbell& bell);
+    ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index, const ShmOptions& options,
+                 shm::Lease lines, shm::Lease pairs, shm::Lease staging, const shm::Doorbell& bell);
     Status check(std::span<const ShmAddress> addresses) const;
     void locate(std::span<const ShmAddress> addresses);
     void make_help();

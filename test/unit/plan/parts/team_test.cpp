@@ -1,4 +1,3 @@
-#include <array>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -27,7 +26,7 @@ TEST_CASE("plan: a team starts at any of its members", "[plan][team]") {
 }
 
 TEST_CASE("plan: whoever stands in for a member does so wherever the team starts", "[plan][team]") {
-    const std::array<Rank, 3> leaders = {0, 4, 8};
+    const std::vector<Rank> leaders = {0, 4, 8};
     const Team team = Team::of(leaders, 1).with(1, 5);
     CHECK(members(team.starting_at(1)) == std::vector<Rank>{5, 8, 0});
     CHECK(team.starting_at(1).index() == 0);
