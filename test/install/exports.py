@@ -29,12 +29,16 @@ def declared(header):
     return set(re.findall(r"\b(ucg_\w+)\([^()]*\);", text))
 
 
+def library_names(header):
+    """What libucg shows."""
+    # Of the header of 0.1, for programs built with it; and an address, declared in ucg_calls.h.
+    return declared(header) | {"ucg_context_create", "ucg_group_query", "ucg_in_place"}
+
+
 def main():
     header, libucg, libucg_ucx, *component = sys.argv[1:]
     functions = declared(header)
-    # Of the header of 0.1, for programs built with it; and an address, declared in ucg_calls.h.
-    old = {"ucg_context_create", "ucg_group_query"}
-    wanted = [(libucg, functions | old | {"ucg_in_place"}), (libucg_ucx, {"ucg_ucx_open"})]
+    wanted = [(libucg, library_names(header)), (libucg_ucx, {"ucg_ucx_open"})]
     wanted += [(path, {"mca_coll_ucg_component"}) for path in component]
     wrong = 0
     if len(functions) < 20:

@@ -48,6 +48,13 @@ RULES = [
     Rule(r"perf/apps/programs.*", unless="half an hour; suite smoke runs one of the programs"),
     Rule(r"tools/packages build run", ((r"packages", "packages --list"),), prints="libucx-dev"),
     Rule(r"tools/packages apps", ((r"packages", "packages --list"),), prints="nwchem"),
+    Rule(r"tools/packages build package", ((r"packages", "packages --list"),), prints="debhelper"),
+    Rule(r"test/cluster/new_user.sh.*", unless="makes Debians, and builds in them: an hour"),
+    # What is built, judged and installed there; packages that are named have to exist.
+    Rule(r"dpkg-buildpackage .*", ((r".*", "test -x debian/rules"),)),
+    Rule(r"lintian .*", ((r".*", "grep '^Source: ucg$' debian/control"),)),
+    Rule(r"apt install .*", ((r"apt install", "ls"),)
+         + 3 * ((r"\.\./([a-z0-9-]+)_\*\.deb", r"debian/\1.install"),)),
     Rule(r"perf/model.*", unless="runs each algorithm in turn: minutes"),
     Rule(r"build/perf/micro/(limit|turn)_bench.*", (end("--smoke"),)),
     Rule(r"perf/aapc/run.*", unless="minutes; suite cluster runs it with --smoke"),

@@ -29,6 +29,7 @@ TOP_LEVEL = {
     "meson.build", "meson_options.txt", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md",
     "SECURITY.md", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", ".ci", "ucg_coll",
     "shm", "topo", "perf", "test", "tools",
+    "debian",  # dpkg's tools look for it here and nowhere else.
 }
 
 
