@@ -16,11 +16,11 @@ apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null
 }
 
-# What lies on the disk, but for the clone, what apt and dpkg write down about what they did, and
-# what shared folders of ccache and of this script hold.
+# What lies on the disk, but for the clone, what apt, dpkg and man write down about what they
+# did, and what shared folders of ccache and of this script hold.
 files() {
     local left_out=(/dev /proc /sys /run /tmp /opt "$HOME/.cache" /var/cache/apt /var/lib/apt
-        /var/log /var/cache/debconf /var/cache/ldconfig) path expression=()
+        /var/log /var/cache/debconf /var/cache/ldconfig /var/cache/man) path expression=()
     for path in "${left_out[@]}"; do
         expression+=(-path "$path" -prune -o)
     done
