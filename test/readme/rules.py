@@ -92,7 +92,7 @@ RULES = [
     Rule(r"build/tools/ucg_plan verify .*", ((r"2\.\.64", "2..9"),), prints="proved"),
     Rule(r"(UCG_MACHINE=\"[^\"]*\" )?build/tools/ucg_(plan|sim|topo|info).*"),
     Rule(r"ucg_info (-d|--config)", ((r"^", "build/tools/"),), prints="shm"),
-    Rule(r"ucg_info( -[cftv])?", ((r"^", "build/tools/"),)),
+    Rule(r"ucg_info( -[cftv]| --report( > \S+)?)?", ((r"^", "build/tools/"),)),
     Rule(r"ucg_(plan|sim|topo) .*", unless="names an option in passing"),
     Rule(r"vcluster \w+", unless="names a command in passing"),
     Rule(r"tools/vcluster .*", hosts=True),

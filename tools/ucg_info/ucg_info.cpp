@@ -10,6 +10,7 @@
 #include "shm/shm.hpp"
 #include "tools/cli.hpp"
 #include "tools/ucg_info/costs_report.hpp"
+#include "tools/ucg_info/system_report.hpp"
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
 #include "ucg_coll/capi/config.hpp"
@@ -289,9 +290,10 @@ struct Selection {
     bool transports = false;
     bool costs = false;
     bool config = false;
+    bool report = false; ///< All of that, with the system and the environment.
 
     bool everything() const {
-        return !version && !build && !tree && !transports && !costs && !config;
+        return report || (!version && !build && !tree && !transports && !costs && !config);
     }
 };
 
@@ -310,7 +312,7 @@ class Report {
             text += build_text(Build());
         }
         if (all || selection_.tree) {
-            text += machine_.text(selection_.tree);
+            text += machine_.text(selection_.tree || selection_.report);
         }
         if (all || selection_.transports) {
             text += "Transports\n" + ShmReport(config_).text() + UcxReport(config_).text() +
@@ -319,7 +321,10 @@ class Report {
         if (all || selection_.costs) {
             text += CostsReport(config_).text();
         }
-        if (selection_.config) {
+        if (selection_.report) {
+            text += SystemReport().text();
+        }
+        if (selection_.config || selection_.report) {
             text += config_.to_text();
         }
         return text;
@@ -341,7 +346,10 @@ class Report {
         if (all || selection_.costs) {
             json["costs"] = CostsReport(config_).json();
         }
-        if (selection_.config) {
+        if (selection_.report) {
+            json.update(SystemReport().json());
+        }
+        if (selection_.config || selection_.report) {
             json["config"] = config_json();
         }
         return json.dump(2) + "\n";
@@ -412,15 +420,20 @@ int main(int argc, char* argv[]) {
     app.add_flag("-c,--costs", selection.costs,
                  "What algorithms are chosen by, and where the figures come from");
     app.add_flag("-f,--config", selection.config, "Every variable UCG_* with value and meaning");
+    app.add_flag("--report", selection.report,
+                 "All of this, with the system, limits and the variables UCG_*, UCX_*, OMPI_MCA_* "
+                 "and PMIX_MCA_* that are set: what a report of a fault needs");
     add_format_option(app, format, {Format::text, Format::json});
-    app.footer("Without one of the flags -v, -b, -t, -d, -c, -f: all but the variables, and the "
-               "machine on one line.\n"
-               "Exit status: 0 done, 1 failed (a variable with a wrong value too), 2 wrong "
-               "usage.\n"
-               "Examples:\n"
-               "  ucg_info\n"
-               "  ucg_info -f | grep -B2 UCG_TLS\n"
-               "  UCG_TLS=shm UCX_TLS=tcp ucg_info -d\n"
-               "  ucg_info --format json");
+    app.footer(
+        "Without one of the flags -v, -b, -t, -d, -c, -f, --report: all but the variables, and the "
+        "machine on one line.\n"
+        "Exit status: 0 done, 1 failed (a variable with a wrong value too), 2 wrong "
+        "usage.\n"
+        "Examples:\n"
+        "  ucg_info\n"
+        "  ucg_info -f | grep -B2 UCG_TLS\n"
+        "  ucg_info --report > ucg-report.txt\n"
+        "  UCG_TLS=shm UCX_TLS=tcp ucg_info -d\n"
+        "  ucg_info --format json");
     return run(app, argc, argv, [&] { return print(selection, format); });
 }

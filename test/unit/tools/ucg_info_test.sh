@@ -17,6 +17,10 @@ expect 0 '^  single copies +from [0-9]+ [KMG]iB on \(' -c
 expect 0 '"single_copy_bytes_min": [0-9]+' -c --format json
 expect 0 '^UCG_ALLREDUCE=$' -f
 expect 0 '"UCG_TLS": "shm,ucx"' -f --format json
+for wanted in '^UCG [0-9]' '^Build$' '^Machine: ' '^Transports$' '^Costs$' '^System$' \
+    '^  kernel +Linux ' '^  open files +([0-9]+|unlimited)$' '^Environment$' '^UCG_ALLREDUCE=$'; do
+    expect 0 "$wanted" --report
+done
 
 # Where nothing was measured it says so, unless that is wanted.
 home=$(mktemp -d)
@@ -47,6 +51,11 @@ UCG_MACHINE=/nowhere/machine.xml
 expect 1 '^ucg_info: UCG_MACHINE: /nowhere/machine.xml: cannot read the machine' -t
 unset UCG_MACHINE
 
+UCX_TLS=$(printf 'self,\033[2Jtcp')
+export UCX_TLS
+expect 0 '^  UCX_TLS=self,.u001b\[2Jtcp$' --report
+expect 0 '"UCX_TLS": "self,' --report --format json
+unset UCX_TLS
 UCG_TLS=shm
 export UCG_TLS
 expect 0 '^  ucx +possible, not used: UCG_TLS' -d
