@@ -59,6 +59,7 @@ enum class Loss : std::uint64_t {
     rank,         ///< One is not in the group that the others have made.
     disagreement, ///< One has got what it did not await, and takes part in nothing more.
     message,      ///< One could not read a message, and takes part in nothing more.
+    elsewhere,    ///< One has failed by something else than shared memory, likewise.
 };
 
 /// The ranks' threads that sleep, or are about to: while there are none, who shares something need

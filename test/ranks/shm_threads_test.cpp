@@ -312,6 +312,21 @@ TEST_CASE("transport/shm: who waits for a rank that has disagreed learns of it",
     CHECK(group.transports[2]->status().code() == Code::disagreement);
 }
 
+TEST_CASE("transport/shm: who waits for a rank that another transport failed learns of it",
+          "[ranks][shm]") {
+    set_log_level(LogLevel::error);
+    Group group(first_ranks(2), {});
+    auto target = filled(8, 0);
+    Message awaited = message(kRecv, 0, target, 0);
+    group.transports[1]->post({&awaited, 1});
+    group.transports[0]->abandon();
+    for (std::uint32_t i = 0; i < 3 * transport::kLooksInVain; ++i) {
+        group.transports[1]->progress();
+    }
+    CHECK(awaited.state == MessageState::failed);
+    CHECK(group.transports[1]->status().code() == Code::io_error);
+}
+
 TEST_CASE("transport/shm: ranks of a host need not follow one another", "[ranks][shm]") {
     Group group({3, 17, 90}, {});
     for (std::size_t from = 0; from < 3; ++from) {

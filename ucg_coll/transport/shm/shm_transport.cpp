@@ -433,6 +433,9 @@ Status failure_of(shm::Loss loss) {
         return failure(Code::io_error,
                        "shared memory: a rank of the group could not read a message, and has said "
                        "why");
+    case shm::Loss::elsewhere:
+        return failure(Code::io_error,
+                       "shared memory: a rank of the group has failed, and has said why");
     }
     return Status();
 }
@@ -515,10 +518,15 @@ void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     fail_all();
 }
 
+/// The others of the host wait in vain for what this rank would send or share.
 void ShmTransport::abandon() {
-    if (!abandoned_) {
-        fail_all();
+    if (abandoned_) {
+        return;
     }
+    if (boards_.has_value() && boards_->loss() == shm::Loss::none) {
+        boards_->lose(shm::Loss::elsewhere);
+    }
+    fail_all();
 }
 
 void ShmTransport::fail_all() {
