@@ -1,5 +1,4 @@
 #include "test/support/catch.hpp"
-
 #include "ucg_coll/base/ranks.hpp"
 
 using ucg::Rank;
