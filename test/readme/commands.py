@@ -217,7 +217,9 @@ def main():
                 page, copy.exported = command.page, {}
             for part in rules.parts(command.text):
                 # In the same folder a command may do something else each time.
-                if part in done and not (page.startswith("shm/model") or copy.exported):
+                # What a page exports serves that page alone.
+                if (part in done and not (page.startswith("shm/model") or copy.exported)
+                        and not part.startswith("export ")):
                     continue
                 done.add(part)
                 begin = time.monotonic()

@@ -64,7 +64,8 @@ RULES = [
     Rule(r"python3 test/fault/.*", unless="suite fault runs it; all victims take minutes"),
     Rule(r"python3 test/mpi/.*", unless="suite mpi runs it"),
     Rule(r"CC=clang CXX=clang\+\+ meson setup build-fuzz", unless="is for another compiler"),
-    Rule(r"ninja -C build-fuzz fuzzers", unless="they are built with clang only"),
+    # They are built with clang only.
+    Rule(r"ninja -C build-fuzz fuzzers", ((r".+", "grep fuzzers test/fuzz/meson.build"),)),
     Rule(r"test/fuzz/run\.py build-fuzz.*", unless="suite fuzz runs it, for ten seconds a target"),
 
     # ---- building and testing
