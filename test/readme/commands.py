@@ -119,6 +119,7 @@ class Copy:
                 status = process.wait(SECONDS)
             except subprocess.TimeoutExpired:
                 status = f"no end within {SECONDS} s"
+                self.ask_to_end(process)
             except BaseException:
                 self.end(process)
                 raise
@@ -132,6 +133,15 @@ class Copy:
         status, value = self.run(f'{text} && printf %s "${name}"')
         self.exported[name] = value
         return [] if status == 0 and value else [f"status {status}, value '{value}'"]
+
+    @staticmethod
+    def ask_to_end(process):
+        """mpirun takes the shared memory of its ranks away, as nobody does after SIGKILL."""
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            pass
 
     @staticmethod
     def end(process):
