@@ -145,6 +145,7 @@ COMMANDS = {
         "--transports": ["| --transports => shm", "| -d"],
         "--costs": ["| --costs => profile", "| -c"],
         "--config": ["| --config => UCG_TLS", "| -f"],
+        "--report": ["| --report => OMPI_MCA_|UCG_"],
         "--format": ["| --format json => ^\\{"],
     }},
     "ucg_plan list": {"base": ONE_CALL, "options": {
