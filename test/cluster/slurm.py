@@ -207,8 +207,9 @@ class Slurm:
             time.sleep(0.1)
 
     def logs(self):
+        """Their ends alone: what has failed is told before, and is to be seen, too."""
         paths = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
-        return "".join(f"--- {path.name}\n{path.read_text('utf-8', 'replace')[-1500:]}"
+        return "".join(f"--- {path.name}\n{path.read_text('utf-8', 'replace')[-500:]}"
                        for path in paths)
 
     def stop(self):

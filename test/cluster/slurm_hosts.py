@@ -44,6 +44,10 @@ class Jobs:
         for name in [*self.launcher.environment]:
             if name.startswith(("OMPI_MCA_plm_", "OMPI_MCA_orte_", "PRTE_")):
                 del self.launcher.environment[name]
+        # Each process of Open MPI 4.1 has Slurm's PMIx remove the folder of the whole job when that
+        # process ends, however it ends. What happens to the others then is not UCG's, and they put
+        # nothing there: no folder, no race for it.
+        self.launcher.environment["OMPI_MCA_orte_create_session_dirs"] = "0"
         self.lifecycle, self.endless, self.checks = lifecycle, endless, checks
 
     def srun(self, *words, say="warn"):
