@@ -11,7 +11,10 @@ shift 3
 mount --bind . .
 cd "$PWD"
 [ -z "$tree" ] || mount --bind "$tree" opt/ucg
+limit=
 if [ -n "$cache" ]; then
+    # How much may be kept is said outside: ccache's default there would throw away the rest.
+    limit=$(ccache --get-config max_size 2>/dev/null) || true
     mkdir -p root/.cache/ccache
     mount --bind "$cache" root/.cache/ccache
 fi
@@ -26,4 +29,5 @@ pivot_root . mnt
 umount -l /mnt
 hostname fresh
 cd /opt/ucg
-exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" "$@"
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
+    ${limit:+CCACHE_MAXSIZE="$limit"} "$@"

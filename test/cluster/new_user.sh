@@ -7,7 +7,7 @@ parts=(clone quickstart install check build packages)
 
 usage() {
     cat <<'END'
-usage: new_user.sh [options]
+usage: new_user.sh [options] [-- COMMAND...]
 
   --part NAME       run this part alone (may be repeated; they run in the order below)
   --directory DIR   where the Debians are, which stay for other parts (default: a new folder below
@@ -27,7 +27,13 @@ parts:
 
 Debians come by debootstrap from the mirror that this machine's apt uses; packages are all that is
 fetched by network. Needs root, for debootstrap and namespaces. The last lines tell how long each
-part took. Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
+part took.
+
+With COMMAND only the parts run that are named, and clone; then COMMAND runs in the clone of the
+first Debian, in mount, process, host name and IPC namespaces of its own: "-- tools/check" for all
+tests there, "--directory DIR -- bash" for a look at what is left in DIR.
+
+Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
 END
 }
 
@@ -59,10 +65,16 @@ while [ $# -gt 0 ]; do
         ;;
     --no-ccache) cache= && shift ;;
     -h | --help) usage && exit 0 ;;
+    --) shift && break ;;
     *) wrong "unknown option '$1'" ;;
     esac
 done
-[ ${#chosen[@]} -gt 0 ] || chosen=("${parts[@]}")
+command=("$@")
+if [ ${#command[@]} -gt 0 ]; then
+    chosen+=(clone)
+elif [ ${#chosen[@]} -eq 0 ]; then
+    chosen=("${parts[@]}")
+fi
 if [ "$(id -u)" -ne 0 ]; then
     echo "new_user: debootstrap and namespaces need root" >&2
     exit 1
@@ -87,12 +99,17 @@ make_debian() {
     mv "$whole.part" "$whole"
 }
 
-# A step of new_user_steps.sh in one of the Debians: step DEBIAN NAME
-step() {
+# A command in the clone of one of the Debians: within DEBIAN COMMAND...
+within() {
     local enter
     [ -d "$directory/$1" ] || wrong "no Debian in $directory/$1 yet: run the part clone"
     set_enter "$directory/$1" "" "$cache"
-    "${enter[@]}" test/cluster/new_user_steps.sh "$2"
+    "${enter[@]}" "${@:2}"
+}
+
+# A step of new_user_steps.sh: step DEBIAN NAME
+step() {
+    within "$1" test/cluster/new_user_steps.sh "$2"
 }
 
 part_clone() { make_debian first; }
@@ -118,4 +135,8 @@ for part in "${parts[@]}"; do
     "part_$part"
     took+=("$(printf '%-11s %5d s' "$part" $((SECONDS - begin)))")
 done
+if [ ${#command[@]} -gt 0 ]; then
+    echo "==== ${command[*]}"
+    within first "${command[@]}"
+fi
 printf '%s\n' "==== all as it should be" "${took[@]}"

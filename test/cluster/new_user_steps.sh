@@ -39,8 +39,9 @@ same_files() {
 use_ccache() {
     [ -d "$HOME/.cache/ccache" ] || return 0
     command -v ccache >/dev/null || apt_install ccache
-    # What was compiled elsewhere differs by the folder alone, of which -g tells.
-    export PATH=/usr/lib/ccache:$PATH CCACHE_NOHASHDIR=1
+    # What was compiled elsewhere differs by the folder alone, of which -g tells. Builds of Debian
+    # packages have a HOME of their own.
+    export PATH=/usr/lib/ccache:$PATH CCACHE_NOHASHDIR=1 CCACHE_DIR=$HOME/.cache/ccache
 }
 
 step_quickstart() {
