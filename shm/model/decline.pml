@@ -10,19 +10,21 @@
  *   receiver  awaits them in any order; what comes before the one it awaits it copies aside or
  *             remembers; may be refused whenever it is about to read, and declines from then on
  *
- * The assertions say that a buffer holds what was sent when it is read, by either end, that each
- * message comes once, and that a mark is set for the message that has it. spin reports an invalid
- * end state if somebody waits for ever.
+ * Memory is that of release_acquire.pml, with the orders that the code has: what is announced is a
+ * place, so the assertions say that the sender changes nothing that the receiver may yet read; that
+ * each message comes once; and that a mark is set for the message that has it. spin reports an
+ * invalid end state if somebody waits for ever. With SEQUENTIAL it is for more messages, and the
+ * assertions say that a buffer holds what was sent when it is read.
  *
- * Steps and memory: as in ring.pml. The sender loads the receipt, the bit of a mark, or whether
- * they are declined, in one step each.
+ * The sender loads the receipt, the bit of a mark, or whether they are declined, in one step each.
  *
  * Each variant breaks something, and must fail: NO_BIT (the receiver frees the slot of an announced
  * message that it declines, and sets no bit), KEPT_STAY (it does not decline what it remembers),
  * CLEAR_EARLY (it clears the bit of one that it awaits, and that has not come), LOOK_FIRST (the
  * sender asks whether a message was read before it sees that they are declined, and not after),
  * FREE_EARLY (it gives the mark away when it sends the message). With NO_CLEAR (the receiver clears
- * no bit of what it declined) marks are lost, and nothing else: it must hold.
+ * no bit of what it declined) marks are lost, and nothing else: it must hold. Each order that is
+ * weaker must fail.
  */
 #ifndef MESSAGES
 #define MESSAGES 3
@@ -35,30 +37,91 @@
 #define NONE 255
 #define ENTRIES (2 * MESSAGES)
 
-/* The ring, by entry, and the receipt in the sender's memory. */
-byte written; /* How many entries are there. */
+/* The orders. */
+#ifndef TURN_STORED
+#define TURN_STORED RELEASE
+#endif
+#ifndef TURN_LOADED
+#define TURN_LOADED ACQUIRE
+#endif
+#ifndef TAKEN_STORED
+#define TAKEN_STORED RELEASE
+#endif
+#ifndef TAKEN_LATER
+#define TAKEN_LATER RELEASE /* The same for a message that was remembered. */
+#endif
+#ifndef TAKEN_LOADED
+#define TAKEN_LOADED ACQUIRE
+#endif
+#ifndef MARK_SET
+#define MARK_SET RELEASE
+#endif
+#ifndef MARK_CLEARED
+#define MARK_CLEARED RELEASE
+#endif
+#ifndef MARK_LOADED
+#define MARK_LOADED ACQUIRE
+#endif
+#ifndef DECLINED_STORED
+#define DECLINED_STORED RELEASE
+#endif
+#ifndef DECLINED_LOADED
+#define DECLINED_LOADED ACQUIRE
+#endif
+
+#define WRITTEN 0    /* How many entries of the ring are there. */
+#define TAKEN 1      /* The entry after the latest announced one that was taken. */
+#define REMEMBERED 2 /* A bit for each mark. */
+#define DECLINED 3
+#define WORDS 4
+#define STORES (ENTRIES + 1)
+
+#define MEMORY(m) (m)
+#define PLACES MESSAGES
+
+#define PROCESSES 2
+#define READERS 1
+#define me (2 - _pid) /* The receiver is 0, which is run after the sender. */
+#include "release_acquire.pml"
+
+#define BIT(its_mark) (1 << (its_mark))
+
+/* What entries hold. */
 byte message[ENTRIES];
 byte mark[ENTRIES]; /* NONE: it came by the ring. */
-byte taken;         /* The entry after the latest announced one that was taken. */
-bool remembered[MARKS];
-bool declined;
 
 bool changed[MESSAGES]; /* The sender's buffer. */
 byte holder[MARKS];     /* The sender's own, which the assertions look at. */
 
 inline append(m, its_mark) {
     atomic {
-        message[written] = m;
-        mark[written] = its_mark;
-        written++
+        message[LATEST(WRITTEN)] = m;
+        mark[LATEST(WRITTEN)] = its_mark;
+        store(WRITTEN, TURN_STORED, LATEST(WRITTEN) + 1)
     }
 }
 
+inline load_declined() {
+    atomic { choose(DECLINED, true); saw = CHOICE(DECLINED); take_in(DECLINED, DECLINED_LOADED) }
+}
+
 /* The sender's steps about message m, which is announced. */
+inline load_taken(m) {
+    atomic { choose(TAKEN, true); passed = CHOICE(TAKEN) > entry[m]; take_in(TAKEN, TAKEN_LOADED) }
+}
+
+inline load_mark(its_mark) {
+    atomic {
+        choose(REMEMBERED, true);
+        clear = (CHOICE(REMEMBERED) & BIT(its_mark)) == 0;
+        take_in(REMEMBERED, MARK_LOADED)
+    }
+}
+
 inline look(m) {
-    passed = taken > entry[m];
+    load_taken(m);
     if
-    :: passed -> clear = !remembered[its[m]]
+    :: passed -> load_mark(its[m])
     :: else -> clear = false
     fi
 }
@@ -69,8 +132,9 @@ inline take_back(m) {
     if
     :: clear -> end_of(m)
     :: else ->
+        load_declined();
         if
-        :: declined -> send_now(m)
+        :: saw -> send_now(m)
         :: else
         fi
     fi;
@@ -79,8 +143,9 @@ inline take_back(m) {
     if
     :: clear -> end_of(m)
     :: else ->
+        load_declined();
         if
-        :: declined ->
+        :: saw ->
             look(m);
             if
             :: clear -> end_of(m)
@@ -93,12 +158,14 @@ inline take_back(m) {
     atomic {
         passed = false;
         clear = false;
+        saw = false;
         vain = (its[m] != NONE && vain > 0 -> vain - 1 : vain)
     }
 }
 
 inline end_of(m) {
     atomic {
+        write_place(MEMORY(m));
         changed[m] = true;
         holder[its[m]] = NONE;
         its[m] = NONE;
@@ -108,7 +175,7 @@ inline end_of(m) {
 
 inline send_now(m) {
     atomic {
-        seen = true;
+        stopped = true;
         assert(!changed[m]);
         append(m, NONE);
 #ifdef FREE_EARLY
@@ -118,6 +185,7 @@ inline send_now(m) {
         lost[m] = its[m];
         its[m] = NONE;
 #endif
+        write_place(MEMORY(m));
         changed[m] = true;
         outstanding--
     }
@@ -125,24 +193,30 @@ inline send_now(m) {
 
 /* The mark of one that was sent is free when the receiver has said so. */
 inline free_mark(m) {
-    passed = taken > entry[m];
+    load_taken(m);
     if
-    :: passed && !remembered[lost[m]] -> atomic { holder[lost[m]] = NONE; lost[m] = NONE }
+    :: passed -> load_mark(lost[m])
     :: else
     fi;
-    passed = false
+    if
+    :: clear -> atomic { holder[lost[m]] = NONE; lost[m] = NONE }
+    :: else
+    fi;
+    atomic { passed = false; clear = false }
 }
 
 /* Of looks that find nothing there are few, or who waits for ever would look for ever. */
+#define CLEAR(its_mark) ((LATEST(REMEMBERED) & BIT(its_mark)) == 0)
+#define PASSED(m) (LATEST(TAKEN) > entry[m])
 #define CAN_LOOK(m)                                                                                \
-    (its[m] != NONE && (taken > entry[m] && !remembered[its[m]] || declined || vain > 0))
-#define CAN_FREE(m) (lost[m] != NONE && taken > entry[m] && !remembered[lost[m]])
+    (its[m] != NONE && (PASSED(m) && CLEAR(its[m]) || LATEST(DECLINED) != 0 || vain > 0))
+#define CAN_FREE(m) (lost[m] != NONE && PASSED(m) && CLEAR(lost[m]))
 
 proctype Sender() {
     byte sent, k, outstanding;
     byte its[MESSAGES], lost[MESSAGES], entry[MESSAGES];
     byte vain = LOOKS;
-    bool passed, clear, seen;
+    bool passed, clear, saw, stopped;
     atomic {
         do
         :: k < MESSAGES -> its[k] = NONE; lost[k] = NONE; k++
@@ -152,9 +226,10 @@ proctype Sender() {
     }
     do
     :: sent < MESSAGES -> atomic { append(sent, NONE); changed[sent] = true; sent++ }
-    :: sent < MESSAGES && !seen ->
+    :: sent < MESSAGES && !stopped ->
+        load_declined();
         if
-        :: declined -> seen = true
+        :: saw -> atomic { stopped = true; saw = false }
         :: else ->
             atomic {
                 do
@@ -163,11 +238,12 @@ proctype Sender() {
                 od;
                 if
                 :: k < MARKS ->
-                    assert(!remembered[k]);
+                    assert(CLEAR(k));
                     holder[k] = sent;
                     its[sent] = k;
-                    entry[sent] = written;
+                    entry[sent] = LATEST(WRITTEN);
                     outstanding++;
+                    write_place(MEMORY(sent));
                     append(sent, k);
                     sent++
                 :: else
@@ -177,10 +253,12 @@ proctype Sender() {
         fi
     :: CAN_LOOK(0) -> take_back(0)
     :: CAN_LOOK(1) -> take_back(1)
-    :: CAN_LOOK(2) -> take_back(2)
     :: CAN_FREE(0) -> free_mark(0)
     :: CAN_FREE(1) -> free_mark(1)
+#if MESSAGES > 2
+    :: CAN_LOOK(2) -> take_back(2)
     :: CAN_FREE(2) -> free_mark(2)
+#endif
 #if MESSAGES > 3
     :: CAN_LOOK(3) -> take_back(3)
     :: CAN_FREE(3) -> free_mark(3)
@@ -190,28 +268,40 @@ proctype Sender() {
 }
 
 inline set_bit(m, its_mark) {
-    atomic { assert(holder[its_mark] == m); remembered[its_mark] = true }
+    atomic {
+        assert(holder[its_mark] == m);
+        store(REMEMBERED, MARK_SET, LATEST(REMEMBERED) | BIT(its_mark))
+    }
 }
 
 /* Inbox::decline_announced, after the message that could not be read. */
 inline decline_all() {
 #ifndef KEPT_STAY
     atomic {
-        i = 0;
+        n = 0;
         do
-        :: i < MESSAGES ->
+        :: n < MESSAGES ->
             if
-            :: kept[i] != NONE -> skipped[i] = kept[i]; kept[i] = NONE
+            :: kept[n] != NONE -> skipped[n] = kept[n]; kept[n] = NONE
             :: else
             fi;
-            i++
+            n++
         :: else -> break
         od;
-        i = 0
+        n = 0
     }
 #endif
     declines = true;
-    declined = true
+    store(DECLINED, DECLINED_STORED, 1)
+}
+
+/* The sender may change what was remembered. */
+inline take_later(turn, its_mark) {
+    if
+    :: LATEST(TAKEN) < turn -> store(TAKEN, TAKEN_LATER, turn)
+    :: else
+    fi;
+    store(REMEMBERED, MARK_CLEARED, LATEST(REMEMBERED) & ~BIT(its_mark))
 }
 
 inline pass_over() {
@@ -226,17 +316,16 @@ inline come(m) {
 }
 
 inline read_entry() {
-    m = message[received];
+    atomic {
+        choose(WRITTEN, CHOICE(WRITTEN) > received);
+        take_in(WRITTEN, TURN_LOADED);
+        m = message[received]
+    }
     if
     :: mark[received] == NONE ->
 #ifndef NO_CLEAR
         if
-        :: skipped[m] != NONE ->
-            if
-            :: taken <= at[m] -> taken = at[m] + 1
-            :: else
-            fi;
-            atomic { remembered[skipped[m]] = false; skipped[m] = NONE }
+        :: skipped[m] != NONE -> take_later(at[m] + 1, skipped[m]); skipped[m] = NONE
         :: else
         fi;
 #endif
@@ -245,9 +334,8 @@ inline read_entry() {
     :: mark[received] != NONE && declines -> pass_over()
     :: mark[received] != NONE && !declines && wanted == m ->
         if
-        :: assert(!changed[m]);
-           come(m);
-           atomic { taken = received + 1; received++ }
+        :: atomic { assert(!changed[m]); read_place(MEMORY(m)); come(m) }
+           atomic { store(TAKEN, TAKEN_STORED, received + 1); received++ }
         :: pass_over(); decline_all() /* It is refused. */
         fi
     :: mark[received] != NONE && !declines && wanted != m ->
@@ -259,27 +347,24 @@ inline read_entry() {
 
 inline read_kept() {
     if
-    :: atomic { assert(!changed[wanted]); come(wanted) }
-       if
-       :: taken <= at[wanted] -> taken = at[wanted] + 1
-       :: else
-       fi;
-       atomic { remembered[kept[wanted]] = false; kept[wanted] = NONE }
+    :: atomic { assert(!changed[wanted]); read_place(MEMORY(wanted)); come(wanted) }
+       take_later(at[wanted] + 1, kept[wanted]);
+       kept[wanted] = NONE
     :: !declines -> decline_all()
     fi
 }
 
 proctype Receiver() {
-    byte received, wanted, count, m, i;
+    byte received, wanted, count, m, n;
     bool got[MESSAGES], early[MESSAGES];
     byte kept[MESSAGES], skipped[MESSAGES], at[MESSAGES];
     bool declines;
     atomic {
         do
-        :: i < MESSAGES -> kept[i] = NONE; skipped[i] = NONE; i++
+        :: n < MESSAGES -> kept[n] = NONE; skipped[n] = NONE; n++
         :: else -> break
         od;
-        i = 0
+        n = 0
     }
     do
     :: count == MESSAGES -> break
@@ -288,7 +373,9 @@ proctype Receiver() {
             if
             :: !got[0] -> wanted = 0
             :: !got[1] -> wanted = 1
+#if MESSAGES > 2
             :: !got[2] -> wanted = 2
+#endif
 #if MESSAGES > 3
             :: !got[3] -> wanted = 3
 #endif
@@ -297,25 +384,25 @@ proctype Receiver() {
 #ifdef CLEAR_EARLY
         if
         :: skipped[wanted] != NONE ->
-            atomic { taken = (taken > at[wanted] -> taken : at[wanted] + 1) }
-            atomic { remembered[skipped[wanted]] = false; skipped[wanted] = NONE }
+            take_later(at[wanted] + 1, skipped[wanted]);
+            skipped[wanted] = NONE
         :: else
         fi;
 #endif
         do
         :: early[wanted] -> atomic { early[wanted] = false; got[wanted] = true; break }
         :: !early[wanted] && kept[wanted] != NONE -> read_kept()
-        :: !early[wanted] && kept[wanted] == NONE && received < written -> read_entry()
+        :: !early[wanted] && kept[wanted] == NONE && received < LATEST(WRITTEN) -> read_entry()
         od;
         count++
     od
 }
 
 init {
-    byte i = 0;
+    byte n = 0;
     atomic {
         do
-        :: i < MARKS -> holder[i] = NONE; i++
+        :: n < MARKS -> holder[n] = NONE; n++
         :: else -> break
         od;
         run Sender();

@@ -15,9 +15,13 @@
  * Lahav, Giannarakis and Vafeiadis, "Taming release-acquire consistency" (2016); Kang, Hur, Lahav,
  * Vafeiadis and Dreyer, "A promising semantics for relaxed-memory concurrency" (2017), without its
  * promises; Kaiser, Dang, Dreyer, Lahav and Vafeiadis, "Strong logic for weak memory" (2017), for
- * races. Left out are fences, sequentially consistent accesses, and load buffering: a relaxed load
- * that returns a store which follows from what it returned. Two stores of one word, of which
- * neither process knows the other's, are an error, so that steps are in the order of stores.
+ * races. Left out are fences and load buffering: a relaxed load that returns a store which follows
+ * from what it returned. Two stores of one word, of which neither process knows the other's, are an
+ * error, so that steps are in the order of stores.
+ *
+ * Accesses that are sequentially consistent (TOTAL) are in the order of the steps, which is the
+ * order S of C++20: such a load returns no store that is older than the latest such store of that
+ * word; all else that S decides is about fences.
  *
  * A model defines before it includes this PROCESSES, WORDS, STORES (of a word at most, with its
  * zeros), PLACES, READERS (the first of the processes, who alone read places) if they are fewer
@@ -26,11 +30,15 @@
  *
  *     atomic { LATEST(w) > 2 -> choose(w, CHOICE(w) > 2); mine = CHOICE(w); take_in(w, ACQUIRE) }
  *
+ * A model that has TOTAL accesses defines HAS_TOTAL, too, and loads by choose_total().
+ *
  * With SEQUENTIAL defined memory is sequentially consistent, for models that are too large else.
  */
 #define RELAXED 0
 #define ACQUIRE 1
 #define RELEASE 2
+#define BOTH (ACQUIRE | RELEASE)
+#define TOTAL (4 | BOTH)
 
 #ifdef SEQUENTIAL /* All see the latest store at once, and races are not looked for. */
 
@@ -38,8 +46,10 @@ byte value[WORDS];
 #define LATEST(word) value[word]
 #define CHOICE(word) value[word]
 inline choose(word, condition) { skip }
+inline choose_total(word, order, condition) { skip }
 inline take_in(word, order) { skip }
 inline store(word, order, what) { value[word] = what }
+inline overwrite(word, order, what) { value[word] = what }
 inline swap(word, order, what) { value[word] = what }
 inline read_place(place) { skip }
 inline write_place(place) { skip }
@@ -56,6 +66,9 @@ byte latest[WORDS];
 byte value[WORDS * STORES];
 byte seen[PROCESSES * WORDS];
 byte carried[WORDS * STORES * WORDS];
+#ifdef HAS_TOTAL
+byte ordered[WORDS]; /* The latest store that is in one order of all. */
+#endif
 
 /* Of places: the latest write of each, and the reads since by each process that reads any. A bit
    says that a process, or a store, does not know of it. */
@@ -91,6 +104,21 @@ inline choose(word, condition) {
     :: (condition) -> break
     od
 }
+
+#ifdef HAS_TOTAL
+/* The same for a load of that order. */
+inline choose_total(word, order, condition) {
+    chosen = SEEN(me, word);
+    if
+    :: (order) == TOTAL && ordered[word] > chosen -> chosen = ordered[word]
+    :: else
+    fi;
+    do
+    :: chosen < latest[word] -> chosen++
+    :: (condition) -> break
+    od
+}
+#endif
 
 /* Nobody can see stores any more that are before all views: they are alike then. */
 inline forget(word) {
@@ -161,6 +189,9 @@ inline carry(word, order, sequence) {
         i++
     :: else -> break
     od;
+#ifdef HAS_TOTAL
+    ordered[word] = ((order) == TOTAL -> chosen : ordered[word]);
+#endif
     i = 0
 }
 
@@ -177,6 +208,17 @@ inline add_store(word, what) {
 inline store(word, order, what) {
     d_step {
         assert(SEEN(me, word) == latest[word]);
+        add_store(word, what);
+        carry(word, order, false);
+        forget(word);
+        chosen = 0
+    }
+}
+
+/* As store(), where all that the process does not know of are read-modify-writes of what it knows,
+   and none of its own store. */
+inline overwrite(word, order, what) {
+    d_step {
         add_store(word, what);
         carry(word, order, false);
         forget(word);

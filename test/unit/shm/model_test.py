@@ -146,24 +146,51 @@ RING = [
     (["-DMARK_CLEARED=RELAXED"], False, False),
     (["-DMARK_LOADED=RELAXED"], False, False),
 ]
+TWO_MESSAGES = ["-DMESSAGES=2"]
 DECLINE = [
-    ([], True, False),
-    (["-DMARKS=1"], True, False),
-    (["-DMESSAGES=4"], True, False),
-    (["-DNO_BIT"], False, False),
-    (["-DKEPT_STAY"], False, False),
-    (["-DCLEAR_EARLY"], False, False),
-    (["-DNO_CLEAR"], True, False),
-    (["-DLOOK_FIRST"], False, False),
-    (["-DFREE_EARLY"], False, False),
-]
+    (["-DSEQUENTIAL"], True, False),
+    (["-DSEQUENTIAL", "-DMARKS=1"], True, False),
+    (["-DSEQUENTIAL", "-DMESSAGES=4"], True, False),
+    (["-DSEQUENTIAL", "-DFREE_EARLY"], False, False),
+    (TWO_MESSAGES, True, False),
+    (TWO_MESSAGES + ["-DMARKS=1"], True, False),
+    (TWO_MESSAGES + ["-DNO_BIT"], False, False),
+    (TWO_MESSAGES + ["-DKEPT_STAY"], False, False),
+    (TWO_MESSAGES + ["-DCLEAR_EARLY"], False, False),
+    (TWO_MESSAGES + ["-DNO_CLEAR"], True, False),
+    (TWO_MESSAGES + ["-DLOOK_FIRST"], False, False),
+] + [(TWO_MESSAGES + [f"-D{order}=RELAXED"], False, False) for order in (
+    "TURN_STORED", "TURN_LOADED", "TAKEN_STORED", "TAKEN_LATER", "TAKEN_LOADED", "MARK_CLEARED",
+    "MARK_LOADED", "DECLINED_STORED", "DECLINED_LOADED")]
 ASKS = [
     ([], True, False),
-    (["-DASKS=4"], True, False),
+    (["-DSEQUENTIAL", "-DASKS=4"], True, False),
     (["-DWORD_FIRST"], False, False),
     (["-DWORD_EARLY"], False, False),
     (["-DCOUNT_FIRST"], False, False),
     (["-DANSWER_EARLY"], False, False),
+    (["-DNO_ANSWER_SEEN"], False, False),
+] + [([f"-D{order}=RELAXED"], False, False) for order in (
+    "WORD_STORED", "WORD_LOADED", "COUNT_ADDED", "COUNT_LOADED", "ANSWER_STORED", "ANSWER_LOADED",
+    "EARLIER_LOADED")]
+LEASE = [
+    ([], True, False),
+    (["-DNO_WAIT"], False, False),
+    (["-DONE_LEFT"], False, False),
+    (["-DLEAVE_EARLY"], False, False),
+    (["-DNO_ZEROS"], False, False),
+    (["-DZEROS_LATE"], False, False),
+] + [([f"-D{order}=RELAXED"], False, False) for order in (
+    "LEFT_ADDED", "LEFT_LOADED", "EXCHANGED", "SHARE_STORED", "SHARE_LOADED")]
+EXCHANGE = [
+    ([], True, False),
+    (["-DPROCESSES=2", "-DREFUSALS=3"], True, False),
+    (["-DFIRST_CALLS"], True, False),
+    (["-DGIVES_UP"], True, False),
+    (["-DGIVES_UP", "-DDOOR_OPEN"], False, False),
+    (["-DMAP_FIRST"], False, False),
+    (["-DONLY_OWN"], False, False),
+    (["-DANSWER_LATER"], False, False),
 ]
 RELAXED = ["-DWRITES=RELAXED", "-DREADS=RELAXED"]
 LITMUS = [
@@ -191,7 +218,8 @@ LITMUS = [
     (["-DNO_SEQUENCE"], False, False),
 ]
 CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "joint_orders": JOINT_ORDERS,
-         "units": UNITS, "ring": RING, "decline": DECLINE, "asks": ASKS, "litmus": LITMUS}
+         "units": UNITS, "ring": RING, "decline": DECLINE, "asks": ASKS, "lease": LEASE,
+         "exchange": EXCHANGE, "litmus": LITMUS}
 # Larger ones of those that must hold, for --thorough: minutes.
 THOROUGH = {
     "board": [(case, True, False) for case in (
