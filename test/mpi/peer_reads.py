@@ -24,7 +24,7 @@ ROWS = [
     {"allreduce": "tiled_cyclic", "bcast": "one_stage", "reduce": "tiled"},
     {"allreduce": "tiled_hierarchical", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_tree", "bcast": "two_stage", "reduce": "numa_tree"},
-    {"allreduce": "numa_dissemination", "bcast": "one_stage", "reduce": "tiled"},
+    {"allreduce": "numa_dissemination", "bcast": "read_allgather", "reduce": "tiled"},
 ]
 READS = ["allgather", "gather", "scatter", "alltoall", "reduce_scatter_block"]
 # Vectors of these cases go in one strip, several, and many; the last leaves room for few elements.

@@ -39,11 +39,19 @@ bool has_blocks(Collective collective) {
     return false;
 }
 
+/// What ranks do beside the collectives on the right.
+enum class Beside : std::uint8_t {
+    nothing,
+    message,   ///< Each sends its vector to the next one.
+    reduction, ///< Each combines two vectors.
+};
+
 /// Whoever does the work of the collective on the left does no less.
 struct Guideline {
     Collective left;
     std::array<Collective, 2> right;
     std::size_t right_count = 1;
+    Beside beside = Beside::nothing;
 };
 
 constexpr Guideline kGuidelines[] = {
@@ -60,7 +68,8 @@ constexpr Guideline kGuidelines[] = {
     {Collective::gather, {Collective::allgather}},
     {Collective::gather, {Collective::reduce}},
     {Collective::scatter, {Collective::bcast}},
-    {Collective::exscan, {Collective::scan}},
+    {Collective::exscan, {Collective::scan}, 1, Beside::message},
+    {Collective::scan, {Collective::exscan}, 1, Beside::reduction},
 };
 
 constexpr Collective kMonotone[] = {
@@ -80,6 +89,29 @@ plan::Candidate predicted(const plan::Facts& facts, Collective collective, std::
     return plan::candidates(facts, request_of(question, 0)).front();
 }
 
+double beside_ns(const plan::Facts& facts, Beside beside, std::uint64_t bytes) {
+    const topo::Placement& placement = facts.placement;
+    switch (beside) {
+    case Beside::nothing: return 0;
+    case Beside::message:
+        return cost::message_ns(facts.profile.level(placement.host_count() > 1
+                                                        ? topo::Distance::network
+                                                        : placement.widest_on_host()),
+                                bytes);
+    case Beside::reduction: return cost::reduce_ns(facts.profile.memory, 2, bytes);
+    }
+    return 0;
+}
+
+std::string_view text_of(Beside beside) {
+    switch (beside) {
+    case Beside::nothing: return "";
+    case Beside::message: return " + a message";
+    case Beside::reduction: return " + a reduction";
+    }
+    return "";
+}
+
 GuidelineCheck check(const plan::Facts& facts, const Guideline& guideline, std::uint64_t total) {
     const plan::Candidate left = predicted(facts, guideline.left, total);
     GuidelineCheck check{fmt::format("{} of {} bytes <=", graph::name(guideline.left), total),
@@ -91,6 +123,8 @@ GuidelineCheck check(const plan::Facts& facts, const Guideline& guideline, std::
         check.what += fmt::format("{}{}", plus, graph::name(collective));
         check.rows += fmt::format("{}{}", plus, right.algorithm->name);
     }
+    check.what += text_of(guideline.beside);
+    check.right_ns += beside_ns(facts, guideline.beside, total);
     return check;
 }
 

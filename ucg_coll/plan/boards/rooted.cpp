@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ucg_coll/plan/boards/pieces.hpp"
-#include "ucg_coll/plan/messages/block_pieces.hpp"
+#include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 
 namespace ucg::plan {
@@ -45,6 +45,25 @@ graph::Schedule build_bcast(const Facts& facts, const graph::Request& request, R
     builder.boards();
     bcast_by_boards(builder, Team::whole(request.rank_count, rank), request.root,
                     bcast_data(builder, request));
+    return builder.finish();
+}
+
+double boards_allgather_ns(const Facts& facts, const graph::Request& request) {
+    graph::Request scatter = request;
+    scatter.bytes = bcast_block_bytes(request.rank_count, request.bytes);
+    return from_root_ns(facts, scatter, request.bytes) + bcast_allgather_ns(facts, request);
+}
+
+graph::Schedule build_boards_allgather(const Facts& facts, const graph::Request& request,
+                                       Rank rank) {
+    Builder builder(request, rank, kBcastBoardsAllgather.name);
+    builder.boards();
+    const Team from_root = Team::rotated(request.rank_count, rank, request.root);
+    const BlockMap blocks = bcast_blocks(from_root, bcast_data(builder, request));
+    scatter_by_boards(builder, from_root, 0, blocks,
+                      rank == request.root ? Slice{} : blocks.block(from_root.index()));
+    bcast_allgather(builder, from_root, blocks, bcast_allgather_choice(facts, request),
+                    held_by_root);
     return builder.finish();
 }
 
@@ -109,6 +128,16 @@ const Algorithm kBcastBoards = {
     .summary = "the root writes the vector once, where all read it",
     .cost_ns = bcast_ns,
     .build = build_bcast,
+    .needs = kVectorNeeds,
+};
+
+const Algorithm kBcastBoardsAllgather = {
+    .name = "boards_allgather",
+    .collective = graph::Collective::bcast,
+    .summary = "the root writes the vector once, each rank reads a block, then the cheapest "
+               "allgather",
+    .cost_ns = boards_allgather_ns,
+    .build = build_boards_allgather,
     .needs = kVectorNeeds,
 };
 

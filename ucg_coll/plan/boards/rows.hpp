@@ -6,6 +6,7 @@
 #define UCG_BOARD_ROWS(ROW)                                                                        \
     ROW(kBarrierBoards)                                                                            \
     ROW(kBcastBoards)                                                                              \
+    ROW(kBcastBoardsAllgather)                                                                     \
     ROW(kReduceBoards)                                                                             \
     ROW(kAllreduceBoards)                                                                          \
     ROW(kAllgatherBoards)                                                                          \
@@ -22,7 +23,8 @@
     ROW(kBarrierBoardTree)                                                                         \
     ROW(kBcastBoardTree)                                                                           \
     ROW(kReduceBoardTree)                                                                          \
-    ROW(kAllreduceBoardTree)
+    ROW(kAllreduceBoardTree)                                                                       \
+    ROW(kReduceScatterBlockBoardTree)
 
 namespace ucg::plan {
 

@@ -1,7 +1,10 @@
-// Collectives of one host by boards over its levels: barrier, bcast, reduce, allreduce.
+// Collectives of one host by boards over its levels: barrier, bcast, reduce, allreduce, and
+// reduce_scatter_block as an allreduce of which each rank keeps its block: of vectors as short as a
+// board takes, what counts is how many boards a rank looks at.
 #include <algorithm>
 
 #include "ucg_coll/plan/boards/tree.hpp"
+#include "ucg_coll/plan/messages/block_pieces.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -15,6 +18,7 @@ constexpr Need kTreeCombines = {"a commutative operator or levels of consecutive
                                 }};
 constexpr std::array kBarrierNeeds = {kOneHost, kBoards, kSeveralLevels};
 constexpr std::array kBcastNeeds = {kOneHost, kBoards, kSeveralLevels, kVectorTaken};
+constexpr std::array kBlockNeeds = {kOneHost, kBoards, kSeveralLevels, kBlocksTaken, kTreeCombines};
 constexpr std::array kReductionNeeds = {kOneHost, kBoards, kSeveralLevels, kVectorTaken,
                                         kTreeCombines};
 
@@ -70,6 +74,17 @@ double reduce_ns(const Facts& facts, const graph::Request& request) {
                         up_tree_waits(limits, TreeEnd::root), 1);
 }
 
+/// The whole vector of a reduce_scatter_block.
+graph::Request whole_of(const graph::Request& request) {
+    graph::Request whole = request;
+    whole.bytes *= static_cast<std::uint64_t>(request.rank_count);
+    return whole;
+}
+
+double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
+    return all_ns(facts, whole_of(request)) + host_link(facts).copy_ns(request.bytes);
+}
+
 template <auto by_ns>
 BoardTree tree_of(const Facts& facts, const graph::Request& request, const Builder& builder) {
     return BoardTree(facts.placement, limits_for<by_ns>(facts, request), builder.rank(),
@@ -114,6 +129,21 @@ graph::Schedule build_allreduce(const Facts& facts, const graph::Request& reques
     return builder.finish();
 }
 
+graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kReduceScatterBlockBoardTree.name);
+    builder.boards();
+    const graph::Request whole = whole_of(request);
+    const BoardTree tree = tree_of<all_by_ns>(facts, whole, builder);
+    const Slice part = reduce_by_tree(builder, tree, TreeEnd::tops,
+                                      request.in_place ? builder.output(0, whole.bytes)
+                                                       : builder.input(0, whole.bytes));
+    const Slice result = builder.scratch(whole.bytes);
+    combine_by_tops(builder, tree, part, result);
+    builder.copy(BlockMap::equal(result, request.rank_count, request.bytes).block(rank),
+                 reduce_scatter_target(builder, request));
+    return builder.finish();
+}
+
 } // namespace
 
 const Algorithm kBarrierBoardTree = {
@@ -150,6 +180,15 @@ const Algorithm kAllreduceBoardTree = {
     .cost_ns = all_ns,
     .build = build_allreduce,
     .needs = kReductionNeeds,
+};
+
+const Algorithm kReduceScatterBlockBoardTree = {
+    .name = "board_tree",
+    .collective = graph::Collective::reduce_scatter_block,
+    .summary = "as the allreduce over the levels, of which each rank keeps its block",
+    .cost_ns = reduce_scatter_ns,
+    .build = build_reduce_scatter,
+    .needs = kBlockNeeds,
 };
 
 } // namespace ucg::plan

@@ -17,7 +17,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Rank count = request.rank_count;
     const Operator op = operator_of(request);
     const BlockChoices choices =
-        allreduce_reduce_scatter_allgather_choices(flat, count, request.bytes, op);
+        allreduce_reduce_scatter_allgather_choices(flat.in_exchanges(), count, request.bytes, op);
     return crowded_exchange_ns(facts, flat, 5 * request.bytes, [&](const Link& link) {
         return allreduce_reduce_scatter_allgather_ns(link, count, request.bytes, op, choices);
     });
@@ -29,7 +29,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     allreduce_reduce_scatter_allgather(
         builder, Team::whole(request.rank_count, rank), contribution(builder, request),
         builder.output(0, request.bytes), op,
-        allreduce_reduce_scatter_allgather_choices(flat_link(facts, Traffic::dense),
+        allreduce_reduce_scatter_allgather_choices(flat_link(facts, Traffic::dense).in_exchanges(),
                                                    request.rank_count, request.bytes, op));
     return builder.finish();
 }

@@ -1,6 +1,7 @@
 // Scatter-allgather broadcast: van de Geijn et al., "Interprocessor collective communication
-// library (InterCom)", 1994. The scatter leaves inner members of its tree with more than their own
-// block; the allgather, around the ring or by dissemination, does not send them again.
+// library (InterCom)", 1994. A binomial scatter leaves inner members of its tree with more than
+// their own block; the allgather, around the ring or by dissemination, does not send them again. A
+// linear one sends nothing twice.
 #include <algorithm>
 
 #include "ucg_coll/plan/messages/binomial.hpp"
@@ -14,48 +15,64 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+/// By the cheaper piece, with that allgather.
+RootedPiece bcast_scatter_choice(const Link& link, Rank count, std::uint64_t bytes,
+                                 const AllgatherChoice& allgather) {
+    const auto price_ns = [&](RootedPiece scatter) {
+        return bcast_scatter_allgather_ns(link, count, bytes, {scatter, allgather});
+    };
+    return price_ns(RootedPiece::binomial) <= price_ns(RootedPiece::linear) ? RootedPiece::binomial
+                                                                            : RootedPiece::linear;
+}
+
 struct Way {
     Link link;
-    AllgatherChoice choice;
+    BcastChoices choices;
 
     double price_ns(const graph::Request& request) const {
-        return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes, choice);
+        return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes, choices);
     }
 };
 
 /// Around a ring one rank of each host sends at a time, in a dissemination all do.
 Way way_of(const Facts& facts, const graph::Request& request) {
-    const Way ring{flat_link(facts, Traffic::sparse), {.ring = true, .rounds = {}}};
-    const Link dense = flat_link(facts, Traffic::dense);
-    const Way best{dense, bcast_allgather_choice(dense, request.rank_count, request.bytes)};
+    const Link sparse = flat_link(facts, Traffic::sparse).in_exchanges();
+    const Link dense = flat_link(facts, Traffic::dense).in_exchanges();
+    const Rank count = request.rank_count;
+    const AllgatherChoice around = {.ring = true, .rounds = {}};
+    const Way ring{sparse, {bcast_scatter_choice(sparse, count, request.bytes, around), around}};
+    const Way best{dense, bcast_choices(dense, count, request.bytes)};
     return ring.price_ns(request) <= best.price_ns(request) ? ring : best;
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Way way = way_of(facts, request);
     return crowded_exchange_ns(facts, way.link, request.bytes, [&](const Link& link) {
-        return Way{link, way.choice}.price_ns(request);
+        return Way{link, way.choices}.price_ns(request);
     });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kBcastScatterAllgather.name);
     bcast_scatter_allgather(builder, Team::whole(request.rank_count, rank), request.root,
-                            bcast_data(builder, request), way_of(facts, request).choice);
+                            bcast_data(builder, request), way_of(facts, request).choices);
     return builder.finish();
 }
 
-std::uint64_t block_bytes(Rank count, std::uint64_t bytes) {
-    return std::min(BlockMap::cut_bytes(bytes, count, kCacheLine), bytes);
+/// Short blocks are not made up to whole cache lines: that would leave none for the last members.
+std::uint64_t unit_of(Rank count, std::uint64_t bytes) {
+    const bool short_blocks = divide_up(bytes, static_cast<std::uint64_t>(count)) < kCacheLine;
+    return short_blocks ? sizeof(std::uint64_t) : kCacheLine;
 }
 
-/// Of members numbered from the root: how many blocks, from its own on, the scatter gives to one.
-Rank held_after_scatter(Rank number, Rank count) {
+/// Of members numbered from the root: how many blocks, from its own on, a binomial scatter gives to
+/// one.
+Rank held_in_tree(Rank number, Rank count) {
     return number == 0 ? count : std::min(number & -number, count - number);
 }
 
 /// Down a binomial tree from the member at index 0. Each is left with the blocks of its subtree.
-void scatter(Builder& builder, const Team& team, const BlockMap& blocks) {
+void scatter_down_tree(Builder& builder, const Team& team, const BlockMap& blocks) {
     const BinomialTree tree(team, 0);
     const auto of = [&](const BinomialTree::Subtree& subtree) {
         return packed(builder, blocks.runs(subtree.first, subtree.count)); // It is one piece.
@@ -68,41 +85,91 @@ void scatter(Builder& builder, const Team& team, const BlockMap& blocks) {
     }
 }
 
-} // namespace
-
-AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes) {
-    return allgather_choice(link, count, bytes, block_bytes(count, bytes));
-}
-
-void bcast_scatter_allgather(Builder& builder, const Team& team, Rank root, Slice data,
-                             const AllgatherChoice& choice) {
-    const Team from_root = team.starting_at(root);
-    const BlockMap blocks = BlockMap::cut(data, team.size(), kCacheLine);
-    scatter(builder, from_root, blocks);
-    allgather(builder, from_root, choice, blocks.block(from_root.index()), blocks,
-              held_after_scatter);
-}
-
-double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
-                                  const AllgatherChoice& choice) {
-    const std::uint64_t block = block_bytes(count, bytes);
-    const Rank sends = allgather_sends(count, choice);
-    const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
+double scatter_ns(const Link& link, Rank count, std::uint64_t bytes, RootedPiece piece) {
+    const std::uint64_t block = bcast_block_bytes(count, bytes);
     // Of a short vector the first members have all there is to scatter. One block goes down a tree,
     // as in a k-nomial broadcast, which is to be chosen then: hence two members at least.
     const auto holders = static_cast<Rank>(
         std::clamp<std::uint64_t>(divide_up(bytes, std::max<std::uint64_t>(block, 1)),
                                   std::min<std::uint64_t>(2, static_cast<std::uint64_t>(count)),
                                   static_cast<std::uint64_t>(count)));
-    return binomial_blocks_ns(link, holders, block, Root::sends) +
-           allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
+    return rooted_ns(link, holders, block, Root::sends, piece);
+}
+
+} // namespace
+
+std::uint64_t bcast_block_bytes(Rank count, std::uint64_t bytes) {
+    return std::min(BlockMap::cut_bytes(bytes, count, unit_of(count, bytes)), bytes);
+}
+
+BlockMap bcast_blocks(const Team& from_root, Slice data) {
+    return BlockMap::cut(data, from_root.size(), unit_of(from_root.size(), data.length));
+}
+
+Rank held_by_root(Rank index, Rank count) {
+    return index == 0 ? count : holds_own(index, count);
+}
+
+AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes) {
+    return allgather_choice(link, count, bytes, bcast_block_bytes(count, bytes));
+}
+
+void bcast_allgather(Builder& builder, const Team& from_root, const BlockMap& blocks,
+                     const AllgatherChoice& choice, BlocksHeld held) {
+    allgather(builder, from_root, choice, blocks.block(from_root.index()), blocks, held);
+}
+
+double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                          const AllgatherChoice& choice) {
+    const std::uint64_t block = bcast_block_bytes(count, bytes);
+    const Rank sends = allgather_sends(count, choice);
+    const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
+    return allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
            link.beside_ns(link.copy_ns(block), block); // The own block is in its place.
+}
+
+AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request& request) {
+    return bcast_allgather_choice(flat_link(facts, Traffic::dense).in_exchanges(),
+                                  request.rank_count, request.bytes);
+}
+
+double bcast_allgather_ns(const Facts& facts, const graph::Request& request) {
+    const AllgatherChoice choice = bcast_allgather_choice(facts, request);
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), request.bytes, [&](const Link& link) {
+            return bcast_allgather_ns(link, request.rank_count, request.bytes, choice);
+        });
+}
+
+BcastChoices bcast_choices(const Link& link, Rank count, std::uint64_t bytes) {
+    const AllgatherChoice allgather = bcast_allgather_choice(link, count, bytes);
+    return {bcast_scatter_choice(link, count, bytes, allgather), allgather};
+}
+
+void bcast_scatter_allgather(Builder& builder, const Team& team, Rank root, Slice data,
+                             const BcastChoices& choices) {
+    const Team from_root = team.starting_at(root);
+    const BlockMap blocks = bcast_blocks(from_root, data);
+    if (choices.scatter == RootedPiece::binomial) {
+        scatter_down_tree(builder, from_root, blocks);
+        bcast_allgather(builder, from_root, blocks, choices.allgather, held_in_tree);
+        return;
+    }
+    const Rank index = from_root.index();
+    scatter_linear(builder, from_root, 0, blocks, index == 0 ? Slice{} : blocks.block(index));
+    bcast_allgather(builder, from_root, blocks, choices.allgather, held_by_root);
+}
+
+double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                  const BcastChoices& choices) {
+    return scatter_ns(link, count, bytes, choices.scatter) +
+           bcast_allgather_ns(link, count, bytes, choices.allgather);
 }
 
 const Algorithm kBcastScatterAllgather = {
     .name = "scatter_allgather",
     .collective = graph::Collective::bcast,
-    .summary = "a binomial scatter, then the cheapest allgather (van de Geijn 1994)",
+    .summary = "the cheapest scatter, then the cheapest allgather (van de Geijn 1994)",
     .cost_ns = cost_ns,
     .build = build,
 };

@@ -25,10 +25,9 @@ std::size_t cheapest(const std::array<double, kCount>& prices) {
 // In each of these the order is that of the switch below it.
 
 std::array<double, 3> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
-    return {
-        bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
-        bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
-        bcast_scatter_allgather_ns(link, count, bytes, bcast_allgather_choice(link, count, bytes))};
+    return {bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
+            bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
+            bcast_scatter_allgather_ns(link, count, bytes, bcast_choices(link, count, bytes))};
 }
 
 std::array<double, 4> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
@@ -66,8 +65,7 @@ void bcast_best(Builder& builder, const Team& team, const Link& link, Rank root,
         bcast_chain(builder, team, root, data, bcast_chain_segment(link, count, data.length));
         break;
     default:
-        bcast_scatter_allgather(builder, team, root, data,
-                                bcast_allgather_choice(link, count, data.length));
+        bcast_scatter_allgather(builder, team, root, data, bcast_choices(link, count, data.length));
     }
 }
 

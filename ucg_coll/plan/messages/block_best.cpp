@@ -14,7 +14,7 @@ using Piece = ReduceScatterChoice::Piece;
 
 /// Do rounds of pairs reach all members without starting over behind the last?
 bool doubles(Rank count, const DisseminationRounds& rounds) {
-    return rounds.base == 2 && rounds.larger == 0 &&
+    return rounds.rounds > 0 && rounds.base_of(0) == 2 && rounds.base_of(rounds.rounds - 1) == 2 &&
            std::has_single_bit(static_cast<std::uint32_t>(count));
 }
 
@@ -22,19 +22,30 @@ bool doubles(Rank count, const DisseminationRounds& rounds) {
 
 AllgatherChoice allgather_choice(const Link& link, Rank count, std::uint64_t total,
                                  std::uint64_t longest) {
-    const AllgatherChoice ring = {.ring = true, .rounds = {}};
-    const AllgatherChoice rounds = {
-        .ring = false, .rounds = allgather_dissemination_rounds(link, count, total, longest)};
-    return allgather_ns(link, count, total, longest, ring) <
-                   allgather_ns(link, count, total, longest, rounds)
-               ? ring
-               : rounds;
+    AllgatherChoice best = {.ring = false,
+                            .rounds = allgather_dissemination_rounds(link, count, total, longest)};
+    double best_ns = allgather_ns(link, count, total, longest, best);
+    const auto consider = [&](const AllgatherChoice& choice) {
+        const double ns = allgather_ns(link, count, total, longest, choice);
+        if (ns < best_ns) {
+            best = choice;
+            best_ns = ns;
+        }
+    };
+    if (count > 1) {
+        consider({.ring = false, .rounds = balanced_rounds(count, tree_depth(count, 2))});
+    }
+    consider({.ring = true, .rounds = {}});
+    return best;
 }
 
 double allgather_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
                     const AllgatherChoice& choice) {
-    return choice.ring
-               ? allgather_ring_ns(link, count, longest)
+    if (choice.ring) {
+        return allgather_ring_ns(link, count, longest);
+    }
+    return doubles(count, choice.rounds)
+               ? allgather_recursive_doubling_ns(link, count, longest)
                : allgather_n_way_dissemination_ns(link, count, total, longest, choice.rounds);
 }
 
@@ -42,7 +53,7 @@ void allgather(Builder& builder, const Team& team, const AllgatherChoice& choice
                const BlockMap& target, BlocksHeld held) {
     if (choice.ring) {
         allgather_ring(builder, team, own, target, held);
-    } else if (doubles(team.size(), choice.rounds)) { // As many rounds, and nothing is packed.
+    } else if (doubles(team.size(), choice.rounds)) { // Nothing is packed, and most peers are near.
         allgather_recursive_doubling(builder, team, own, target, held);
     } else {
         allgather_n_way_dissemination(builder, team, choice.rounds.schedule(), own, target, held);

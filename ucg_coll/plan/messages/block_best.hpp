@@ -71,12 +71,31 @@ inline std::uint64_t longest_cut(Rank count, std::uint64_t bytes, Operator op) {
     return BlockMap::cut_bytes(bytes, count, op.element_bytes);
 }
 
-/// A binomial scatter followed by an allgather.
-void bcast_scatter_allgather(graph::Builder& builder, const Team& team, Rank root,
-                             graph::Slice data, const AllgatherChoice& choice);
-double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
-                                  const AllgatherChoice& choice);
+/// The blocks of a broadcast, the first for the root, at index 0 of the team; and the longest.
+BlockMap bcast_blocks(const Team& from_root, graph::Slice data);
+std::uint64_t bcast_block_bytes(Rank count, std::uint64_t bytes);
+/// The second half of a broadcast by blocks: each member has its own, and the root all of them.
+void bcast_allgather(graph::Builder& builder, const Team& from_root, const BlockMap& blocks,
+                     const AllgatherChoice& choice, BlocksHeld held);
 AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes);
+double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                          const AllgatherChoice& choice);
+/// The same among all ranks.
+AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request& request);
+double bcast_allgather_ns(const Facts& facts, const graph::Request& request);
+/// Of BlocksHeld: the root all, each of the others its own.
+Rank held_by_root(Rank index, Rank count);
+
+/// How a broadcast scatters, and gathers to all.
+struct BcastChoices {
+    RootedPiece scatter = RootedPiece::binomial;
+    AllgatherChoice allgather;
+};
+void bcast_scatter_allgather(graph::Builder& builder, const Team& team, Rank root,
+                             graph::Slice data, const BcastChoices& choices);
+double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                  const BcastChoices& choices);
+BcastChoices bcast_choices(const Link& link, Rank count, std::uint64_t bytes);
 
 struct BlockChoices {
     ReduceScatterChoice reduce_scatter;

@@ -56,7 +56,7 @@ template <typename Price,
 struct DisseminationRow {
     static DisseminationRounds cheapest(const Facts& facts, const graph::Request& request) {
         return cheapest_rounds(request.rank_count,
-                               Price(flat_link(facts, Traffic::dense), request));
+                               Price(flat_link(facts, Traffic::dense).in_exchanges(), request));
     }
 
     static graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

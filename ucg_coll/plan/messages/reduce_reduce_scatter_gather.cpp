@@ -16,7 +16,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Rank count = request.rank_count;
     const Operator op = operator_of(request);
     const ReduceBlockChoices choices =
-        reduce_scatter_gather_choices(flat, count, request.bytes, op);
+        reduce_scatter_gather_choices(flat.in_exchanges(), count, request.bytes, op);
     return crowded_exchange_ns(facts, flat, 4 * request.bytes, [&](const Link& link) {
         return reduce_scatter_gather_ns(link, count, request.bytes, op, choices);
     });
@@ -25,10 +25,11 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kReduceReduceScatterGather.name);
     const Operator op = operator_of(request);
-    reduce_scatter_gather(builder, Team::whole(request.rank_count, rank), request.root,
-                          contribution(builder, request), builder.output(0, request.bytes), op,
-                          reduce_scatter_gather_choices(flat_link(facts, Traffic::dense),
-                                                        request.rank_count, request.bytes, op));
+    reduce_scatter_gather(
+        builder, Team::whole(request.rank_count, rank), request.root,
+        contribution(builder, request), builder.output(0, request.bytes), op,
+        reduce_scatter_gather_choices(flat_link(facts, Traffic::dense).in_exchanges(),
+                                      request.rank_count, request.bytes, op));
     return builder.finish();
 }
 

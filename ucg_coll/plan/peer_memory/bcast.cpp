@@ -1,6 +1,8 @@
 // Broadcasts that the others read out of the root's memory. Li, Hoefler and Snir (HPDC 2013),
 // section 2.2: in one stage all read the root's vector; in two stages one rank of each socket does,
-// and the others of its socket read the copy that it made.
+// and the others of its socket read the copy that it made. Or each reads a block, which the
+// cheapest allgather brings to all.
+#include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
@@ -69,6 +71,42 @@ graph::Schedule build_two_stage(const Facts& facts, const graph::Request& reques
     return run(builder, facts, request, stages);
 }
 
+double read_allgather_ns(const Facts& facts, const graph::Request& request) {
+    graph::Request scatter = request;
+    scatter.collective = graph::Collective::scatter;
+    scatter.bytes = bcast_block_bytes(request.rank_count, request.bytes);
+    return kScatterPeerRead.cost_ns(facts, scatter) + bcast_allgather_ns(facts, request);
+}
+
+graph::Schedule build_read_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBcastReadAllgather.name);
+    builder.window(request.bytes);
+    const Team from_root = Team::rotated(request.rank_count, rank, request.root);
+    const unsigned radix = barrier_tree_radix(host_link(facts), from_root.size());
+    const Slice roots = builder.input(0, request.bytes);
+    const BlockMap blocks = bcast_blocks(from_root, bcast_data(builder, request));
+    const Slice own = blocks.block(from_root.index());
+    OpIds last;
+    if (rank == request.root) {
+        last = {builder.publish(roots)};
+    }
+    barrier_release(builder, from_root, radix, last);
+    if (rank != request.root && own.length > 0) {
+        const Slice source = bcast_blocks(from_root, roots).block(from_root.index());
+        last.push_back(builder.copy(at_rank(request.root, source), own, last));
+    }
+    barrier_arrive(builder, from_root, radix, last); // The root's vector has been read.
+    bcast_allgather(builder, from_root, blocks, bcast_allgather_choice(facts, request),
+                    held_by_root);
+    return builder.finish();
+}
+
+constexpr Need kVectorFits = {
+    "staging memory that holds the vector", [](const Facts& facts, const graph::Request& request) {
+        return facts.shared.staging_bytes == 0 || request.bytes <= facts.shared.staging_bytes;
+    }};
+
+constexpr auto kReadAllgatherNeeds = peer_needs(kVectorFits);
 constexpr auto kOneStageNeeds = peer_needs(kStripsFit<kRotation>);
 constexpr auto kTwoStageNeeds = peer_needs(kStripsFit<kRotation>, kSeveralSockets);
 
@@ -90,6 +128,15 @@ const Algorithm kBcastTwoStage = {
     .cost_ns = two_stage_ns,
     .build = build_two_stage,
     .needs = kTwoStageNeeds,
+};
+
+const Algorithm kBcastReadAllgather = {
+    .name = "read_allgather",
+    .collective = graph::Collective::bcast,
+    .summary = "each rank reads a block of the root's vector, then the cheapest allgather",
+    .cost_ns = read_allgather_ns,
+    .build = build_read_allgather,
+    .needs = kReadAllgatherNeeds,
 };
 
 } // namespace ucg::plan

@@ -6,6 +6,7 @@
 #define UCG_PEER_MEMORY_ROWS(ROW)                                                                  \
     ROW(kBcastOneStage)                                                                            \
     ROW(kBcastTwoStage)                                                                            \
+    ROW(kBcastReadAllgather)                                                                       \
     ROW(kReduceNumaTree)                                                                           \
     ROW(kReduceTiled)                                                                              \
     ROW(kAllreduceAllRead)                                                                         \
