@@ -19,6 +19,7 @@
 #define STORES 3
 #define PLACES 1
 #define me (_pid - 1)
+#define HAS_TOTAL
 #include "release_acquire.pml"
 
 #define X 0
@@ -30,7 +31,7 @@ byte ended;
 
 inline load(word, order, result) {
     atomic {
-        choose(word, true);
+        choose_total(word, order, true);
         result = CHOICE(word);
         take_in(word, order)
     }

@@ -13,9 +13,13 @@
  * done when a rank ends it. A look that finds nothing to do is no step; spin reports an invalid end
  * state if somebody waits for ever.
  *
- * Steps: a helper's look at turns and word, its second look at turns and its compare-and-swap are
- * three. Memory is sequentially consistent: turns are in one order of all ranks, a word is opened
- * before its turn is said, with release, and counts rise by read-modify-writes.
+ * Memory is that of release_acquire.pml, with the orders that the code has: what a rank has put into
+ * its buffers and its entry is a place, and so is what each unit writes at each rank. So the
+ * assertions say as well that all that is read was written before, by the orders alone, and that
+ * nobody writes what another may be reading. With SEQUENTIAL it is for more ranks and collectives.
+ *
+ * Steps: each load, store and swap is one. A helper looks at the owner's turn, at the word, and at
+ * all turns, and swaps. What it loads may be old at any of these.
  *
  * Each variant breaks something, and must fail: NO_NAME (who takes a unit does not look whose the
  * word is), TURN_FIRST (an owner says its turn before it opens its word), DONE_FIRST (a unit counts
@@ -23,7 +27,14 @@
  * words open), NO_WAIT (nor waits for units that were taken), NO_TURN (nor tells those who have not
  * begun), NOT_AGAIN (a helper does not look again at words of an owner that was at an earlier one:
  * it takes those for over), SWAP_BLIND (it stores what it has read and one more), NOT_OF_GIVEN_UP
- * (of three ranks, two give up: neither closes the word of the other).
+ * (of three ranks, two give up: neither closes the word of the other), and orders that are
+ * weaker: of the turns, of the look at a word and of the count of units that are done. (LOOKS: an
+ * old turn is found only by who looks for no reason.) A store that
+ * opens a word need be no release for one collective, since the turn follows; it must for two
+ * (which are not searched to the end without a break: they are too many states), since who finds the word of the later one takes the earlier one's part for over. A relaxed swap that
+ * takes a unit holds, and one that counts a unit done without acquire: who takes has looked at the
+ * word and at all turns, and who ends looks at the word. They cost nothing where a swap is a full
+ * barrier.
  */
 #ifndef RANKS
 #define RANKS 2
@@ -39,17 +50,64 @@
 #define PARTS RANKS /* The first of the ranks have some. */
 #endif
 
+#ifndef LOOKS
+#define LOOKS 0 /* Of each rank, for which there is no reason: what it loads may be old. */
+#endif
+
+/* The orders. */
+#ifndef BEGUN_STORED
+#define BEGUN_STORED TOTAL
+#endif
+#ifndef GIVEN_UP_STORED
+#define GIVEN_UP_STORED TOTAL
+#endif
+#ifndef TURN_LOADED
+#define TURN_LOADED TOTAL /* By who helps. */
+#endif
+#ifndef GIVING_UP_LOADED
+#define GIVING_UP_LOADED TOTAL /* By who gives up. */
+#endif
+#ifndef WORD_OPENED
+#define WORD_OPENED RELEASE
+#endif
+#ifndef WORD_LOADED
+#define WORD_LOADED ACQUIRE
+#endif
+#ifndef TAKEN_SWAPPED
+#define TAKEN_SWAPPED BOTH
+#endif
+#ifndef DONE_ADDED
+#define DONE_ADDED BOTH
+#endif
+#ifndef CLOSE_SWAPPED
+#define CLOSE_SWAPPED TOTAL
+#endif
+
 #define GIVEN_UP 15
-#define NONE 15
 #define AT(c, p) ((c) * RANKS + (p))
 #define ALL_UNITS ((1 << UNITS) - 1)
 
-/* The entry and the word of each rank. */
-byte turn[RANKS];
-byte name[RANKS] = NONE;
-byte taken[RANKS];
-byte done[RANKS];
-bool closed[RANKS];
+#define TURN(r) (r)
+#define WORD(r) (RANKS + (r))
+#define WORDS (2 * RANKS)
+#define STORES (COLLECTIVES * (1 + 2 * UNITS) + RANKS + 2)
+
+/* A word says of which collective it is (one more), whether it is closed, and both counts. */
+#define ONE_TAKEN 4
+#define CLOSED 16
+#define NAME(word) ((word) >> 5)
+#define IS_CLOSED(word) (((word) & CLOSED) != 0)
+#define TAKEN(word) (((word) >> 2) & 3)
+#define DONE(word) ((word) & 3)
+
+#define INPUT(r) (r) /* With its entry. */
+#define RESULT(r, p, u) (RANKS + (r) * PARTS * UNITS + (p) * UNITS + (u))
+#define PLACES (RANKS + RANKS * PARTS * UNITS)
+
+#define PROCESSES RANKS
+#define READERS RANKS
+#define HAS_TOTAL
+#include "release_acquire.pml"
 
 /* What is so, whatever ranks know. */
 byte written[COLLECTIVES * RANKS]; /* Units of that part, as bits. */
@@ -65,151 +123,258 @@ byte begun[RANKS];                 /* Collectives that it has begun. */
 #define SOME(condition) (condition(0) || condition(1) || condition(2))
 #endif
 
-#define GAVE_UP(r) (turn[r] == GIVEN_UP)
-#define HAS_BEGUN(r) (turn[r] != GIVEN_UP && turn[r] > now)
-#ifdef NO_BEGUN
-#define ALL_BEGUN true
-#else
-#define ALL_BEGUN EACH(HAS_BEGUN)
-#endif
 #define IS_WHOLE(r) (r >= PARTS || written[AT(now, r)] == ALL_UNITS)
 #define IS_THERE(r) (begun[r] > now && ended[r] <= now && !gone[r])
 
+/* Of a value of the word, or of the turn. */
 #ifdef NO_NAME
-#define NAMED(p) true
+#define NAMED(word) true
 #else
-#define NAMED(p) (name[p] == now)
+#define NAMED(word) (NAME(word) == now + 1)
 #endif
-/* The owner has come so far, and its word says so, or it is further on. */
-#define LATER(p) (turn[p] != GIVEN_UP && turn[p] > now + 1)
+#define LATER(its_turn) ((its_turn) != GIVEN_UP && (its_turn) > now + 1)
+#define HAS_BEGUN(its_turn) ((its_turn) != GIVEN_UP && (its_turn) > now)
 #ifdef NOT_AGAIN
-#define OVER(p) (turn[p] != GIVEN_UP && (name[p] != now || LATER(p) || done[p] == UNITS))
+#define MAY_LOOK(its_turn) ((its_turn) != GIVEN_UP)
 #else
-#define OVER(p)                                                                                    \
-    (LATER(p) || (turn[p] == now + 1 && (name[p] != now || (!closed[p] && done[p] == UNITS))))
+#define MAY_LOOK(its_turn) ((its_turn) == now + 1)
 #endif
-#define OPEN(p)                                                                                    \
-    (turn[p] == now + 1 && NAMED(p) && !closed[p] && taken[p] < UNITS && ALL_BEGUN)
-#define BROKEN(p) (GAVE_UP(p) || (turn[p] == now + 1 && name[p] == now && closed[p]))
+#ifdef NO_NAME
+#define WORD_OVER(word) (!IS_CLOSED(word) && DONE(word) == UNITS)
+#else
+#define WORD_OVER(word) (!NAMED(word) || (!IS_CLOSED(word) && DONE(word) == UNITS))
+#endif
+#define WORD_OPEN(word) (NAMED(word) && !IS_CLOSED(word) && TAKEN(word) < UNITS)
 
-#define OVER_SEEN(p) (over & (1 << (p)))
+/* By what is there: is there something to do, whatever this rank's loads return? */
+#define OVER(p)                                                                                    \
+    (LATER(LATEST(TURN(p))) || (MAY_LOOK(LATEST(TURN(p))) && WORD_OVER(LATEST(WORD(p)))))
+#define BEGUN(r) HAS_BEGUN(LATEST(TURN(r)))
+#ifdef NO_BEGUN
+#define ALL_BEGUN true
+#else
+#define ALL_BEGUN EACH(BEGUN)
+#endif
+#define OPEN(p) (LATEST(TURN(p)) == now + 1 && WORD_OPEN(LATEST(WORD(p))) && ALL_BEGUN)
+#define BROKEN(p)                                                                                  \
+    (LATEST(TURN(p)) == GIVEN_UP ||                                                                \
+     (LATEST(TURN(p)) == now + 1 && NAME(LATEST(WORD(p))) == now + 1 &&                            \
+      IS_CLOSED(LATEST(WORD(p)))))
+
+#define OVER_SEEN(p) ((over & (1 << (p))) != 0)
+#define WORTH_A_LOOK(p) (!OVER_SEEN(p) && (OVER(p) || OPEN(p)))
+#define MAY_BE_OLD(p) (vain > 0 && PARTS > (p) && !OVER_SEEN(p)) /* What it loads. */
+
+inline load_turn(r, order) {
+    atomic { choose_total(TURN(r), order, true); its_turn = CHOICE(TURN(r)); take_in(TURN(r), order) }
+}
+
+inline load_word(p) {
+    atomic { choose(WORD(p), true); its_word = CHOICE(WORD(p)); take_in(WORD(p), WORD_LOADED) }
+}
+
+inline forget_loads() { atomic { its_turn = 0; its_word = 0; part = 0; n = 0; took = false } }
+
+inline begin() {
+    atomic {
+        begun[me] = now + 1;
+        write_place(INPUT(me))
+    }
+#ifdef TURN_FIRST
+    store(TURN(me), BEGUN_STORED, now + 1);
+#endif
+    overwrite(WORD(me), WORD_OPENED, (now + 1) << 5);
+#ifndef TURN_FIRST
+    store(TURN(me), BEGUN_STORED, now + 1);
+#endif
+    over = ((1 << RANKS) - 1) - ((1 << PARTS) - 1)
+}
+
+/* All parts are over: the rank uses the results, and its buffers. */
+inline end() {
+    atomic {
+        assert(EACH(IS_WHOLE));
+        part = 0;
+        do
+        :: part < PARTS * UNITS -> read_place(RESULT(me, 0, part)); part++
+        :: else -> break
+        od;
+        part = 0;
+        now++;
+        ended[me] = now
+    }
+}
+
+inline count_done() { swap(WORD(part), DONE_ADDED, LATEST(WORD(part)) + 1) }
+
+/* The unit that was taken. */
+inline do_unit() {
+    atomic { /* It begins to read, */
+        assert(EACH(IS_THERE));
+        n = 0;
+        do
+        :: n < RANKS -> read_place(INPUT(n)); n++
+        :: else -> break
+        od;
+        n = 0
+    }
+    atomic { /* and has written. */
+        assert(EACH(IS_THERE));
+        assert((written[AT(now, part)] & (1 << TAKEN(its_word))) == 0);
+        written[AT(now, part)] = written[AT(now, part)] | (1 << TAKEN(its_word));
+        do
+        :: n < RANKS -> write_place(RESULT(n, part, TAKEN(its_word))); n++
+        :: else -> break
+        od;
+        n = 0
+    }
+}
+
+/* Sets `took` if all have begun, and if its swap succeeds. */
+inline take() {
+#ifndef NO_BEGUN
+    took = true;
+    do
+    :: n < RANKS && took -> load_turn(n, TURN_LOADED); atomic { took = HAS_BEGUN(its_turn); n++ }
+    :: else -> break
+    od;
+    n = 0;
+#else
+    took = true;
+#endif
+    if
+    :: took ->
+        atomic {
+#ifndef SWAP_BLIND
+            its_word = LATEST(WORD(part));
+            took = WORD_OPEN(its_word);
+#endif
+            if
+            :: took -> swap(WORD(part), TAKEN_SWAPPED, its_word + ONE_TAKEN)
+            :: else
+            fi
+        }
+    :: else
+    fi
+}
+
+inline look() {
+    load_turn(part, TURN_LOADED);
+    if
+    :: LATER(its_turn) -> over = over | (1 << part)
+    :: !LATER(its_turn) && MAY_LOOK(its_turn) ->
+        load_word(part);
+        if
+        :: WORD_OVER(its_word) -> over = over | (1 << part)
+        :: !WORD_OVER(its_word) && its_turn == now + 1 && WORD_OPEN(its_word) ->
+            take();
+            if
+            :: took ->
+#ifdef DONE_FIRST
+                count_done();
+                do_unit()
+#else
+                do_unit();
+                count_done()
+#endif
+            :: else
+            fi
+        :: else
+        fi
+    :: else
+    fi;
+    forget_loads()
+}
+
+#ifdef NOT_OF_GIVEN_UP
+#define IS_TO_CLOSE (part == me || HAS_BEGUN(its_turn))
+#else
+#define IS_TO_CLOSE (its_turn > now)
+#endif
+
+inline close_all() {
+    do
+    :: part < RANKS ->
+        load_turn(part, GIVING_UP_LOADED);
+        if
+        :: IS_TO_CLOSE ->
+            load_word(part);
+            atomic {
+                if
+                :: NAME(its_word) == now + 1 && NAME(LATEST(WORD(part))) == now + 1 ->
+                    swap(WORD(part), CLOSE_SWAPPED, LATEST(WORD(part)) | CLOSED)
+                :: else
+                fi
+            }
+        :: else
+        fi;
+        part++
+    :: else -> break
+    od;
+    forget_loads()
+}
+
+#define AT_REST(word) (NAME(word) != now + 1 || TAKEN(word) == DONE(word))
+inline await_units() {
+    do
+    :: part < RANKS ->
+        atomic {
+            AT_REST(LATEST(WORD(part))) -> choose(WORD(part), AT_REST(CHOICE(WORD(part))));
+            take_in(WORD(part), WORD_LOADED)
+        }
+        part++
+    :: else -> break
+    od;
+    part = 0
+}
 
 proctype Rank(byte me) {
     byte now;  /* The collective that it is at. */
+    byte vain = LOOKS;
     byte over; /* Parts that it knows to be over. */
     byte part;
-    byte had_taken;
-    byte had_done;
+    byte its_turn;
+    byte its_word;
     bool took;
-    byte i;
-
-begin:
-    if
-    :: now == COLLECTIVES -> goto finish
-    :: else
-    fi;
-    begun[me] = now + 1;
-#ifdef TURN_FIRST
-    turn[me] = now + 1;
-#endif
-    atomic {
-        name[me] = now;
-        taken[me] = 0;
-        done[me] = 0;
-        closed[me] = false
-    }
-#ifndef TURN_FIRST
-    turn[me] = now + 1;
-#endif
-    over = ((1 << RANKS) - 1) - ((1 << PARTS) - 1);
+    byte n;
 
     do
-    :: over == (1 << RANKS) - 1 ->
-        atomic {
-            assert(EACH(IS_WHOLE));
-            now++;
-            ended[me] = now
-        }
-        goto begin
-    :: atomic { !OVER_SEEN(0) && OVER(0) -> over = over | 1 }
-    :: atomic { !OVER_SEEN(1) && OVER(1) -> over = over | 2 }
+    :: now == COLLECTIVES -> goto finish
+    :: else ->
+        begin();
+        do
+        :: over == (1 << RANKS) - 1 -> end(); break
+        :: WORTH_A_LOOK(0) -> part = 0; look()
+        :: WORTH_A_LOOK(1) -> part = 1; look()
+        :: MAY_BE_OLD(0) -> vain--; part = 0; look()
+        :: MAY_BE_OLD(1) -> vain--; part = 1; look()
 #if RANKS > 2
-    :: atomic { !OVER_SEEN(2) && OVER(2) -> over = over | 4 }
-    :: atomic { !OVER_SEEN(2) && OPEN(2) -> part = 2; had_taken = taken[2]; had_done = done[2] }
-        goto take
+        :: WORTH_A_LOOK(2) -> part = 2; look()
 #endif
-    :: atomic { !OVER_SEEN(0) && OPEN(0) -> part = 0; had_taken = taken[0]; had_done = done[0] }
-        goto take
-    :: atomic { !OVER_SEEN(1) && OPEN(1) -> part = 1; had_taken = taken[1]; had_done = done[1] }
-        goto take
-    :: SOME(BROKEN) -> goto give_up
-    :: goto give_up /* For a reason of its own. */
-    :: false;
-take:
-        if
-        :: ALL_BEGUN
-        :: else -> goto again
-        fi;
-        atomic {
-#ifdef SWAP_BLIND
-            took = true;
-            taken[part] = had_taken + 1;
-#else
-            took = NAMED(part) && !closed[part] && taken[part] == had_taken &&
-                   done[part] == had_done;
-            taken[part] = taken[part] + (took -> 1 : 0)
-#endif
-        }
-        if
-        :: took ->
-#ifdef DONE_FIRST
-            done[part] = done[part] + 1;
-#endif
-            assert(EACH(IS_THERE)); /* It begins to read, */
-            atomic {
-                assert(EACH(IS_THERE)); /* and has written. */
-                assert((written[AT(now, part)] & (1 << had_taken)) == 0);
-                written[AT(now, part)] = written[AT(now, part)] | (1 << had_taken)
-            }
-#ifndef DONE_FIRST
-            done[part] = done[part] + 1
-#endif
-        :: else
-        fi;
-again:
-        skip
+        :: SOME(BROKEN) -> goto give_up
+        :: goto give_up /* For a reason of its own. */
+        od
     od;
 
 give_up:
 #ifndef NO_TURN
-    turn[me] = GIVEN_UP;
+    store(TURN(me), GIVEN_UP_STORED, GIVEN_UP);
 #endif
-    i = 0;
-    do
-    :: i < RANKS ->
 #ifndef NO_CLOSE
-        if
-#ifdef NOT_OF_GIVEN_UP
-        :: atomic { (i == me || turn[i] == now + 1) && name[i] == now -> closed[i] = true }
-#else
-        :: atomic { turn[i] > now && name[i] == now -> closed[i] = true }
+    close_all();
 #endif
-        :: else
-        fi;
-#endif
-        i++
-    :: else -> break
-    od;
 #ifndef NO_WAIT
-    i = 0;
-    do
-    :: i < RANKS ->
-        (name[i] != now || taken[i] == done[i]);
-        i++
-    :: else -> break
-    od;
+    await_units();
 #endif
-    gone[me] = true;
+    atomic {
+        gone[me] = true;
+        write_place(INPUT(me));
+        do
+        :: n < PARTS * UNITS -> write_place(RESULT(me, 0, n)); n++
+        :: else -> break
+        od;
+        n = 0
+    }
 finish:
     skip
 }

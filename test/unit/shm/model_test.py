@@ -97,20 +97,33 @@ JOINT = [
     (["-DNO_AHEAD", "-DNO_NAME"], True, False),
     (["-DNO_AHEAD", "-DNO_NAME", "-DLEFT_OPEN"], False, False),
 ]
-UNITS = [
-    ([], True, False),
-    (["-DCOLLECTIVES=3"], True, False),
-    (["-DRANKS=3", "-DUNITS=1", "-DPARTS=1"], True, False),
-    (["-DNO_NAME"], False, False),
-    (["-DTURN_FIRST"], False, False),
-    (["-DDONE_FIRST"], False, False),
-    (["-DNO_BEGUN"], False, False),
-    (["-DNO_CLOSE"], False, False),
-    (["-DNO_WAIT"], False, False),
-    (["-DNO_TURN"], False, False),
-    (["-DNOT_AGAIN"], False, False),
-    (["-DSWAP_BLIND"], False, False),
-    (["-DRANKS=3", "-DUNITS=1", "-DPARTS=1", "-DNOT_OF_GIVEN_UP"], False, False),
+ONE_UNIT = ["-DPARTS=1", "-DUNITS=1", "-DCOLLECTIVES=1"]
+THREE_RANKS = ["-DRANKS=3", "-DUNITS=1", "-DPARTS=1"]
+UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
+    ([], True),
+    (["-DCOLLECTIVES=3"], True),
+    (THREE_RANKS, True),
+    (["-DNO_NAME"], False),
+    (["-DTURN_FIRST"], False),
+    (["-DDONE_FIRST"], False),
+    (["-DNO_BEGUN"], False),
+    (["-DNO_CLOSE"], False),
+    (["-DNO_WAIT"], False),
+    (["-DNO_TURN"], False),
+    (["-DNOT_AGAIN"], False),
+    (["-DSWAP_BLIND"], False),
+    (THREE_RANKS + ["-DNOT_OF_GIVEN_UP"], False))] + [
+    (ONE_UNIT, True, False),
+    (ONE_UNIT + ["-DBEGUN_STORED=RELEASE"], False, False),
+    (ONE_UNIT + ["-DGIVEN_UP_STORED=RELEASE", "-DLOOKS=1"], False, False),
+    (ONE_UNIT + ["-DTURN_LOADED=ACQUIRE", "-DLOOKS=1"], False, False),
+    (ONE_UNIT + ["-DWORD_LOADED=RELAXED"], False, False),
+    (ONE_UNIT + ["-DDONE_ADDED=ACQUIRE"], False, False),
+    (["-DPARTS=1", "-DUNITS=1", "-DWORD_OPENED=RELAXED"], False, False),
+    # What units.pml says of the others.
+    (ONE_UNIT + ["-DWORD_OPENED=RELAXED"], True, False),
+    (ONE_UNIT + ["-DTAKEN_SWAPPED=RELAXED"], True, False),
+    (ONE_UNIT + ["-DDONE_ADDED=RELEASE"], True, False),
 ]
 RUNS = ["-DREUSE", "-DRUN=2", "-DDEPTH=4", "-DMESSAGES=6"]
 BY_RING = ["-DMARKS=0"]
@@ -204,6 +217,10 @@ LITMUS = [
     (["-DPLACE_RETURNING", "-DWRITES=RELAXED"], False, False),
     (["-DPLACE_RETURNING", "-DREADS=RELAXED"], False, False),
     (["-DSTORE_BUFFERING"], False, False),
+    (["-DSTORE_BUFFERING", "-DWRITES=TOTAL"], False, False),
+    (["-DSTORE_BUFFERING", "-DREADS=TOTAL"], False, False),
+    (["-DSTORE_BUFFERING", "-DWRITES=TOTAL", "-DREADS=TOTAL"], True, False),
+    (["-DTWO_READERS", "-DWRITES=TOTAL", "-DREADS=TOTAL"], True, False),
     (["-DLOAD_BUFFERING"] + RELAXED, True, False),
     (["-DTWO_READERS"], False, False),
     (["-DCAUSALITY"], True, False),
