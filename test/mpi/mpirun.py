@@ -1,6 +1,5 @@
 """Runs programs under mpirun, with UCG's component or without, and finds what they leave behind."""
 
-import fcntl
 import os
 import re
 import shlex
@@ -99,13 +98,7 @@ class Reference:
         return os.path.join(self.folder, f"{os.path.basename(self.program)}-{ranks}")
 
     def run(self, ranks, timeout):
-        """The job that has written them; one that ended well where it was run before. Of tests that
-        run beside one another, one runs it and the others wait for that."""
-        with open(f"{self.prefix(ranks)}.lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return self.run_alone(ranks, timeout)
-
-    def run_alone(self, ranks, timeout):
+        """The job that has written them; one that ended well where it was run before."""
         kept = f"{self.prefix(ranks)}.of"
         if os.path.exists(kept):
             with open(kept, encoding="ascii") as stream:
