@@ -254,9 +254,9 @@ def run(command, folder):
 
 def verifier(model, defines, options, folder):
     """Generates and compiles the search; returns its path. Most of the time goes into compiling,
-    which ccache knows how to avoid."""
+    which ccache knows how to avoid: what is compiled does not depend on where the model lies."""
     cached = ["ccache"] if shutil.which("ccache") else []
-    for command in (["spin", *defines, "-a", model],
+    for command in (["spin", *defines, "-a", model.name],
                     [*cached, "cc", "-O1", "-w", *options, "-c", "pan.c", "-o", "pan.o"],
                     ["cc", "pan.o", "-o", "pan"]):
         done = run(command, folder)
@@ -283,7 +283,7 @@ def check(model, case, folder):
     if finishes:
         fair = verifier(model, defines, ["-DNFAIR=3"], folder)
         right = right and holds(fair, ["-a", "-f"], folder) == expected
-    print(f"{'ok    ' if right else 'FAILED'} {pathlib.Path(model).stem} {' '.join(defines)}: must "
+    print(f"{'ok    ' if right else 'FAILED'} {model.stem} {' '.join(defines)}: must "
           f"{'hold' if expected else 'fail'}")
     return right
 
@@ -298,8 +298,11 @@ def main():
         return 77
     thorough = sys.argv[1:2] == ["--thorough"]
     models = [pathlib.Path(name).resolve() for name in sys.argv[1 + thorough:]]
-    with tempfile.TemporaryDirectory() as folder:
-        return 0 if all([check(str(model), case, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for part in {part for model in models for part in model.parent.glob("*.pml")}:
+            shutil.copy(part, folder)
+        return 0 if all([check(model, case, folder)
                          for model in models for case in cases(model.stem, thorough)]) else 1
 
 
