@@ -21,7 +21,7 @@ import mpirun
 ROWS = [
     {"allreduce": "all_read", "bcast": "one_stage", "reduce": "numa_tree"},
     {"allreduce": "tiled_naive", "bcast": "two_stage", "reduce": "tiled"},
-    {"allreduce": "tiled_cyclic", "bcast": "one_stage", "reduce": "tiled"},
+    {"allreduce": "tiled_cyclic", "bcast": "boards_allgather", "reduce": "tiled"},
     {"allreduce": "tiled_hierarchical", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_tree", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_dissemination", "bcast": "read_allgather", "reduce": "tiled"},

@@ -145,7 +145,7 @@ COMMANDS = {
         "--transports": ["| --transports => shm", "| -d"],
         "--costs": ["| --costs => profile", "| -c"],
         "--config": ["| --config => UCG_TLS", "| -f"],
-        "--report": ["| --report => OMPI_MCA_|UCG_"],
+        "--report": ["| --report => ^  kernel +\\S"],
         "--format": ["| --format json => ^\\{"],
     }},
     "ucg_plan list": {"base": ONE_CALL, "options": {
@@ -226,9 +226,8 @@ COMMANDS = {
         "--bytes": ["| --bytes 8"],
         "--tolerance": ["| --tolerance 400 => ^130 of 130 guidelines hold"],
         "--profile": ["| --profile costs.toml"],
-        # Across hosts all hold, whatever carries the messages.
-        "--network": ["| --network tcp => guidelines hold",
-                      "| --network one_kernel => guidelines hold"],
+        "--network": ["--boards 0 --tolerance 0 | --network tcp",
+                      "--boards 0 --tolerance 0 | --network one_kernel"],
         "--staging": ["--bytes 64k | --staging 0"],
         "--no-kernel-copies": ["| --no-kernel-copies => guidelines hold"],
         "--format": ["| --format json => ^\\{"],

@@ -15,7 +15,7 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// By the cheaper piece, with that allgather.
+/// The cheaper piece to scatter by, where that allgather follows.
 RootedPiece bcast_scatter_choice(const Link& link, Rank count, std::uint64_t bytes,
                                  const AllgatherChoice& allgather) {
     const auto price_ns = [&](RootedPiece scatter) {
@@ -30,25 +30,28 @@ struct Way {
     BcastChoices choices;
 
     double price_ns(const graph::Request& request) const {
-        return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes, choices);
+        return bcast_scatter_allgather_ns(link.in_exchanges(), request.rank_count, request.bytes,
+                                          choices);
     }
 };
 
 /// Around a ring one rank of each host sends at a time, in a dissemination all do.
 Way way_of(const Facts& facts, const graph::Request& request) {
-    const Link sparse = flat_link(facts, Traffic::sparse).in_exchanges();
-    const Link dense = flat_link(facts, Traffic::dense).in_exchanges();
+    const Link sparse = flat_link(facts, Traffic::sparse);
+    const Link dense = flat_link(facts, Traffic::dense);
     const Rank count = request.rank_count;
     const AllgatherChoice around = {.ring = true, .rounds = {}};
-    const Way ring{sparse, {bcast_scatter_choice(sparse, count, request.bytes, around), around}};
-    const Way best{dense, bcast_choices(dense, count, request.bytes)};
+    const RootedPiece scatter =
+        bcast_scatter_choice(sparse.in_exchanges(), count, request.bytes, around);
+    const Way ring{sparse, {scatter, around}};
+    const Way best{dense, bcast_choices(dense.in_exchanges(), count, request.bytes)};
     return ring.price_ns(request) <= best.price_ns(request) ? ring : best;
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Way way = way_of(facts, request);
     return crowded_exchange_ns(facts, way.link, request.bytes, [&](const Link& link) {
-        return Way{link, way.choices}.price_ns(request);
+        return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes, way.choices);
     });
 }
 

@@ -80,13 +80,13 @@ void bcast_allgather(graph::Builder& builder, const Team& from_root, const Block
 AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes);
 double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                           const AllgatherChoice& choice);
-/// The same among all ranks.
+/// That choice among all ranks, and what it costs where they share processors or not.
 AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request& request);
 double bcast_allgather_ns(const Facts& facts, const graph::Request& request);
-/// Of BlocksHeld: the root all, each of the others its own.
+/// A BlocksHeld: the root has all blocks, each of the others its own.
 Rank held_by_root(Rank index, Rank count);
 
-/// How a broadcast scatters, and gathers to all.
+/// The pieces by which a broadcast scatters blocks and gathers them to all.
 struct BcastChoices {
     RootedPiece scatter = RootedPiece::binomial;
     AllgatherChoice allgather;

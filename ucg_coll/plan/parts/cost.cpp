@@ -94,6 +94,7 @@ unsigned Link::far_children(Rank count, unsigned radix) const {
 }
 
 Link Link::in_exchanges() const {
+    UCG_ASSERT(!in_exchanges_); // What an exchange takes more would be counted twice.
     Link link = *this;
     link.messages_ = messages_.in_exchanges();
     link.in_exchanges_ = true;
