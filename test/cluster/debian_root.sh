@@ -1,6 +1,5 @@
 # shellcheck shell=bash
-# A Debian in a directory: what fresh_machine.sh, new_user.sh and other_debian.sh share. To be
-# sourced.
+# A Debian in a directory: what new_user.sh, container.sh and other_debian.sh share. To be sourced.
 
 # One line for each Debian archive that apt knows: URI SUITE COMPONENT.
 archives() {

@@ -50,6 +50,8 @@ RULES = [
     Rule(r"tools/packages apps", ((r"packages", "packages --list"),), prints="nwchem"),
     Rule(r"tools/packages build package", ((r"packages", "packages --list"),), prints="debhelper"),
     Rule(r"test/cluster/new_user.sh.*", unless="makes Debians, and builds in them: an hour"),
+    Rule(r"test/cluster/container.sh.*", unless="makes a Debian, and builds in it: half an hour"),
+    Rule(r"podman .*", ((r".*", "grep '^FROM' tools/packaging/Containerfile"),), prints="BASE"),
     # What is built, judged and installed there; packages that are named have to exist.
     Rule(r"dpkg-buildpackage .*", ((r".*", "test -x debian/rules"),)),
     Rule(r"lintian .*", ((r".*", "grep '^Source: ucg$' debian/control"),)),

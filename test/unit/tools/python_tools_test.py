@@ -94,11 +94,11 @@ class Options(Case):
         unknown = "unknown option '--foo'; see --help"
         for program, arguments, word in (
                 ("tools/check", ["--foo"], unknown), ("tools/quickstart", ["--foo"], unknown),
-                ("test/cluster/fresh_machine.sh", ["--foo"], unknown),
-                ("test/cluster/fresh_machine.sh", ["--suite"], "expected the name of a release"),
                 ("test/cluster/new_user.sh", ["--foo"], unknown),
                 ("test/cluster/new_user.sh", ["--part", "nope"], "no part 'nope'; there are:"),
                 ("test/cluster/new_user.sh", ["--suite"], "expected the name of a release"),
+                ("test/cluster/container.sh", ["--foo"], unknown),
+                ("test/cluster/container.sh", ["--suite"], "expected the name of a release"),
                 ("test/cluster/other_debian.sh", ["trixie", "--foo"], unknown),
                 ("test/cluster/other_debian.sh", ["--directory"], "--directory: expected a folder"),
                 ("test/cluster/other_debian.sh", ["a", "b"], "unexpected argument 'b'"),
