@@ -11,7 +11,7 @@
 #include "shm/neighbours.hpp"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <emmintrin.h>
 #endif
 
 namespace ucg::shm {

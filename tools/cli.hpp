@@ -1,5 +1,5 @@
-// What the command-line tools share: output formats, --version, files or standard streams, and one
-// way from a command line to an exit status.
+// What the command-line tools share: output formats, --version, and one way from a command line to
+// an exit status.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tools/files.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::tools {
-
-/// Exit statuses of every tool.
-enum ExitStatus : int {
-    kExitOk = 0,
-    kExitFailed = 1, ///< The input is malformed, a file cannot be read, the system failed.
-    kExitUsage = 2,  ///< The command line is wrong.
-};
 
 /// What a tool can print; each command offers some of them.
 enum class Format {
@@ -79,22 +73,6 @@ constexpr std::uint64_t kRanksMax = std::numeric_limits<Rank>::max();
 /// The most bytes that a collective may be asked about: offsets of all ranks' blocks must stay
 /// countable.
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 48;
-
-/// The whole content of a file, or of standard input if `path` is "-". Fails with io_error and the
-/// file's name.
-Result<std::string> read_input(const std::string& path);
-
-/// Writes a file (replace_file.hpp), or standard output if `path` is "-" or its name in /dev, to
-/// the end: a full disk is a failure. What goes to standard output is made printable(): names that
-/// files gave do not command a terminal.
-Status write_output(const std::string& path, std::string_view text);
-
-/// Could write_output() write there, as far as can be told without writing? For programs that
-/// measure first. "-" and no path at all are fine.
-Status check_output(const std::string& path);
-
-/// The same failure with the name of the file in which it was found before the message.
-Status in_file(const std::string& path, const Status& status);
 
 /// Adds --version and, for packagers, --help-as (help_as.hpp), parses, runs `body`. A failure goes
 /// to standard error as "TOOL: message", and no exception leaves. Returns an ExitStatus; the result

@@ -10,6 +10,7 @@
 #include "perf/perftest/launch/runtime_pmix.hpp"
 #include "perf/perftest/launch/runtime_socket.hpp"
 #include "perf/perftest/run.hpp"
+#include "tools/cli.hpp"
 #include "ucg_coll/base/printable.hpp"
 
 namespace ucg::perftest {

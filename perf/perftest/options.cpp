@@ -8,6 +8,7 @@
 #include "perf/perftest/help.hpp"
 #include "perf/perftest/launch/runtime_local.hpp"
 #include "perf/perftest/test_options.hpp"
+#include "tools/cli.hpp"
 #include "topo/cpus.hpp"
 
 namespace ucg::perftest {

@@ -9,7 +9,11 @@
 #include <vector>
 
 #include "perf/perftest/test.hpp"
-#include "tools/cli.hpp"
+#include "ucg_coll/base/base.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace ucg::perftest {
 

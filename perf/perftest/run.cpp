@@ -6,6 +6,7 @@
 #include "perf/perftest/measure.hpp"
 #include "perf/perftest/report.hpp"
 #include "perf/perftest/report_json.hpp"
+#include "tools/files.hpp"
 #include "ucg_coll/base/printable.hpp"
 
 namespace ucg::perftest {

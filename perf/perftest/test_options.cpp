@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "perf/perftest/collectives/collective_data.hpp"
+#include "tools/cli.hpp"
 
 namespace ucg::perftest {
 

@@ -4,7 +4,7 @@
 #if defined(__x86_64__)
 
 #include <cstddef>
-#include <immintrin.h>
+#include <emmintrin.h>
 
 namespace ucg {
 

@@ -3,6 +3,7 @@
 #include "perf/perftest/options.hpp"
 #include "perf/perftest/test_options.hpp"
 #include "test/support/catch.hpp"
+#include "tools/cli.hpp"
 
 using namespace ucg;
 using namespace ucg::perftest;
