@@ -176,8 +176,8 @@ def known_options(copy, text):
             if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", said)]
 
 
-def check(copy, text, has_hosts):
-    """(how it was dealt with, what is wrong) with one simple command."""
+def check(copy, page, text, has_hosts):
+    """(how it was dealt with, what is wrong) with one simple command of a page."""
     rule = rules.rule_of(text)
     if rule is None:
         return "", ["no rule of test/readme/rules.py fits: say there how it is run"]
@@ -195,6 +195,10 @@ def check(copy, text, has_hosts):
         return how, [f"status {status}: {said[-3000:]}"]
     if rule.prints and not re.search(rule.prints, said):
         return how, [f"printed nothing like '{rule.prints}': {said[-3000:]}"]
+    if rule.shown:
+        lines = copy.run(f"cat {page}")[1].splitlines()
+        return how, [f"the page does not show: {line}" for line in said.splitlines()
+                     if line not in lines]
     return how, []
 
 
@@ -233,7 +237,7 @@ def main():
                     continue
                 done.add(part)
                 begin = time.monotonic()
-                how, wrong = check(copy, part, has_hosts)
+                how, wrong = check(copy, command.page, part, has_hosts)
                 print(f"{time.monotonic() - begin:5.1f} s  {command.page}:{command.line}: {part}"
                       + (f"\n         {how}" if how else ""), flush=True)
                 problems += [f"{command.page}:{command.line}: {part}: {text}" for text in wrong]

@@ -23,7 +23,8 @@ PLACEHOLDERS = [
 @dataclass(frozen=True)
 class Rule:
     """`pattern` fits a whole command. It is run after the changes (pattern, replacement), in
-    `folder`, and prints a line that fits `prints`. With `unless`, the reason, it is not run: its
+    `folder`, and prints a line that fits `prints`; with `shown` all that it prints stands on the
+    page as well. With `unless`, the reason, it is not run: its
     options must be those of the program's --help and its files must be there."""
 
     pattern: str
@@ -32,6 +33,7 @@ class Rule:
     folder: str = "."
     unless: str = ""
     hosts: bool = False  # Needs tools/vcluster: namespaces.
+    shown: bool = False
 
 
 def end(words):
@@ -126,6 +128,7 @@ RULES = [
     Rule(r"mpirun .*", prints="ok"),
 
     # ---- measuring
+    Rule(r"perf/summary .*", prints="geometric mean", shown=True),
     Rule(r"perf/compare .*--mode late .*", (end("--time 0.001"),), prints="barrier"),
     Rule(r"perf/compare .*--state .*", (end("--pairs 1 -c allreduce -s 8 --time 0.001"),),
          prints="ping-pong"),

@@ -22,6 +22,7 @@ VCLUSTER, COMPARE, MODEL = "tools/vcluster", "perf/compare", "perf/model"
 APPS, MULTIPLYING = "perf/apps/run", "perf/recursive_multiplying/run"
 REAL, AAPC = "perf/apps/programs", "perf/aapc/run"
 INSTRUCTIONS, AGREEMENT = "perf/instructions", "perf/perftest/agreement"
+SUMMARY = "perf/summary"
 PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC, INSTRUCTIONS, AGREEMENT]
 COUNTS = {COMPARE: ["--np", "--pairs", "--retries"], MODEL: ["--np", "--pairs"],
           APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
@@ -137,6 +138,25 @@ class Options(Case):
             with self.subTest(f"{program} {option}"):
                 self.is_told(run(program, option, self.file("no/such/folder/x")), 2, option,
                              "there is no folder")
+
+    def test_summary(self):
+        lines = ["# Some CPU, 2026-01-02, commit abc1234, profile of UCG: no file",
+                 "# before: load 0 0 0; 3 turns of tuned, ucx, ucg; 2 ranks, b2b",
+                 "collective bytes state tuned us ucx us ucg us best ucg/best pairs",
+                 "barrier 0 near 3 1.0 2.0 0.5 tuned 0.500 0.500 +- 4%",
+                 "bcast 16384 near 3 1.0 2.0 2.0 tuned 2.000 2.000 +- 4%",
+                 "bcast 16384 far 1 1.0 2.0 9.0 tuned 9.000 9.000 +- 4%",
+                 "geometric mean ucg/best over 2 cells (b2b): 1.000"]
+        done = run(SUMMARY, self.file("good.dat", "\n".join(lines)))
+        self.assertEqual(done.stdout.splitlines()[2:],
+                         ["| Some CPU, 2026-01-02, abc1234 | 2, back to back | tuned, ucx | "
+                          "1.00 of 2 | bcast of 16 KiB 2.00, barrier 0.50 | 1 |"], done.stderr)
+        for wanted, left_out in (("processor, date", 0), ("configurations", 1), ("cell", 2)):
+            text = "\n".join(lines[:left_out] + lines[left_out + 1:])
+            self.is_told(run(SUMMARY, self.file("bad.dat", text)), 2, "bad.dat: no", wanted)
+        self.is_told(run(SUMMARY, self.file("none.dat")), 1, "none.dat", "No such file")
+        self.is_told(run(SUMMARY), 2, "FILE")
+        self.is_told(run(SUMMARY, "--foo", "x"), 2, "--foo")
 
     def test_names_that_nothing_has(self):
         cases = [(COMPARE, 2, ["--preset", "nope"], "there are tuned"),
