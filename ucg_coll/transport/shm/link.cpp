@@ -50,7 +50,10 @@ Outbox::Pushed Outbox::push(Message& message) {
             return Pushed::announced;
         }
     }
-    if (message.moved == 0 && !ring_.full()) {
+    if (message.moved == 0) {
+        if (ring_.full()) {
+            return Pushed::part; // Another look may find room: for a message that has not begun.
+        }
         ring_.begin(message.bytes, [this](std::byte* data, std::uint64_t bytes) {
             return heap_->back(data, bytes).ok();
         });
