@@ -58,12 +58,11 @@ unsigned Inbox::read_remembered() {
     return 1;
 }
 
-/// Lets the sender copy a part, if it can get at where the message goes, and if that stays: an
-/// early arrival's memory may be exchanged for that of the message that asks for it. What the
-/// sender writes stays in its cache.
+/// Lets the sender copy a part, if it can get at where the message goes. What the sender writes
+/// stays in its cache.
 void Inbox::begin_elsewhere(std::uint64_t bytes) {
     offered_ = ring_.help();
-    if (current_is_early_ || !asks_for_help(*current_)) {
+    if (!asks_for_help(*current_)) {
         return;
     }
     const shm::RemoteBytes target = remote_bytes(*heap_, current_->data, bytes);
