@@ -28,12 +28,14 @@
  * begun), NOT_AGAIN (a helper does not look again at words of an owner that was at an earlier one:
  * it takes those for over), SWAP_BLIND (it stores what it has read and one more), NOT_OF_GIVEN_UP
  * (of three ranks, two give up: neither closes the word of the other), and orders that are
- * weaker: of the turns, of the look at a word and of the count of units that are done. (LOOKS: an
- * old turn is found only by who looks for no reason.) A store that
+ * weaker: of the turns, to who helps and to who gives up, of the look at a word and of the count of
+ * units that are done. (LOOKS: an old turn is found only by who looks for no reason.) A store that
  * opens a word need be no release for one collective, since the turn follows; it must for two
- * (which are not searched to the end without a break: they are too many states), since who finds the word of the later one takes the earlier one's part for over. A relaxed swap that
- * takes a unit holds, and one that counts a unit done without acquire: who takes has looked at the
- * word and at all turns, and who ends looks at the word. They cost nothing where a swap is a full
+ * (which are not searched to the end without a break: they are too many states), since who finds
+ * the word of the later one takes the earlier one's part for over. A relaxed swap that takes a unit
+ * holds, and one that counts a unit done without acquire: who takes has looked at the word and at
+ * all turns, and who ends looks at the word. So does a relaxed swap that closes a word: who would
+ * take a unit swaps the same word, and finds it closed. They cost nothing where a swap is a full
  * barrier.
  */
 #ifndef RANKS

@@ -98,6 +98,7 @@ JOINT = [
     (["-DNO_AHEAD", "-DNO_NAME", "-DLEFT_OPEN"], False, False),
 ]
 ONE_UNIT = ["-DPARTS=1", "-DUNITS=1", "-DCOLLECTIVES=1"]
+TWO_UNITS = ["-DPARTS=1", "-DUNITS=2", "-DCOLLECTIVES=1"]
 THREE_RANKS = ["-DRANKS=3", "-DUNITS=1", "-DPARTS=1"]
 UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
     ([], True),
@@ -119,11 +120,13 @@ UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
     (ONE_UNIT + ["-DTURN_LOADED=ACQUIRE", "-DLOOKS=1"], False, False),
     (ONE_UNIT + ["-DWORD_LOADED=RELAXED"], False, False),
     (ONE_UNIT + ["-DDONE_ADDED=ACQUIRE"], False, False),
+    (ONE_UNIT + ["-DGIVING_UP_LOADED=ACQUIRE"], False, False),
     (["-DPARTS=1", "-DUNITS=1", "-DWORD_OPENED=RELAXED"], False, False),
     # What units.pml says of the others.
     (ONE_UNIT + ["-DWORD_OPENED=RELAXED"], True, False),
     (ONE_UNIT + ["-DTAKEN_SWAPPED=RELAXED"], True, False),
     (ONE_UNIT + ["-DDONE_ADDED=RELEASE"], True, False),
+    (TWO_UNITS + ["-DCLOSE_SWAPPED=RELAXED"], True, False),
 ]
 RUNS = ["-DREUSE", "-DRUN=2", "-DDEPTH=4", "-DMESSAGES=6"]
 BY_RING = ["-DMARKS=0"]
@@ -245,6 +248,7 @@ THOROUGH = {
     "ring": [(case, True, False) for case in (
         ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
         ["-DREUSE", "-DMESSAGES=5", "-DMARKS=1"], RUNS + ["-DMARKS=1"])],
+    "units": [(["-DUNITS=1", "-DCOLLECTIVES=1", "-DCLOSE_SWAPPED=RELAXED"], True, False)],
 }
 
 
