@@ -15,8 +15,9 @@
 
 namespace ucg::engine {
 
-/// How many collectives of one group may be outstanding at once. Later starts queue until the
-/// oldest completes; this bounds what early arrivals can occupy at a peer.
+/// How many collectives of one group may be outstanding at once, and how far apart: later starts
+/// queue until the oldest completes. This bounds what early arrivals can occupy at a peer; how many
+/// there are alone would not, since one that lasts would let any number of others pass it.
 inline constexpr std::uint32_t kOutstandingMax = 64;
 
 class Engine {

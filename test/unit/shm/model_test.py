@@ -162,6 +162,24 @@ RING = [
     (["-DMARK_CLEARED=RELAXED"], False, False),
     (["-DMARK_LOADED=RELAXED"], False, False),
 ]
+ONE_WAY = ["-DONE_WAY"]
+FOUR = ONE_WAY + ["-DCOLLECTIVES=4"]
+FAR_AHEAD = ONE_WAY + ["-DCOLLECTIVES=5", "-DWINDOW=3"]
+DECLINES = ["-DDECLINES"]
+EARLY = [
+    ([], True, False),
+    (["-DCOLLECTIVES=2", "-DDEPTH=2", "-DPIECES=3"] + DECLINES, True, False),
+    (FAR_AHEAD, True, False),
+    (FAR_AHEAD + ["-DDEPTH=2", "-DPIECES=3"] + DECLINES, True, False),
+    (FAR_AHEAD + ["-DBOUND=3"], False, False),
+    (FOUR + ["-DNO_WINDOW"], False, False),
+    (FOUR + ["-DWINDOW_COUNTS"], False, False),
+    (["-DCOLLECTIVES=2", "-DSEND_INSIDE"], False, False),
+] + [(ONE_WAY + [f"-D{variant}"], False, False) for variant in (
+    "NO_MOVING", "MOVE_ALWAYS", "NO_LOOK", "NOT_HALVES", "HALF_AS_WHOLE", "HALF_ANEW", "HALF_STAYS",
+    "IN_ORDER", "RECEIPT_EARLY", "RING_FIRST")] + [
+    (ONE_WAY + DECLINES + [f"-D{variant}"], False, False) for variant in (
+    "NOT_BACK", "EARLY_STAYS", "NOT_ANEW", "DECLINED_FIRST")]
 TWO_MESSAGES = ["-DMESSAGES=2"]
 DECLINE = [
     (["-DSEQUENTIAL"], True, False),
@@ -238,8 +256,8 @@ LITMUS = [
     (["-DNO_SEQUENCE"], False, False),
 ]
 CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "joint_orders": JOINT_ORDERS,
-         "units": UNITS, "ring": RING, "decline": DECLINE, "asks": ASKS, "lease": LEASE,
-         "exchange": EXCHANGE, "litmus": LITMUS}
+         "units": UNITS, "ring": RING, "early": EARLY, "decline": DECLINE, "asks": ASKS,
+         "lease": LEASE, "exchange": EXCHANGE, "litmus": LITMUS}
 # Larger ones of those that must hold, for --thorough: minutes.
 THOROUGH = {
     "board": [(case, True, False) for case in (
@@ -248,6 +266,7 @@ THOROUGH = {
     "ring": [(case, True, False) for case in (
         ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
         ["-DREUSE", "-DMESSAGES=5", "-DMARKS=1"], RUNS + ["-DMARKS=1"])],
+    "early": [(case, True, False) for case in (DECLINES, ["-DDEPTH=2"], ["-DPIECES=3"])],
     "units": [(["-DUNITS=1", "-DCOLLECTIVES=1", "-DCLOSE_SWAPPED=RELAXED"], True, False)],
 }
 

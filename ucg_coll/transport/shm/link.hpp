@@ -144,7 +144,7 @@ enum class Pull : std::uint8_t {
 /// From one peer. A message that nobody waits for stays in the ring, where it holds the sender
 /// back; only if another message of the peer is awaited, which may be behind it, it is moved out of
 /// the way to the early arrivals: copied, or, if it was only announced, remembered. So these are
-/// bounded by what the peer sends in the collectives that the engine lets be outstanding.
+/// bounded by what the peer sends in less than two windows of the engine's (PROTOCOL.md).
 class Inbox {
   public:
     Inbox() = default;
