@@ -14,7 +14,8 @@ usage: container.sh [options]
 The base image comes by debootstrap from the mirror that this machine's apt uses, since no registry
 of images is asked. In the image, as its ordinary user and with a /dev/shm of 64 MiB, a program is
 compiled, runs through UCG without any option, and runs without UCG where mpirun is told so. Needs
-root, for debootstrap, and buildah, which it installs. Takes 6 GB.
+root, for debootstrap, and buildah, which it installs. Takes 6 GB. What ccache keeps for this user
+is shared.
 
 Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
 END2
@@ -70,8 +71,10 @@ if ! image inspect --type image "$base" >/dev/null 2>&1; then
     image commit -q --rm "$made" "$base"
     rm -rf --one-file-system "$directory/base"
 fi
-image build --isolation chroot --network host --layers -f "$root/tools/packaging/Containerfile" \
-    --build-arg "BASE=$base" -t localhost/ucg "$root"
+cache=${CCACHE_DIR:-$HOME/.cache/ccache}
+mkdir -p "$cache"
+image build --isolation chroot --network host --layers --volume "$cache:/ccache" \
+    -f "$root/tools/packaging/Containerfile" --build-arg "BASE=$base" -t localhost/ucg "$root"
 
 made=$(image from localhost/ucg)
 within() {
