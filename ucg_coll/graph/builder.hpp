@@ -1,9 +1,9 @@
 // Writes a Schedule op by op. Data dependencies are derived: an op depends on the earlier ops of
-// this rank that wrote what it reads, or touched what it writes. Only order that no slice shows
-// (around signal and await) is given by hand.
+// this rank that wrote what it reads, or that read or wrote what it writes. Only an order that no
+// slice shows (around signal and await) is given by hand.
 //
 // Building takes time O(n log n) and memory O(n) in the ops with their operands and dependencies.
-// Not thread-safe; one builder, one schedule.
+// A builder writes one schedule and is not thread-safe.
 #pragma once
 
 #include <array>
@@ -32,63 +32,64 @@ class Builder {
     Rank rank() const { return schedule_.rank; }
     Rank rank_count() const { return schedule_.rank_count; }
 
-    /// Own slices.
+    /// Slices of the own buffers.
     Slice input(std::uint64_t offset, std::uint64_t length) const;
     Slice output(std::uint64_t offset, std::uint64_t length) const;
     /// A new piece of scratch, aligned to a cache line.
     Slice scratch(std::uint64_t length);
-    /// The same for one that peers name. These are to be taken first: others before the last one
-    /// take room where peers reach as well.
+    /// A new piece of scratch that peers name. These pieces should be taken first: any other piece
+    /// that is taken before the last of them also lies in the memory that peers reach.
     Slice shared_scratch(std::uint64_t length);
     /// `rotation` pieces of scratch, one after the other, to be used with Stride::rotate in a
     /// repeat of segments of `segment_bytes`.
     Slice rotating_scratch(std::uint64_t segment_bytes, std::uint32_t rotation);
 
-    /// Peers' schedules name slices of this rank's buffers.
+    /// Says that peers' schedules name slices of this rank's buffers.
     void expose() { schedule_.exposed = true; }
 
-    /// Ranks help one another with this schedule, and reach one another's buffers by the kernel.
-    /// REQUIRES: called on all ranks, or on none.
+    /// Says that ranks help one another with this schedule, and reach one another's buffers by the
+    /// kernel. REQUIRES: called on all ranks, or on none.
     void help() { schedule_.exposed = schedule_.helped = true; }
 
-    /// Each adds one op; `after` names further ops that must complete first (kNoOp is skipped).
-    /// Slices of zero length add nothing and return kNoOp: both ends of a message know its length,
-    /// so both skip it.
+    /// Each of these adds one op; `after` names further ops that must complete first (kNoOp is
+    /// skipped). With slices of zero length they add nothing and return kNoOp: both ends of a
+    /// message know its length, so both skip it.
     using After = std::span<const OpId>;
     OpId send(Rank peer, Slice source, After after = {});
     OpId recv(Rank peer, Slice target, After after = {});
     /// Copies unless source and target are the same bytes.
     OpId copy(Slice source, Slice target, After after = {});
-    /// Operands in the order in which the operator combines them.
+    /// The operands are in the order in which the operator combines them.
     OpId reduce(std::span<const Slice> operands, Slice target, After after = {});
     OpId signal(Rank peer, After after = {});
     OpId await(Rank peer, After after = {});
-    /// The same, where the signal tells that peers have read `published`, own input or output: what
-    /// writes it later comes after this.
+    /// As await(), for a signal that says that peers have read `published`, own input or output: a
+    /// later op that writes it comes after this.
     OpId await_read(Rank peer, Slice published, After after = {});
     /// Lets peers read `source`, own input or output, once they know of it by a signal after this.
     /// REQUIRES: window() was called.
     OpId publish(Slice source, After after = {});
-    /// The collective takes a turn of the boards. REQUIRES: called on all ranks, or on none.
+    /// Says that the collective takes a turn of the boards. REQUIRES: called on all ranks, or on
+    /// none.
     void boards() { schedule_.boards = true; }
-    /// Shares `source`, own and maybe empty, with all peers. REQUIRES: boards() was called; the
-    /// only share, outside repeats.
+    /// Shares `source`, an own slice that may be empty, with all peers. REQUIRES: boards() was
+    /// called; this is the only share, and outside repeats.
     OpId share(Slice source, After after = {});
-    /// Part of what a peer shares, for copy and reduce, which wait until it is there. REQUIRES:
-    /// boards() was called, outside repeats.
+    /// A part of what a peer shares, for copy and reduce, which wait until it is there. REQUIRES:
+    /// boards() was called; used outside repeats.
     static Slice board(Rank owner, std::uint64_t offset, std::uint64_t length) {
         return {offset, length, owner, BufferKind::board, Stride::fixed};
     }
     /// Waits until a peer has shared. REQUIRES: as board().
     OpId await_share(Rank peer, After after = {});
-    /// How large the windows are that stand in for buffers which peers do not reach in place: no
-    /// published slice may go across a multiple of it. Exposes this rank. REQUIRES: bytes > 0.
+    /// Sets the length of the windows that stand in for buffers which peers do not reach in place:
+    /// no published slice may cross a multiple of it. Exposes this rank. REQUIRES: bytes > 0.
     void window(std::uint64_t bytes);
 
-    /// Opens a segmented part that covers `total_bytes` in pieces of `segment_bytes`. Until
-    /// end_repeat, slices handed in must be `first_segment` long, or parts of that where
-    /// segment_bytes divides total_bytes; mark them with advance() or rotate(). With one segment
-    /// no Repeat is written and the ops stand as they are.
+    /// Opens a repeat that covers `total_bytes` in segments of `segment_bytes`. Until end_repeat(),
+    /// slices handed in must be `first_segment` long, or parts of that if segment_bytes divides
+    /// total_bytes; advance() or rotate() marks how they move. If there is only one segment, no
+    /// Repeat is written and the ops stand as they are.
     /// REQUIRES: no repeat is open, total_bytes > 0, segment_bytes > 0.
     struct Segments {
         std::uint64_t count = 0;
@@ -97,7 +98,7 @@ class Builder {
     Segments begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
                           std::uint32_t rotation = 1);
     /// Within the open repeat, `op` comes after `earlier` of `distance` iterations before; either
-    /// may stand first in the body. Nothing if no repeat is written, or for kNoOp.
+    /// may stand first in the body. Does nothing if no repeat is written, or for kNoOp.
     /// REQUIRES: 1 <= distance <= 15.
     void after_earlier(OpId op, OpId earlier, std::uint32_t distance);
     void end_repeat();
@@ -105,8 +106,8 @@ class Builder {
     /// The finished schedule; the builder is empty afterwards.
     Schedule finish();
 
-    /// How many earlier accesses and dependencies were looked at so far, to derive dependencies:
-    /// what building costs, for tests.
+    /// How many earlier accesses and dependencies the builder has looked at so far in order to
+    /// derive dependencies. Tests measure by it what building costs.
     std::uint64_t look_count() const { return look_count_; }
 
   private:
@@ -115,7 +116,7 @@ class Builder {
         Slice slice;
         bool writes = false;
     };
-    struct Stretch { // What happened last to one stretch of a buffer.
+    struct Stretch { // The last accesses to one stretch of a buffer.
         std::uint64_t end = 0;
         OpId writer = kNoOp;
         std::vector<OpId> readers;
@@ -128,8 +129,8 @@ class Builder {
     void depend_on_history(std::vector<Dependency>& list, const Access& access);
     void depend_on_body(std::vector<Dependency>& list, const Access& access);
     void depend_on_earlier_iterations();
-    /// Into `found_`: the body's accesses that conflict with `later`, `distance` iterations on, in
-    /// order.
+    /// Puts into `found_`, in order, the body's accesses that conflict with `later` when it runs
+    /// `distance` iterations on.
     void find_conflicts(const Access& later, std::uint32_t distance);
     void find_overlaps(const Slice& later, Stride stride, std::uint32_t distance);
     void store(std::uint32_t op, std::span<const Dependency> list);
@@ -146,7 +147,7 @@ class Builder {
     Schedule schedule_;
     std::uint64_t shared_scratch_end_ = 0;
     std::map<std::pair<Rank, BufferKind>, History> histories_;
-    std::vector<OpId> noted_; // By op: the last one whose dependencies have it.
+    std::vector<OpId> noted_; // By op: the last op whose dependencies include it.
     std::uint64_t look_count_ = 0;
     // The open repeat: its accesses, and its ops' dependencies until they are complete.
     std::vector<Access> body_;
@@ -159,7 +160,7 @@ class Builder {
     bool in_repeat_ = false;
 };
 
-/// The same slice, moving as Stride says.
+/// The same slice, which moves from iteration to iteration as Stride says.
 inline Slice advance(Slice slice) {
     slice.stride = Stride::advance;
     return slice;

@@ -1,7 +1,7 @@
 // The schedule graph: one rank's program for one collective, as a plain value. An algorithm returns
 // it; verify proves it, sim prices it, text/json/dot show it, the engine executes it.
 //
-// A schedule has no pointers and no handles. It is copyable, comparable, printable, parseable.
+// A schedule has no pointers and no handles. It can be copied, compared, printed and parsed.
 #pragma once
 
 #include <array>
@@ -20,28 +20,28 @@ enum class BufferKind : std::uint8_t {
     input,
     output,
     scratch,
-    board, ///< What its rank shares with all others of its host at once: see OpKind::share.
+    board, ///< A line on which its rank shares bytes with all others of its host: OpKind::share.
 };
 inline constexpr std::array kBufferKinds = {BufferKind::input, BufferKind::output,
                                             BufferKind::scratch, BufferKind::board};
 
 /// How a slice moves from one iteration of a Repeat to the next.
 enum class Stride : std::uint8_t {
-    fixed,   ///< It does not: the same bytes in every iteration.
-    advance, ///< By the segment's length: iteration k has offset + k * segment_bytes.
-    rotate,  ///< Round robin: iteration k has offset + (k mod rotation) * segment_bytes.
+    fixed,   ///< It does not move: every iteration has the same bytes.
+    advance, ///< It moves by the segment's length: offset + k * segment_bytes in iteration k.
+    rotate,  ///< It moves round robin: offset + (k mod rotation) * segment_bytes in iteration k.
 };
 inline constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::rotate};
 
-/// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is; other than
-/// the schedule's own rank it is legal only where the two share memory, and for input and output
-/// only after the owner has published the bytes. A board is named by peers alone.
+/// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is. It may be
+/// another rank than the schedule's own only where the two share memory, and for input and output
+/// only after the owner has published the bytes. As a source, a board is named by peers alone.
 struct Slice {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
     Rank owner = kNoRank;
     BufferKind buffer = BufferKind::input;
-    Stride stride = Stride::fixed; ///< Only inside a Repeat other than `fixed`.
+    Stride stride = Stride::fixed; ///< Other than `fixed` only inside a Repeat.
 
     std::uint64_t end() const { return offset + length; }
     bool operator==(const Slice&) const = default;
@@ -56,15 +56,15 @@ enum class OpKind : std::uint8_t {
     copy,    ///< `source` to `target`; either may be a peer's slice.
     reduce,  ///< Combines the operands, in the order written and from the left, into `target`. The
              ///< first operand may be `target` itself; no other may overlap it.
-    signal,  ///< Order only: what precedes it here happens before what follows its await at `peer`.
+    signal,  ///< No bytes: what precedes it here happens before what follows its await at `peer`.
     await,   ///< The other end of a signal.
-    publish, ///< Peers may read `source`, own input or output, after what depends on this. Where
-             ///< they do not reach the buffer in place, its bytes are copied to a window that they
-             ///< do reach: see Schedule::window_bytes.
-    share,   ///< `source`, own input, output or scratch, to `target`, the own board from its start.
-             ///< What names a peer's board starts after that peer's share has completed, without
-             ///< more; a copy of no bytes from a board does nothing but wait for that. A rank
-             ///< shares at most once, outside repeats, and may leave while peers still read.
+    publish, ///< Peers may read `source`, own input or output, after a signal that depends on
+             ///< this. If they do not reach the buffer in place, its bytes are copied to a window
+             ///< that they do reach: see Schedule::window_bytes.
+    share,   ///< Copies `source`, own input, output or scratch, to `target`, the start of the own
+             ///< board. An op that names a peer's board starts after that peer's share has
+             ///< completed, without a signal; a copy of no bytes from a board only waits for that.
+             ///< A rank shares at most once, outside repeats, and may leave while peers read.
 };
 
 /// Which fields of an op mean something. No switch over kinds has a default: an op that is added
@@ -108,7 +108,7 @@ constexpr bool has_peer(OpKind kind) {
     }
     return false;
 }
-/// The end of a message or signal that it leaves from.
+/// Is the op the end of a message or signal from which it leaves?
 constexpr bool is_outgoing(OpKind kind) {
     switch (kind) {
     case OpKind::send:
@@ -135,7 +135,7 @@ constexpr bool has_operands(OpKind kind) {
     }
     return false;
 }
-/// A signal or its await, which carry no bytes.
+/// Is the op a signal or its await, which carry no bytes?
 constexpr bool is_order_only(OpKind kind) {
     switch (kind) {
     case OpKind::signal:
@@ -160,20 +160,20 @@ struct Op {
     std::uint16_t operand_count = 0;    ///< reduce
     Rank peer = kNoRank;                ///< send, recv, signal, await
     std::uint32_t first_operand = 0;    ///< reduce: index into Schedule::operands
-    std::uint32_t first_dependency = 0; ///< Index into Schedule::dependencies; ends where the
-                                        ///< next op's begin.
+    std::uint32_t first_dependency = 0; ///< Index into Schedule::dependencies. Those of this op
+                                        ///< end where the next op's begin.
 
     bool operator==(const Op&) const = default;
 };
 static_assert(sizeof(Op) <= 64);
 
-/// What a Dependency has bits for: so many ops, and iterations back.
+/// The bits of a Dependency limit how many ops a schedule has, and how far back iterations depend.
 inline constexpr std::uint32_t kOpsMax = 1U << 28;
 inline constexpr std::uint32_t kRotationMax = 15;
 
-/// "May not start before `op` has completed." `distance` is 0, or, between two ops of one Repeat,
-/// how many iterations earlier the other one runs. On an op inside a Repeat, seen from outside, it
-/// means all iterations.
+/// The op that has it may not start before `op` has completed. `distance` is 0, or, between two ops
+/// of one Repeat, how many iterations earlier `op` runs. If an op outside a Repeat depends on one
+/// inside, it waits for all iterations.
 struct Dependency {
     std::uint32_t op : 28 = 0;
     std::uint32_t distance : 4 = 0;
@@ -185,7 +185,7 @@ static_assert(sizeof(Dependency) == 4);
 /// Ops [first_op, first_op + op_count) run `iterations` times (strip mining, pipelining). Slices of
 /// the body are `segment_bytes` long, in the last iteration `last_bytes`. If these two are equal,
 /// slices may be shorter: parts of a segment, such as its tiles. Repeats are disjoint, in order,
-/// never nested. How far iterations overlap: iterations_in_flight() in lowering.hpp.
+/// and never nested. iterations_in_flight() in lowering.hpp says how far iterations overlap.
 struct Repeat {
     std::uint32_t first_op = 0;
     std::uint32_t op_count = 0;
@@ -207,8 +207,8 @@ struct Repeat {
         return offset;
     }
 
-    /// How many of `length` bytes iteration `k` has: parts of segments keep their length to the
-    /// end.
+    /// The length in iteration `k` of a slice that is `length` long in the first. Only whole
+    /// segments are shorter in the last iteration.
     std::uint64_t length_at(std::uint64_t length, std::uint64_t k) const {
         return k + 1 == iterations && length == segment_bytes ? last_bytes : length;
     }
@@ -216,33 +216,32 @@ struct Repeat {
 
 /// One rank's program.
 ///
-/// Order of ops is an issue order: an engine may issue them one by one in this order, waiting
+/// The order of ops is an issue order: an engine may issue them one by one in this order, waiting
 /// before each until its dependencies have completed, while messages already issued complete in the
-/// background. `verify` proves that no deadlock is possible that way.
-///
-/// Rules that verify proves for all ranks together: see verify.hpp.
+/// background. `verify` proves that no deadlock is possible that way; verify.hpp lists the rules
+/// that it proves for all ranks together.
 struct Schedule {
     Collective collective = Collective::barrier;
     std::string algorithm; ///< The name in the literature, as in the planner's table.
     Rank rank = 0;
     Rank rank_count = 1;
     bool in_place = false;
-    /// Peers name slices of this rank, or it names theirs: it makes its buffers known first.
+    /// Peers name slices of this rank, or it names theirs, so its buffers are made known first.
     bool exposed = false;
     bool boards = false; ///< Some rank shares. The same on all ranks.
-    /// Whoever of its ranks has time may do an iteration of any rank's repeats that name the two:
-    /// see helped.hpp. Peers reach the buffers themselves, by the kernel. The same on all ranks.
+    /// A rank that waits may run an iteration of another rank's repeat that names both ranks: see
+    /// helped.hpp. Ranks reach one another's buffers by the kernel. The same on all ranks.
     bool helped = false;
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
-    /// Of these, the last that no peer of an exposed rank names: only the others have to lie where
-    /// peers reach. Each slice is of one part or the other, in all iterations.
+    /// The last bytes of scratch, as many as this, which no peer of an exposed rank names: only the
+    /// others have to lie where peers reach. Each slice lies in one part, in all iterations.
     std::uint64_t own_scratch_bytes = 0;
-    std::uint64_t board_bytes = 0; ///< What this rank shares, in bytes.
+    std::uint64_t board_bytes = 0; ///< How many bytes this rank shares.
     std::uint64_t element_bytes = 1;
-    /// Where a buffer is not reached in place, peers find byte x of what was published of it at
-    /// x mod window_bytes of a window; no published slice goes across a multiple of it. 0: nothing
+    /// If peers do not reach a buffer in place, they find its published byte x at byte
+    /// x mod window_bytes of a window; no published slice crosses a multiple of that. 0: nothing
     /// is published, and peers name scratch alone. The same on all ranks.
     std::uint64_t window_bytes = 0;
     std::vector<Op> ops;
@@ -272,8 +271,8 @@ inline std::span<const Slice> operands_of(const Schedule& schedule, const Op& op
 /// The slice that `slice` of the body of `repeat` names in iteration `k`.
 Slice at_iteration(const Slice& slice, const Repeat& repeat, std::uint64_t k);
 
-/// The same program with every Repeat written out. For verification and pictures of small cases;
-/// memory is proportional to the iterations.
+/// The same program with every Repeat written out, for verification and for pictures of small
+/// cases. Takes memory in proportion to the iterations.
 Schedule unroll(const Schedule& schedule);
 
 std::string_view name(OpKind kind);

@@ -1,5 +1,6 @@
-// Recursive doubling allreduce with the fold to a power of two. Partners combine as (lower, upper),
-// so that all ranks evaluate one and the same expression, in rank order.
+// Allreduce by recursive doubling. Ranks beyond a power of two first fold their vector into that of
+// another rank. Partners combine as (lower, upper), so that all ranks evaluate one and the same
+// expression, in rank order.
 #include <array>
 
 #include "ucg_coll/plan/messages/fold.hpp"
@@ -27,7 +28,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-/// Among the acting members, of whom there are several.
+/// The exchange among the members that act after the fold, of whom there are at least two.
 void exchange(Builder& builder, const Team& team, const Fold& fold, Slice partial, Slice target) {
     const auto receive = [&](Rank distance) {
         const Slice vector = builder.scratch(partial.length);
@@ -41,7 +42,7 @@ void exchange(Builder& builder, const Team& team, const Fold& fold, Slice partia
         builder.send(team.rank(fold.member(other)), partial);
         const Slice received = distance == 1 ? receive(distance) : next;
         if (!last) {
-            next = receive(2 * distance); // Posted before the wait for this round's.
+            next = receive(2 * distance); // It is posted before the wait for this round's message.
         }
         const std::array operands =
             fold.position() < other ? std::array{partial, received} : std::array{received, partial};
@@ -69,7 +70,7 @@ void allreduce_recursive_doubling(Builder& builder, const Team& team, Slice sour
 }
 
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    const unsigned rounds = tree_depth(count, 2); // With the fold, which is one, into the power.
+    const unsigned rounds = tree_depth(count, 2); // Folding into the power of two counts as one.
     if (rounds == 0) {
         return 0;
     }
