@@ -1,8 +1,8 @@
-// Executes programs over transports: blocking, nonblocking and restartable collectives of one group
-// are one mechanism. It knows the graph and the Transport interface, nothing else.
+// Executes programs over transports. Blocking, nonblocking and restartable collectives of one group
+// are one mechanism. The engine knows the graph and the Transport interface, and nothing else.
 //
-// Threading: one thread at a time per engine; the caller locks. Nothing here blocks or calls the
-// program back.
+// Threading: one thread at a time may use an engine; the caller locks. Nothing here blocks or calls
+// the program back.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,10 @@
 
 namespace ucg::engine {
 
-/// How many collectives of one group may be outstanding at once, and how far apart: later starts
-/// queue until the oldest completes. This bounds what early arrivals can occupy at a peer; how many
-/// there are alone would not, since one that lasts would let any number of others pass it.
+/// How many collectives of one group may be in progress at once, and how far the newest may be from
+/// the oldest: later starts queue until the oldest completes. This bounds the memory that early
+/// arrivals can occupy at a peer. A bound on their number alone would not suffice, since one long
+/// collective would let any number of others pass it.
 inline constexpr std::uint32_t kOutstandingMax = 64;
 
 class Engine {
@@ -30,8 +31,8 @@ class Engine {
 
     /// Starts `execution` as the group's next collective and issues what can be issued. Every rank
     /// starts the same collectives in the same order. Does not allocate.
-    /// One that has failed stays failed: a transport may still hold its messages.
-    /// REQUIRES: bound, not in progress. The execution and the buffers stay valid until it
+    /// An execution that has failed is not started again: a transport may still hold its messages.
+    /// REQUIRES: `execution` is bound and not in progress. It and the buffers stay valid until it
     /// completes.
     void start(Execution& execution) {
         if (execution.startable() && execution.program_.exchange && first() == nullptr) [[likely]] {
@@ -45,10 +46,11 @@ class Engine {
         start(execution);
     }
 
-    /// Moves messages and issues what became ready. Returns how many things happened: 0 = idle.
+    /// Moves messages and issues the steps that became ready. Returns how many things happened: 0
+    /// if nothing did.
     unsigned progress();
 
-    /// Is nothing in progress? Any thread may ask; what it hears may be over.
+    /// Is nothing in progress? Any thread may ask; the answer may be out of date.
     bool idle() const { return first_.load(std::memory_order_relaxed) == nullptr; }
 
     /// The program's own operators are called by the caller of the engine, between these two, so
@@ -59,10 +61,10 @@ class Engine {
     ///         engine.operator_called(*execution, failed);
     ///     }
     ///
-    /// A collective whose operator is due, if it is not kept for a thread; null if there is none.
-    /// Nobody else gets it.
+    /// Returns a collective whose operator is due and that is not kept for a thread; null if there
+    /// is none. No other caller gets the same one.
     Execution* take_operator();
-    /// The same for this one, kept or not: is its operator due?
+    /// Takes the operator of this collective, kept or not. Returns whether it was due.
     bool take_operator(Execution& execution) {
         if (execution.state_ != ExecutionState::operator_due) [[likely]] {
             return false;
@@ -70,12 +72,12 @@ class Engine {
         execution.state_ = ExecutionState::in_operator;
         return true;
     }
-    /// progress() then goes on with it, so that no peer waits for it, also if the operator has
-    /// `failed`: then it ends as spoilt.
+    /// Tells the engine that the operator was called. progress() then goes on with the collective,
+    /// even if the operator has `failed`, so that no peer waits for it; then it ends as spoilt.
     void operator_called(Execution& execution, bool failed = false);
 
-    /// A collective that has ended since and whose end is to be told (Execution::tell_end); null if
-    /// there is none. In the order in which they ended.
+    /// Returns the next collective that has ended and whose end is to be told
+    /// (Execution::tell_end), in the order in which they ended; null if there is none.
     Execution* take_ended();
 
     /// Why an execution failed; ok if none did.
@@ -101,16 +103,16 @@ class Engine {
     std::vector<transport::Transport*> transports_;
     std::atomic<Execution*> first_ = nullptr; // In progress, in order of sequence; see idle().
     Execution* last_ = nullptr;
-    Execution* first_ended_ = nullptr; // To be told of.
+    Execution* first_ended_ = nullptr; // For take_ended().
     Execution* last_ended_ = nullptr;
-    const Execution* exposed_ = nullptr; // Uses the memory that peers read: one at a time.
+    const Execution* exposed_ = nullptr; // The one that uses the memory which peers read.
     std::uint32_t next_sequence_ = 0;
-    std::uint64_t next_turn_ = 0; // Of the boards.
+    std::uint64_t next_turn_ = 0; // The next turn of the boards.
 };
 
-/// The short path: a program that shares something first and then only reads what its peers have
-/// shared, started while nothing else is in progress. Most short collectives on one host are that;
-/// whatever has to wait goes on as any other program.
+/// The short path, for a program that shares something first and then only reads what its peers
+/// have shared, and that starts while nothing else is in progress. Most short collectives on one
+/// host are such programs; one that has to wait goes on like any other program.
 inline void Engine::exchange(Execution& execution) {
     execution.sequence_ = next_sequence_;
     execution.exchange_.turn.sequence = next_sequence_++;

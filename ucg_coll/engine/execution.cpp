@@ -55,15 +55,16 @@ bool Execution::advance_helped() {
     return outcome == HelpedRun::Outcome::did_unit;
 }
 
-/// What peers name lies in staging memory, the rest in the execution's own.
+/// Scratch that peers name lies in staging memory, the rest in memory of the execution.
 void Execution::lay_out_scratch() {
     const std::uint64_t shared_bytes = program_.scratch_bytes - program_.own_scratch_bytes;
     const std::uint64_t here_bytes =
         program_.memory != nullptr ? 0 : round_up(shared_bytes, kCacheLine);
     std::byte* here = nullptr;
     if (const std::uint64_t bytes = here_bytes + program_.own_scratch_bytes; bytes > 0) {
-        // Aligned here: what glibc's aligned allocation leaves around such blocks is not used again
-        // where their lengths differ, and a program may have thousands of communicators.
+        // The block is aligned here: glibc does not reuse the gaps that its aligned allocation
+        // leaves between blocks of various lengths, and a program may have thousands of
+        // communicators.
         std::size_t room = bytes + kCacheLine - 1;
         scratch_.reset(static_cast<std::byte*>(::operator new(room)));
         void* start = scratch_.get();
@@ -75,7 +76,7 @@ void Execution::lay_out_scratch() {
 }
 
 /// Tells peers where this collective's buffers are: in place, or in windows behind the scratch.
-/// False if there is no memory for these; then the collective has failed.
+/// Returns false if there is no memory for the windows; then the collective has failed.
 bool Execution::expose() {
     transport::PeerMemory& memory = *program_.memory;
     std::byte* staging = memory.staging().data();
@@ -133,7 +134,7 @@ bool Execution::boards_ready(const Step& step) {
     return seen == reads.size();
 }
 
-/// False while there is no room.
+/// Returns false while the board has no room.
 inline bool Execution::share(const Step& step) {
     const Address& source = *addresses(step);
     const std::byte* const data = source.length > 0 ? resolve(source) : nullptr;
@@ -151,7 +152,7 @@ std::uint64_t Execution::offset(const Address& address) const {
                                                                 at_.iteration);
 }
 
-/// What moves with the iterations, or is a peer's.
+/// Where an address is that moves with the iterations, or that is a peer's.
 std::byte* Execution::resolve_moving(const Address& address) const {
     if (!address.of_peer) {
         return bases_[address.base] + offset(address);
@@ -163,7 +164,7 @@ std::byte* Execution::resolve_moving(const Address& address) const {
            (buffer.window ? offset(address) % program_.window_bytes : offset(address));
 }
 
-/// REQUIRES: within a repeat.
+/// The length in this iteration. REQUIRES: within a repeat.
 std::uint64_t Execution::length(const Address& address) const {
     return program_.lowered.repeats[at_.repeat].length_at(address.length, at_.iteration);
 }
@@ -220,7 +221,7 @@ inline void Execution::reduce(const Step& step) {
     reduction_.combine(reduction_.context, operands, step.count, resolve(target), bytes);
 }
 
-/// False for the program's operator, which is called from outside of the engine.
+/// Returns false for an operator of the program, which the engine's caller has to call.
 inline bool Execution::reduce_now(const Step& step) {
     if (reduction_.foreign()) [[unlikely]] {
         state_ = ExecutionState::operator_due;
@@ -230,19 +231,19 @@ inline bool Execution::reduce_now(const Step& step) {
     return true;
 }
 
-/// The program's operator gets whole vectors.
+/// An operator of the program gets whole vectors, so its messages are not given out in parts.
 void Execution::bind_parts() {
     for (const std::uint32_t slot : program_.parts) {
         slots_[slot].in_place = !reduction_.foreign();
     }
 }
 
-/// Combines what has come of the message with the other operands, part by part, in the order of its
-/// bytes. False while more is to come, or if it failed.
+/// Combines the parts of the message that have come with the other operands, in the order of its
+/// bytes. Returns false while more is to come, or if the message failed.
 bool Execution::reduce_parts(const Step& step) {
     const graph::MessagePlan& plan = program_.lowered.messages[step.message];
     Message& message = slots_[plan.slot_at(at_.iteration)];
-    if (message.taken == 0 && message.state == MessageState::done) { // Whole, in its place.
+    if (message.taken == 0 && message.state == MessageState::done) { // It came whole, to `data`.
         return reduce_now(step);
     }
     const Address* const sources = addresses(step) + 1;
@@ -264,7 +265,7 @@ bool Execution::reduce_parts(const Step& step) {
         state_ = message.state == MessageState::failed ? ExecutionState::failed : state_;
         return false;
     }
-    if (message.taken < message.bytes) { // What follows in a line.
+    if (message.taken < message.bytes) { // The rest came in a line, to `data`.
         combine(message.data + message.taken, message.bytes - message.taken);
     }
     message.taken = 0;
@@ -278,7 +279,7 @@ void Execution::call_operator() {
     }
 }
 
-/// The first step of another iteration, if there is one to run; else what follows.
+/// The first step of the repeat for its next iteration; after the last one, the step that follows.
 const Step* Execution::next_iteration(const Step* at) {
     const Step* const steps = program_.lowered.steps.data();
     at_.step = static_cast<std::uint32_t>(at - steps);
@@ -286,7 +287,7 @@ const Step* Execution::next_iteration(const Step* at) {
     return steps + at_.step;
 }
 
-/// Issues one step and returns the next; null if it must wait, or was the last.
+/// Issues one step and returns the next; null if the step must wait, or was the last.
 inline const Step* Execution::issue(const Step* at) {
     if (at->waits && !ready(*at)) {
         return nullptr;
