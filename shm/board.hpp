@@ -1,13 +1,13 @@
-// Boards: what each of several processes shares with all the others at once. Each writes its share
-// once; all the others read it there.
+// Boards, by which each of several processes shares a few bytes with all the others at once. Each
+// writes its share once, and all the others read it there.
 //
 // Threads: each board has one owner (BoardWriter) and any number of readers, each a process or a
 // thread.
-// Layout (BoardShape): the lines of all boards lie together, in memory leased by one of the ranks:
-// a rank that looks at all of them touches a page or two, where boards in their owners' memory
-// would be one page each. First the sleepers' line, then one head for each rank, then, for each of
-// `depth` turns, one slot for each rank. Long shares lie in `depth` payload buffers of
-// `slot_bytes`, leased by the owner. Invariants, argued in PROTOCOL.md: a cache line but the
+// Layout (BoardShape): the lines of all boards lie together, in memory leased by one of the ranks,
+// so that a rank that looks at all of them touches a page or two; boards in their owners' memory
+// would be one page each. The sleepers' line comes first, then one head for each rank, then, for
+// each of `depth` turns, one slot for each rank. Long shares lie in `depth` payload buffers of
+// `slot_bytes`, leased by the owner. Invariants, argued in PROTOCOL.md: each cache line except the
 // sleepers' has one writer; the slot and buffer of turn t are written only when every peer has said
 // that it looks at no turn before t - depth + 1; memory of zeros is empty boards.
 #pragma once
@@ -30,16 +30,16 @@ namespace ucg::shm {
 /// Bytes that travel in the slot's line itself, beside the word that announces them.
 inline constexpr std::uint64_t kBoardInlineBytes = 32;
 
-/// One line carries payload and turn together: a short share costs one transfer to each reader.
-/// Alone on two lines, since processors fetch lines in pairs.
+/// One line carries payload and turn together: a short share costs one transfer to each reader. A
+/// slot has two lines to itself, since processors fetch lines in pairs.
 struct alignas(2 * kCacheLine) BoardSlot {
     std::atomic<std::uint64_t> turn;  ///< t + 1 once turn t is there.
-    std::atomic<std::uint64_t> stamp; ///< The turn's name; the board does not look at it.
+    std::atomic<std::uint64_t> stamp; ///< Names collective and plan; the board does not look at it.
     std::uint64_t bytes;
     /// Operators of the program read it here: what fits is aligned to its size.
     alignas(kBoardInlineBytes) std::array<std::byte, kBoardInlineBytes> payload;
 
-    /// That turn has been shared. REQUIRES of a reader: it has not said that it is done with it.
+    /// Has that turn been shared? REQUIRES: a reader has not said that it is done with the turn.
     bool holds(std::uint64_t number) const {
         return turn.load(std::memory_order_acquire) == number + 1;
     }
@@ -47,7 +47,7 @@ struct alignas(2 * kCacheLine) BoardSlot {
 static_assert(offsetof(BoardSlot, payload) + kBoardInlineBytes == kCacheLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
-/// Apart from the slots, which peers read all the time, and this seldom.
+/// Lies apart from the slots, since peers read those all the time, and this seldom.
 struct alignas(2 * kCacheLine) BoardHead {
     std::atomic<std::uint64_t> done; ///< The owner looks at no turn below this one any more.
 };
@@ -55,15 +55,15 @@ struct alignas(2 * kCacheLine) BoardHead {
 /// Why the ranks cannot go on together.
 enum class Loss : std::uint64_t {
     none,
-    memory,       ///< A rank has none left for what the others would read.
-    rank,         ///< One is not in the group that the others have made.
-    disagreement, ///< One has got what it did not await, and takes part in nothing more.
-    message,      ///< One could not read a message, and takes part in nothing more.
-    elsewhere,    ///< One has failed by something else than shared memory, likewise.
+    memory,       ///< A rank has no memory left for what the others would read.
+    rank,         ///< A rank is not in the group that the others have made.
+    disagreement, ///< A rank got a message that it did not await, and takes part no more.
+    message,      ///< A rank could not read a message, and takes part no more.
+    elsewhere,    ///< A rank failed in something else than shared memory, and takes part no more.
 };
 
-/// The ranks' threads that sleep, or are about to: while there are none, who shares something need
-/// not look at every peer's doorbell, each on a page of its own.
+/// Counts the ranks' threads that sleep, or are about to: while there are none, a rank that shares
+/// need not look at every peer's doorbell, each of which is on lines of its own.
 struct alignas(2 * kCacheLine) BoardSleepers {
     std::atomic<std::uint64_t> count;
     std::atomic<std::uint64_t> lost; ///< A Loss.
@@ -85,7 +85,7 @@ struct BoardShape {
     bool operator==(const BoardShape&) const = default;
 };
 
-/// Where the lines of all boards are, as mapped here; at two cache lines.
+/// Where the lines of all boards are mapped here, aligned to two cache lines.
 template <typename Byte>
 class BoardLines {
     template <typename T>
@@ -108,7 +108,7 @@ class BoardLines {
     auto& head(std::uint32_t rank) const {
         return reinterpret_cast<Head*>(lines_ + sizeof(BoardSleepers))[rank];
     }
-    /// Those of one turn, by rank.
+    /// The slots of one turn, by rank.
     auto* slots(std::uint64_t turn) const {
         return reinterpret_cast<Slot*>(slots_ + (turn & (depth_ - 1)) * turn_bytes_);
     }
@@ -117,34 +117,34 @@ class BoardLines {
   private:
     Byte* lines_ = nullptr;
     Byte* slots_ = nullptr;
-    std::uint64_t turn_bytes_ = 0; ///< All slots of one turn.
+    std::uint64_t turn_bytes_ = 0; ///< Of all slots of one turn.
     std::uint32_t ranks_ = 0;
     std::uint32_t depth_ = 0;
 };
 
-/// The owner's end.
+/// The owner's end of its board.
 class BoardWriter {
   public:
     BoardWriter() = default;
-    /// `rank`: the own one. `buffers`: in the own memory, at a cache line.
+    /// `rank`: the own one. `buffers`: in the own memory, cache-line aligned.
     BoardWriter(std::byte* lines, const BoardShape& shape, std::uint32_t rank, std::byte* buffers)
         : lines_(lines, shape), rank_(rank),
           turns_per_store_(std::max(1U, shape.depth / kStoresPerBoard)),
           last_(rank == 0 ? shape.ranks - 1 : 0), buffers_(buffers), slot_bytes_(shape.slot_bytes),
           backed_(shape.depth) {}
 
-    /// The slot of that turn may be written. Reads the peers' words only when what is known of them
+    /// May the slot of that turn be written? Reads the peers' words only when what is known of them
     /// does not suffice.
     bool has_room(std::uint64_t turn) { return fits(turn, done_by_all_) || ask(turn); }
 
     /// Which peer holds up the turn that had no room.
     std::uint32_t last_peer() const { return last_; }
 
-    /// Have all buffers pages for so many bytes?
+    /// Do all buffers have pages for so many bytes?
     bool prepared(std::uint64_t bytes) const { return bytes <= backed_everywhere_; }
 
-    /// Has that turn's buffer got pages? Otherwise `back(data, bytes)` backs them, and says whether
-    /// it could. REQUIRES: has_room(turn).
+    /// Gives pages to that turn's buffer, unless it has them, by `back(data, bytes)`, which says
+    /// whether it could. Returns whether the buffer has pages. REQUIRES: has_room(turn).
     template <typename Back>
     bool prepare(std::uint64_t turn, std::uint64_t bytes, Back back) {
         if (prepared(bytes)) {
@@ -181,12 +181,12 @@ class BoardWriter {
         announce(slot, turn, stamp, bytes);
     }
 
-    /// Does nothing hold up a share that travels in its slot, neither a peer nor a page? As far as
-    /// is known without a look.
+    /// Is it known without a look that nothing holds up this share, neither a peer nor a missing
+    /// page? Only a share that travels in its slot can be written so.
     bool writes_at_once(std::uint64_t turn, std::uint64_t bytes) const {
         return bytes <= kBoardInlineBytes && turn < at_once_below_;
     }
-    /// Such a share, then finish(turn); `slots` are those of the turn. REQUIRES:
+    /// Writes such a share and calls finish(turn); `slots` are those of the turn. REQUIRES:
     /// writes_at_once(turn, bytes).
     void write_at_once(BoardSlot* slots, std::uint64_t turn, std::uint64_t stamp,
                        const std::byte* data, std::uint64_t bytes) {
@@ -201,9 +201,10 @@ class BoardWriter {
         at_once_below_ = 0;
     }
 
-    /// The owner looks at no turn below `turn` any more; rises. True if peers can see more of that
-    /// than before. It is stored once for several turns, since each store takes the line from a
-    /// peer that waits for it; nobody is stuck for want of the rest, see PROTOCOL.md.
+    /// Says that the owner looks at no turn below `turn` any more; `turn` only rises. Returns
+    /// whether peers can see more of that than before. It is stored once for several turns, since
+    /// each store takes the line from a peer that polls it; PROTOCOL.md says why no peer is stuck
+    /// because of the rest.
     bool finish(std::uint64_t turn) {
         done_ = turn;
         if (turn - stored_ < turns_per_store_) {
@@ -223,7 +224,7 @@ class BoardWriter {
 
     bool fits(std::uint64_t turn, std::uint64_t done) const { return turn < done + lines_.depth(); }
 
-    /// What lies in the slot or the buffer is there for the peers.
+    /// Tells peers that the share lies in the slot or the buffer.
     static void announce(BoardSlot& slot, std::uint64_t turn, std::uint64_t stamp,
                          std::uint64_t bytes) {
         slot.bytes = bytes;
@@ -231,7 +232,8 @@ class BoardWriter {
         slot.turn.store(turn + 1, std::memory_order_release);
     }
 
-    /// Looks first at the peer for whom it did not suffice last time: who waits reads one word.
+    /// Looks first at the peer that held the turn up last time, so that a rank that waits reads one
+    /// word.
     bool ask(std::uint64_t turn) {
         if (lines_.ranks() == 1) {
             return true;
@@ -265,7 +267,7 @@ class BoardWriter {
     std::uint64_t slot_bytes_ = 0;
     std::vector<std::uint32_t> backed_;                   ///< Bytes of each buffer that have pages.
     std::uint64_t backed_everywhere_ = kBoardInlineBytes; ///< The least of these, or a line.
-    std::uint64_t done_by_all_ = 0;                       ///< What it was.
+    std::uint64_t done_by_all_ = 0;                       ///< The least word when all were read.
     /// Turns below this one fit; 0 until peers were asked, when all slots have pages.
     std::uint64_t at_once_below_ = 0;
     bool at_once_ = true;
@@ -282,8 +284,8 @@ class BoardReader {
                 const std::byte* buffers)
         : lines_(lines, shape), rank_(rank), buffers_(buffers), slot_bytes_(shape.slot_bytes) {}
 
-    /// The peer has shared that turn. REQUIRES, as do stamp() and data(): this process has not said
-    /// that it looks at it no more.
+    /// Has the peer shared that turn? REQUIRES, as do stamp() and data(): this process has not said
+    /// that it looks at that turn no more.
     bool holds(std::uint64_t turn) const { return slot(turn).holds(turn); }
 
     /// REQUIRES: holds(turn).
@@ -298,8 +300,8 @@ class BoardReader {
                    : buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_;
     }
 
-    /// Calls `look` with the stamps of all that the peer is known to have shared from turn `first`
-    /// on, in no order.
+    /// Calls `look` with the stamps of all shares of the peer that are seen from turn `first` on,
+    /// in no order.
     template <typename Look>
     void each_stamp(std::uint64_t first, Look look) const {
         for (std::uint32_t i = 0; i < lines_.depth(); ++i) {

@@ -2,13 +2,13 @@
 // made. It lies in memory leased by the receiver.
 //
 // Threads: exactly one sender and one receiver, in two processes or two threads.
-// Layout (RingShape): the lines, which are the receiver's credit, the sender's receipt for messages
-// of the other direction and its words for copying those jointly, and `depth` slots of one cache
-// line each; elsewhere `depth` short payload buffers and at least as many long ones, to which the
-// sender gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a
-// cache line has one writer; a slot and its buffers belong to the sender from the receiver's
-// release of turn t - depth to the sender's publication of turn t, and to the receiver otherwise;
-// memory of zeros is an empty ring.
+// Layout (RingShape): the lines are the receiver's credit, the sender's receipt for messages of the
+// other direction with the words for copying those jointly, and `depth` slots of one cache line
+// each. Elsewhere lie `depth` short payload buffers and at least as many long ones, to which the
+// sender gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a cache line has
+// one writer, but for the words of joint copies; a slot and its buffers belong to the sender from
+// the receiver's release of turn t - depth to the sender's publication of turn t, and to the
+// receiver otherwise; memory of zeros is an empty ring.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@
 
 namespace ucg::shm {
 
-/// Which of a ring's buffers have pages. Of long ones the first page, or all.
+/// Which of a ring's buffers have pages. A long one may have only its first page.
 class BackedBuffers {
   public:
     BackedBuffers() = default;
@@ -40,14 +40,15 @@ class BackedBuffers {
         : shape_(shape), per_bit_{per_bit(shape.depth, kBits), per_bit(shape.depth, kBits),
                                   per_bit(shape.long_buffers(), kLongBits)} {}
 
-    /// Is nothing left to be backed for a message of that length, wherever in the ring it begins?
+    /// Have all buffers that a message of that length may use got pages, wherever it begins?
     bool suffice(std::uint64_t message_bytes) const {
         return message_bytes <= up_to_ ||
                (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kWholeBytes);
     }
 
-    /// Those that the message needs, which begins at place n of the round: flags that say how it is
-    /// to be cut. `back(offset, bytes)` backs bytes of the buffers, and says whether it could.
+    /// Backs the buffers that the message needs, which begins at place n of the round, and returns
+    /// flags that say how to cut it. `back(offset, bytes)` gives pages to bytes of the buffers, and
+    /// says whether it could.
     template <typename Back>
     std::uint64_t prepare(std::uint64_t n, std::uint64_t message_bytes, Back back) {
         if (suffice(message_bytes) || fits(n, message_bytes, 0, back)) {
@@ -57,7 +58,7 @@ class BackedBuffers {
         return cuts_short ? kCutShort : kCutToLines;
     }
 
-    /// Has anything been backed?
+    /// Has any buffer got pages?
     bool any() const { return any_; }
 
   private:
@@ -65,7 +66,7 @@ class BackedBuffers {
     static constexpr std::uint32_t kLongBits = 32;
     enum Kind : std::uint8_t { brief, page, whole, kinds };
 
-    /// Backs the buffers of all fragments, or, where those go around the ring, all of that kind.
+    /// Backs the buffers of all fragments, or, if these go around the ring, all of that kind.
     template <typename Back>
     bool fits(std::uint64_t n, std::uint64_t bytes, std::uint64_t flags, Back back) {
         const std::uint64_t most = (flags & kCutShort) != 0 ? shape_.depth : ~std::uint64_t{0};
@@ -106,7 +107,7 @@ class BackedBuffers {
         return true;
     }
 
-    /// The buffers of one bit; whole long ones lie side by side.
+    /// Backs the buffers of one bit; whole long ones lie side by side.
     template <typename Back>
     bool fit_from(std::uint64_t first, Kind kind, Back back) {
         const std::uint64_t end = first + per_bit_[kind];
@@ -116,7 +117,8 @@ class BackedBuffers {
                 return false;
             }
             for (std::uint64_t i = first; i < std::min<std::uint64_t>(end, shape_.depth); ++i) {
-                done_[page] |= std::uint64_t{1} << i / per_bit_[page]; // No more to a bit of these.
+                // No more of these share a bit.
+                done_[page] |= std::uint64_t{1} << i / per_bit_[page];
             }
             return true;
         }
@@ -134,7 +136,7 @@ class BackedBuffers {
     std::uint32_t count_of(Kind kind) const {
         return kind == whole ? shape_.long_buffers() : shape_.depth;
     }
-    /// With all of that kind.
+    /// The bits of all buffers of that kind.
     std::uint64_t all(Kind kind) const {
         const std::uint32_t bits = count_of(kind) / per_bit_[kind];
         return bits == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -159,18 +161,18 @@ class BackedBuffers {
 
     RingShape shape_;
     std::array<std::uint32_t, kinds> per_bit_ = {1, 1, 1};
-    std::uint64_t up_to_ = kInlineBytes; ///< Messages of that length need nothing more,
-    bool pages_ = false;                 ///< nor do those of one long fragment, of a page.
+    std::uint64_t up_to_ = kInlineBytes; ///< Up to this length messages need no more pages.
+    bool pages_ = false;                 ///< Nor do those of one long fragment, of a page.
     bool any_ = false;
     std::array<std::uint64_t, kinds> done_ = {};
 };
 
-/// The sender's end.
+/// The sender's end of a ring.
 class RingSender {
   public:
     RingSender() = default;
     /// `ring`, `buffers`: where the receiver's lines and buffers are mapped here, cache-line
-    /// aligned. `reverse`: the own lines for messages of that receiver.
+    /// aligned. `reverse`: the own lines, for messages from that receiver.
     RingSender(std::byte* ring, std::byte* buffers, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<const RingReceipt*>(reverse + sizeof(RingCredit))),
@@ -178,7 +180,7 @@ class RingSender {
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape), backed_(shape) {}
 
-    /// Fewer slots are free. Reads the receiver's credit only when the copy of it says so.
+    /// Are fewer slots free? Reads the receiver's credit only when the copy of it says so.
     bool full(std::uint64_t slots = 1) {
         if (sent_ + slots - released_ <= shape_.depth) {
             return false;
@@ -186,7 +188,7 @@ class RingSender {
         released_ = credit_->released.load(std::memory_order_acquire);
         return sent_ + slots - released_ > shape_.depth;
     }
-    /// The same for the fragment of the begun message that begins at byte `moved`.
+    /// Are fewer slots free than the begun message's fragment needs that begins at byte `moved`?
     bool full_for(std::uint64_t message_bytes, std::uint64_t moved) {
         return full(slots_of(shape_, fragment_bytes(shape_, sent_, message_bytes, moved, cut_)));
     }
@@ -201,12 +203,13 @@ class RingSender {
         publish(slot, tag, bytes);
     }
 
-    /// From now on buffers that were used last are taken first once the receiver has read all: they
-    /// are in caches, which those of all ranks that share a processor do not fit, and have pages.
+    /// From now on the first buffers are used again whenever the receiver has read all: they are in
+    /// caches, into which the buffers of all ranks of a processor do not fit, and have pages.
     void reuse_buffers() { reuses_ = true; }
 
-    /// To be called before the first fragment of a message is sent. `back(data, bytes)` backs a
-    /// part of the buffers and says whether it could; if not the message goes in shorter pieces.
+    /// Must be called before the first fragment of a message is sent. `back(data, bytes)` gives
+    /// pages to a part of the buffers and says whether it could; if not, the message goes in
+    /// shorter pieces.
     template <typename Back>
     void begin(std::uint64_t message_bytes, Back back) {
         cut_ = 0;
@@ -240,7 +243,7 @@ class RingSender {
             } else {
                 copy_at_pace(pace_, buffer, data + moved, length);
             }
-            slot.set_place(place()); // Not before: the receiver looks at the line meanwhile.
+            slot.set_place(place()); // Not before: the receiver polls the line meanwhile.
         }
         publish(slot, tag, message_bytes | cut_, slots_of(shape_, length));
         if (message_bytes >= timed_bytes_min_ && moved + length == message_bytes) {
@@ -252,27 +255,27 @@ class RingSender {
     /// Has this end backed any of the receiver's buffers?
     bool has_backed() const { return backed_.any(); }
 
-    /// The receiver has said that it can read this process's memory.
+    /// Has the receiver said that it can read this process's memory?
     bool receiver_reads() {
         receiver_reads_ =
             receiver_reads_ || credit_->reads_sender.load(std::memory_order_acquire) != 0;
         return receiver_reads_;
     }
 
-    /// From messages of at least so many bytes the sender learns how far the receiver is: reads
-    /// that take less than `near_ns` are of near ones.
+    /// With messages of at least so many bytes the sender measures how far the receiver is: it is
+    /// near if a read of its credit takes less than `near_ns`.
     void learn_distance(std::uint64_t bytes_min, std::uint32_t near_ns) {
         timed_bytes_min_ = bytes_min;
         distance_ = CoreDistance(near_ns);
     }
-    /// Does the receiver's core share no cache with the own one, as far as is known?
+    /// Does the receiver's core share no cache with the own one, as far as was measured?
     bool receiver_far() const { return distance_.far(); }
 
-    /// So many messages are announced that the receiver could not say of one more that it reads it
-    /// later.
+    /// Are so many messages announced that no mark is left, by which the receiver could say that it
+    /// reads one more later?
     bool all_marked() const { return marks_.all_taken(); }
 
-    /// Announces a message that stays at `data` until taken(the mark that this returns).
+    /// Announces a message that stays at `data` until taken() of the mark that this returns.
     /// REQUIRES: !full(), !all_marked(), and `data` lies in a segment or receiver_reads().
     std::uint64_t announce(std::uint64_t tag, const RemoteBytes& data, std::uint64_t message_bytes,
                            const Help& help) {
@@ -290,13 +293,13 @@ class RingSender {
         return elsewhere.mark;
     }
 
-    /// Of the message announced first of those that are not taken.
+    /// The words for copying jointly the first announced message that is not taken.
     JointCopy& joint() { return *joint_; }
 
     /// The turn at which the message with that mark was announced.
     std::uint64_t turn(std::uint64_t mark) const { return marks_.turn(mark); }
 
-    /// The receiver has read the message with that mark: then the mark is free again.
+    /// Has the receiver read the message with that mark? Then the mark is free again.
     bool taken(std::uint64_t mark) {
         const bool read = passed(mark) && !remembered(mark);
         if (read) {
@@ -305,12 +308,12 @@ class RingSender {
         return read;
     }
 
-    /// The receiver reads no private memory of this process's any more. Of messages that were
-    /// announced before, taken() says afterwards for good whether it has read them; those that it
-    /// has not are to be sent, and it says that it has taken them when they come.
+    /// Has the receiver said that it reads no private memory of this process any more? Afterwards
+    /// the answer of taken() for messages announced before is final. Those that the receiver has
+    /// not read have to be sent, and it says that it has taken them when they come.
     bool declined() const { return receipt_->declined.load(std::memory_order_acquire) != 0; }
 
-    /// The receiver has read it, or remembers it while it reads later ones.
+    /// Has the receiver read the message, or remembered it to read later ones first?
     bool passed(std::uint64_t mark) const {
         return receipt_->taken.load(std::memory_order_acquire) >= marks_.turn(mark);
     }
@@ -322,14 +325,14 @@ class RingSender {
     /// Where in the round of buffers the next fragment goes.
     std::uint64_t place() const { return sent_ - first_; }
 
-    /// Has the receiver read all? It says so after some slots at once.
+    /// Has the receiver read all? It says so once for several slots.
     bool emptied() {
         released_ = credit_->released.load(std::memory_order_acquire);
         return released_ == sent_;
     }
 
-    /// The receiver writes its credit now and then, and this end reads it when it must. Another
-    /// read may cost a long message some per cent, so there are few.
+    /// Times a read of the credit, if the receiver has written it since the last one. Such a read
+    /// may cost a long message some per cent, so there are few.
     void time_credit() {
         if (++untimed_ < kTimedPeriod) {
             return;
@@ -337,7 +340,7 @@ class RingSender {
         std::uint64_t released = 0;
         const std::int64_t ns =
             time_of([&] { released = credit_->released.load(std::memory_order_acquire); });
-        if (released != released_) { // Else the line is the own cache's.
+        if (released != released_) { // Else the line came from the own cache.
             distance_.read_in(ns);
             released_ = released;
             untimed_ = 0;
@@ -350,14 +353,14 @@ class RingSender {
         return (word.load(std::memory_order_acquire) & mark_bit(mark)) != 0;
     }
 
-    /// Of a run the first slot alone is written, and looked at.
+    /// Of a run only the first slot is written and read.
     void publish(RingSlot& slot, std::uint64_t tag, std::uint64_t bytes, std::uint64_t slots = 1) {
         slot.tag = tag;
         slot.bytes = bytes;
         slot.turn.store(sent_ + 1, std::memory_order_release);
         sent_ += slots;
-        // Stores leave the processor in order, and only some hundred of them wait there: a sender
-        // of one message after the other would wait for each line in turn.
+        // Stores leave the store buffer in order, and it holds some hundred at most: without a
+        // prefetch, a sender of one message after the other would wait for each line in turn.
         if (sent_ + kPrefetch - released_ < shape_.depth) {
             prefetch_for_write(&slots_[(sent_ + kPrefetch) & (shape_.depth - 1)]);
         }
@@ -373,23 +376,23 @@ class RingSender {
     std::uint64_t released_ = 0; ///< The last credit that was read.
     std::uint64_t first_ = 0;    ///< The fragment for which the round of buffers began anew.
     bool reuses_ = false;
-    std::uint64_t cut_ = 0; ///< Flags of the message that is being sent.
+    std::uint64_t cut_ = 0; ///< How the message is cut that is being sent.
     BackedBuffers backed_;
     CopyPace pace_;
     bool receiver_reads_ = false;
     std::uint64_t timed_bytes_min_ = ~std::uint64_t{0};
-    unsigned untimed_ = 0; ///< Messages since the last time.
+    unsigned untimed_ = 0; ///< Messages since the last timed read.
     CoreDistance distance_;
     Marks marks_;
 };
 
-/// A message that is remembered.
+/// A message that the receiver remembers.
 struct ReadLater {
     std::uint64_t turn = 0; ///< 0: none.
     std::uint64_t mark = 0;
 };
 
-/// The receiver's end.
+/// The receiver's end of a ring.
 class RingReceiver {
   public:
     RingReceiver() = default;
@@ -403,23 +406,23 @@ class RingReceiver {
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape) {}
 
-    /// The next fragment is there.
+    /// Is the next fragment there?
     bool ready() const { return head().turn.load(std::memory_order_acquire) == received_ + 1; }
 
-    /// The next fragment is there, and is the whole of a message of that name and length.
+    /// Is the next fragment there, and is it the whole of a message of that name and length?
     bool holds(std::uint64_t name, std::uint64_t bytes) const {
         const RingSlot& slot = head();
         return slot.turn.load(std::memory_order_acquire) == received_ + 1 && slot.tag == name &&
                slot.bytes == bytes && bytes <= kInlineBytes;
     }
 
-    /// Of the message whose fragment is next. REQUIRES: ready().
+    /// Tag and length of the message whose fragment is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }
     std::uint64_t message_bytes() const { return head().bytes & ~kMessageFlags; }
-    /// The next fragment's, whether or not it is there.
+    /// The turn of the next fragment, whether or not that is there.
     std::uint64_t turn() const { return received_ + 1; }
 
-    /// Where the message is, if it does not come by the ring. REQUIRES: ready().
+    /// Where the message is, if it is announced and does not come by the ring. REQUIRES: ready().
     std::optional<RemoteBytes> elsewhere() const {
         if ((head().bytes & kElsewhere) == 0) {
             return std::nullopt;
@@ -432,27 +435,29 @@ class RingReceiver {
         return {(head().bytes & kSenderHelps) != 0, (head().bytes & kSenderWrites) != 0};
     }
 
-    /// Of the message at the head, while that is elsewhere, or of the one to come there.
+    /// The words for copying jointly the message at the head if that is elsewhere, or the one that
+    /// comes next.
     JointCopy& joint() { return *joint_; }
 
     /// Tells the sender that its memory can be read.
     void offer_reading() { credit_->reads_sender.store(1, std::memory_order_release); }
 
-    /// Frees the slot of a message that was elsewhere, which the sender may change from now on, and
-    /// with it all that it shares with this rank. REQUIRES: ready(), elsewhere() != nullptr.
+    /// Frees the slot of a message that was elsewhere, and says that it was read: from now on the
+    /// sender may change it, and even free all memory that it shares with this rank. REQUIRES:
+    /// ready(), elsewhere() has a value.
     void take() {
         release();
         taken_ = received_;
         receipt_->taken.store(taken_, std::memory_order_release);
     }
 
-    /// Frees the slot of a message that was elsewhere, which is to be read later, and then to be
-    /// taken by what this returns. REQUIRES: as take().
+    /// Frees the slot of a message that is elsewhere and that the caller will read later. It then
+    /// calls take() with what this returns. REQUIRES: as take().
     ReadLater remember() {
         const ReadLater message = {received_ + 1, announced().mark};
-        // Before any later message is said to have been taken. Release: the store may be the first
-        // that shows the sender another mark of the word clear, and a relaxed one is none of the
-        // release sequence of the store that cleared that.
+        // This comes before any later message is said to be taken. Release: the store may be the
+        // first that shows the sender another mark of the word clear, and a relaxed store would not
+        // be in the release sequence of the store that cleared that one.
         std::atomic<std::uint64_t>& word = marks(message); // Written by this end alone.
         word.store(word.load(std::memory_order_relaxed) | mark_bit(message.mark),
                    std::memory_order_release);
@@ -460,8 +465,8 @@ class RingReceiver {
         return message;
     }
 
-    /// The sender may change the message that was remembered then. REQUIRES: remember() returned
-    /// `message`.
+    /// Says that the remembered message was read: the sender may change it. REQUIRES: remember()
+    /// returned `message`.
     void take(const ReadLater& message) {
         if (taken_ < message.turn) { // Those before it were read, or are remembered.
             taken_ = message.turn;
@@ -472,12 +477,13 @@ class RingReceiver {
                    std::memory_order_release);
     }
 
-    /// Reads no private memory of the sender's any more. What was announced of it and is not taken
-    /// comes by the ring, too; it is to be remembered until then, and taken when it comes.
+    /// Says that this end reads no private memory of the sender any more. Messages announced there
+    /// and not taken will come by the ring; they must be remembered until then, and taken when they
+    /// come.
     void decline() { receipt_->declined.store(1, std::memory_order_release); }
 
-    /// The next fragment, which begins at byte `moved` of its message, where it lies, to be read
-    /// there until pass(). Those that travel in a line are none. REQUIRES: ready(), no elsewhere().
+    /// The next fragment, which begins at byte `moved` of its message, in its buffer, where it may
+    /// be read until pass(). Empty if it travels in a line. REQUIRES: ready(), no elsewhere().
     std::span<const std::byte> fragment(std::uint64_t moved) const {
         const RingSlot& slot = head();
         const std::uint64_t length = next_bytes(slot, moved);
@@ -487,7 +493,7 @@ class RingReceiver {
         return {buffers_ + shape_.buffer_offset(slot.place(), length), length};
     }
 
-    /// Frees the slots of the next fragment, of that length, which has been read. REQUIRES:
+    /// Frees the slots of the next fragment, which has that length and has been read. REQUIRES:
     /// ready().
     void pass(std::uint64_t fragment_bytes) { release(slots_of(shape_, fragment_bytes)); }
 
@@ -520,17 +526,17 @@ class RingReceiver {
                               slot.bytes & kCut);
     }
 
-    /// The credit is stored once for several slots: each store takes its line from a sender that
-    /// waits for it. The sender is not stuck for want of the rest, since it waits with the most of
-    /// the ring unread.
+    /// The credit is stored once for several slots, since each store takes its line from a sender
+    /// that polls it. The sender is never stuck because the rest was not stored: when it waits,
+    /// most of the ring is unread.
     void release(std::uint64_t slots = 1) {
         received_ += slots;
         if (received_ - credited_ >= shape_.depth / kCreditsPerRing) {
             credited_ = received_;
             credit_->released.store(received_, std::memory_order_release);
         }
-        // Where the sender is ahead, the transfer of the lines that come next overlaps with what
-        // this message is for.
+        // If the sender is ahead, the transfer of the next lines overlaps with the work on this
+        // message.
         __builtin_prefetch(&slots_[(received_ + kPrefetch) & (shape_.depth - 1)]);
     }
 
@@ -544,8 +550,8 @@ class RingReceiver {
     const std::byte* buffers_ = nullptr;
     RingShape shape_;
     std::uint64_t received_ = 0;
-    std::uint64_t credited_ = 0; ///< The last credit that was given.
-    std::uint64_t taken_ = 0;    ///< The last receipt that was given.
+    std::uint64_t credited_ = 0; ///< The last credit that was stored.
+    std::uint64_t taken_ = 0;    ///< The last receipt that was stored.
 };
 
 } // namespace ucg::shm

@@ -1,5 +1,5 @@
-// The two directions between the own rank and one peer: what is queued for the peer's ring, and how
-// what comes out of the own ring finds the message that waits for it.
+// The two directions between the own rank and one peer: the Outbox queues what is sent by the
+// peer's ring, and the Inbox matches what comes out of the own ring with the posted receives.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,15 @@
 
 namespace ucg::transport {
 
-/// From how many bytes on a message is not sent through the ring but copied once; all ones: never.
+/// From how many bytes on a message is copied once instead of being sent through the ring; all
+/// ones: never.
 struct SingleCopyLimits {
-    std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< Where it lies in the sender's segment.
-    std::uint64_t private_bytes = ~std::uint64_t{0}; ///< Elsewhere: by the kernel.
-    std::uint64_t far_bytes = ~std::uint64_t{0};     ///< The same, where cores share no cache.
-    std::uint32_t near_ns = 0;     ///< Of cores that do a read of what the other wrote takes less.
-    std::uint64_t joint_bytes = 0; ///< From which both ends copy it.
+    std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< If it lies in the sender's segment.
+    std::uint64_t private_bytes = ~std::uint64_t{0}; ///< If it lies elsewhere: by the kernel.
+    std::uint64_t far_bytes = ~std::uint64_t{0};     ///< As private_bytes, for far cores.
+    /// Cores share a cache, and are not far, if a read of what the other wrote takes less.
+    std::uint32_t near_ns = 0;
+    std::uint64_t joint_bytes = 0; ///< From this length on both ends copy it.
 
     std::uint64_t least() const { return std::min({mapped_bytes, private_bytes, far_bytes}); }
 };
@@ -36,21 +38,21 @@ struct RingPlace {
     std::byte* buffers = nullptr;
 };
 
-/// What a peer needs in order to copy them.
+/// What a peer needs in order to copy these bytes.
 inline shm::RemoteBytes remote_bytes(const shm::Heap& heap, const std::byte* data,
                                      std::uint64_t bytes) {
     const auto place = heap.locate(data, bytes);
     return {reinterpret_cast<std::uintptr_t>(data), place ? place->offset + 1 : 0};
 }
 
-/// To one peer. Messages leave in the order of their posts, but for those that were announced and
-/// that the peer cannot read: they leave once more.
+/// The direction to one peer. Messages leave in the order of their posts, except those that were
+/// announced and that the peer cannot read: these are sent once more, by the ring.
 class Outbox {
   public:
     Outbox() = default;
-    /// Messages of at least `limits` bytes stay where they are, for a receiver that can read them
-    /// there, and that lets the sender copy a part. `bell`: the peer's. `heap`: the own one; it
-    /// must outlive the outbox, as `readable` must. `reuses_buffers`: RingSender::reuse_buffers().
+    /// Messages of at least `limits` bytes stay where they are, if the receiver can read them
+    /// there; it may let the sender copy a part. `bell`: the peer's. `heap`: the own one; it and
+    /// `readable` must outlive the outbox. `reuses_buffers`: RingSender::reuse_buffers().
     Outbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
            shm::Doorbell& bell, shm::Heap& heap, shm::ReadableMemory& readable,
            const shm::PeerReach& receiver, bool reuses_buffers, const SingleCopyLimits& limits)
@@ -63,7 +65,7 @@ class Outbox {
         }
     }
 
-    /// True when the message has left; otherwise it is queued and flush() continues it.
+    /// Returns whether the message has left; otherwise it is queued and flush() continues it.
     bool post(Message& message) {
         if (queue_.empty()) {
             if (message.bytes <= shm::kInlineBytes && !ring_.full()) {
@@ -89,12 +91,12 @@ class Outbox {
 
     struct Flushed {
         unsigned moved = 0;  ///< Messages that left or moved on.
-        bool copied = false; ///< A piece of one that its receiver would have had to copy.
+        bool copied = false; ///< A piece was copied that the receiver would have had to copy.
     };
-    /// Takes a `share` of what is left of such a message.
+    /// Sends what is queued. Of a message that both ends copy it copies a `share` of the rest.
     Flushed flush(shm::Share share);
 
-    /// Is there a message to copy as soon as its receiver says where to?
+    /// Is there a message of which this end would copy a part, once its receiver says where to?
     bool awaits_target() {
         return helps() && !announced_.empty() && announced_.front().bytes >= limits_.joint_bytes &&
                shm::JointCopy::serves(announced_.front().bytes) &&
@@ -111,45 +113,46 @@ class Outbox {
     bool stays(const Message& message, const shm::RemoteBytes& data);
     unsigned take_back();
     unsigned send_declined();
-    /// A receiver may have opened private memory by what was offered before: who may not write
-    /// there any more helps no more at all.
+    /// A receiver may have opened private memory because of an earlier offer. So an end that may
+    /// not write there any more does not help at all.
     bool helps() const { return helps_ && writes_ == receiver_.writes(); }
     bool copy_piece(shm::Share share);
 
     shm::RingSender ring_;
     shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
-    MessageQueue announced_;                    ///< `moved` is the mark.
+    MessageQueue announced_;                    ///< Their `moved` is the mark.
     std::vector<std::uint64_t> declined_marks_; ///< Of messages that were sent after all.
     shm::Heap* heap_ = nullptr;
     shm::ReadableMemory* readable_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
     SingleCopyLimits limits_;
-    bool writes_ = false; ///< The kernel permitted it at first.
-    bool helps_ = true;   ///< It copies parts of what it has announced.
+    bool writes_ = false; ///< Did the kernel permit writing to the peer at first?
+    bool helps_ = true;   ///< Does this end copy parts of what it has announced?
 };
 
-/// Where ranks share processors a piece that a sender copies costs others their turns: help is
-/// asked for from this length on.
+/// Where ranks share processors, a sender that copies a piece keeps its processor from other ranks:
+/// there a receiver asks for help only from this length on.
 inline constexpr std::uint64_t kWantedHelpBytesMin = 4 * shm::kPieceMin;
 
 /// What an inbox does about a message that both ends may copy.
 enum class Pull : std::uint8_t {
-    later, ///< It lets the sender begin.
-    end,   ///< It looks whether the sender has copied all.
+    later, ///< The inbox copies nothing yet and lets the sender begin.
+    end,   ///< It only looks whether the sender has copied all.
     now,   ///< It copies a piece.
 };
 
-/// From one peer. A message that nobody waits for stays in the ring, where it holds the sender
-/// back; only if another message of the peer is awaited, which may be behind it, it is moved out of
-/// the way to the early arrivals: copied, or, if it was only announced, remembered. So these are
-/// bounded by what the peer sends in less than two windows of the engine's (PROTOCOL.md).
+/// The direction from one peer. A message for which no receive is posted stays in the ring, where
+/// it holds the sender back. Only if another message of the peer is awaited, which may be behind
+/// it, it is moved out of the way to the early arrivals: copied, or, if it was only announced,
+/// remembered. So early arrivals are bounded by what the peer sends in two windows of the engine
+/// (PROTOCOL.md).
 class Inbox {
   public:
     Inbox() = default;
-    /// `bell`: the peer's. `heap`: the own one; it must outlive the inbox, as `spare` must.
-    /// `own_processors`: each rank has one for itself. `joint_bytes`: as SingleCopyLimits has it.
+    /// `bell`: the peer's. `heap`: the own one; it and `spare` must outlive the inbox.
+    /// `own_processors`: each rank has one for itself. `joint_bytes`: as in SingleCopyLimits.
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
           shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
           const shm::PeerReach& sender, bool own_processors, std::uint64_t joint_bytes)
@@ -161,8 +164,8 @@ class Inbox {
         }
     }
 
-    /// True when the message has come; otherwise it waits and drain() completes it. What both ends
-    /// copy is left to drain_jointly(): the sender can begin with it while the
+    /// Returns whether the message has come; otherwise it waits and drain() completes it. Messages
+    /// that both ends copy are left to drain_jointly(), so that the sender can begin while the
     /// caller still has other things to do.
     bool post(Message& message) {
         if (idle() && early_.empty() && ring_.holds(tag_of(message), message.bytes)) {
@@ -174,54 +177,55 @@ class Inbox {
         return post_unmet(message);
     }
 
-    /// Tells the sender of a message that was posted and is not there where it will go, so that
-    /// the sender need not ask, nor wait for a receiver that is at something else by then.
+    /// Tells the sender where a posted message that has not come will go, so that the sender can
+    /// begin to copy at once, even if the receiver is busy with something else by then.
     void open_ahead(const Message& message) {
         if (shm::JointCopy::serves(message.bytes)) {
             open_long_ahead(message);
         }
     }
 
-    /// Nothing is awaited and no message is half received.
+    /// Is nothing awaited, and no message half received?
     bool idle() const { return current_ == nullptr && posted_.empty() && remembered_.empty(); }
 
-    /// The caller has read the part of the message that it was given.
+    /// The caller has read the part of the message that it was given: Transport::take_part().
     void take_part(Message& message);
 
     /// Takes fragments out of the ring. Returns how many.
     unsigned drain(Pull pull);
-    /// The same where the sender may copy, too: gives it the time that copying alone would take, if
-    /// it `may_copy` once it gets there.
+    /// As drain(), where the sender may copy, too. If it `may_copy` once it makes progress, this
+    /// end first leaves it as much time as copying alone would take.
     unsigned drain_jointly(bool may_copy);
 
-    /// May both ends copy what comes now?
+    /// May both ends copy the message that comes now?
     bool joint() const { return joint_; }
 
-    /// Why nothing more can be received: disagreement (a message came with another length than the
-    /// awaited one, or of another plan for the same collective), out_of_memory (for an early
-    /// arrival) or io_error (the sender's memory could not be read); else ok.
+    /// Why nothing more can be received: disagreement (a message came that has another length than
+    /// the awaited one, or belongs to another plan for the same collective), out_of_memory (for an
+    /// early arrival) or io_error (the sender's memory could not be read); else ok.
     Code broken() const { return broken_; }
 
     /// Fails what is awaited; returns how many.
     unsigned fail_all();
 
-    /// Has the sender sent a message of that collective, of another plan? As far as it is known
-    /// here: the next one, and those that came early.
+    /// Has the sender sent a message of that collective, but of another plan? This looks at the
+    /// next message in the ring and at the early arrivals.
     bool contradicts(std::uint64_t tag) const;
-    /// Is a message awaited that is of that collective, of another plan?
+    /// Is a message of that collective awaited, but of another plan?
     bool awaits_other(std::uint64_t tag) const { return posted_.contradicts(tag); }
 
     std::size_t early_count() const { return early_.size(); }
 
   private:
-    /// An announced early arrival that is awaited by now.
+    /// An announced early arrival whose receive has been posted since.
     struct Remembered {
         Message* message;
         shm::RemoteBytes elsewhere;
         shm::ReadLater later;
     };
 
-    /// Announced, not read, and to come by the ring: the kernel does not let this end read it.
+    /// A message that was announced and will come by the ring, since the kernel does not let this
+    /// end read it.
     struct Declined {
         std::uint64_t tag;
         shm::ReadLater later;
@@ -273,7 +277,7 @@ class Inbox {
     const Message* opened_ = nullptr; ///< Awaited, and the sender may be copying to it already.
     shm::Help offered_;               ///< By the sender, with its last message that was elsewhere.
     std::uint64_t looks_ = 0;         ///< At a joint message that the sender might copy.
-    std::uint64_t sender_claims_ = 0; ///< Bytes; of a joint copy that was closed before its end.
+    std::uint64_t sender_claims_ = 0; ///< In bytes, of a joint copy that was closed early.
     unsigned fruitless_looks_ = 0;
     const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
@@ -284,7 +288,7 @@ class Inbox {
     std::vector<std::unique_ptr<EarlyArrival>> early_; ///< In order of arrival.
     std::vector<Remembered> remembered_;               ///< In order of their posts.
     std::vector<Declined> declined_;
-    bool declines_ = false; ///< The sender knows that it is not read.
+    bool declines_ = false; ///< The sender was told that its private memory is not read.
 };
 
 } // namespace ucg::transport
