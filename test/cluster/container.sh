@@ -73,7 +73,7 @@ if ! image inspect --type image "$base" >/dev/null 2>&1; then
 fi
 cache=${CCACHE_DIR:-$HOME/.cache/ccache}
 mkdir -p "$cache"
-image build --isolation chroot --network host --layers --volume "$cache:/ccache" \
+image build --isolation chroot --network host --volume "$cache:/ccache" \
     -f "$root/tools/packaging/Containerfile" --build-arg "BASE=$base" -t localhost/ucg "$root"
 
 made=$(image from localhost/ucg)

@@ -63,6 +63,7 @@ step_install() {
     meson setup build-release --buildtype release
     ninja -C build-release
     meson install -C build-release --quiet
+    ldconfig
     export AUTOPKGTEST_TMP=/tmp/work
     mkdir -p $AUTOPKGTEST_TMP
     debian/tests/component
