@@ -14,8 +14,8 @@ usage: container.sh [options]
 The base image comes by debootstrap from the mirror that this machine's apt uses, since no registry
 of images is asked. In the image, as its ordinary user and with a /dev/shm of 64 MiB, a program is
 compiled, runs through UCG without any option, and runs without UCG where mpirun is told so. Needs
-root, for debootstrap, and buildah, which it installs. Takes several GB. What ccache keeps for this user
-is shared.
+root, for debootstrap, and buildah, which it installs. Takes several GB. What ccache keeps for this
+user is shared.
 
 Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
 END2
