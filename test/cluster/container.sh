@@ -3,7 +3,7 @@
 set -euo pipefail
 
 usage() {
-    cat <<'END2'
+    cat <<'END'
 usage: container.sh [options]
 
   --directory DIR   where images and layers are kept (default: a new folder below /var/tmp, removed
@@ -18,7 +18,7 @@ root, for debootstrap, and buildah, which it installs. Takes several GB. What cc
 user is shared.
 
 Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
-END2
+END
 }
 
 wrong() {
