@@ -79,7 +79,8 @@ RULES = [
          ((r"setup build-release", "setup build-by-hand-too --native-file by-hand.ini"),)),
     Rule(r"meson setup build-own .*",
          ((r"build-own .*", "build-by-hand-own --native-file by-hand.ini --prefix $PWD/own"),)),
-    Rule(r"ldconfig", unless="it would look for what was not installed"),
+    # Its folder is on the path of administrators alone.
+    Rule(r"ldconfig", ((r"ldconfig", "PATH=$PATH:/usr/sbin:/sbin ldconfig -p"),), prints="libs"),
     Rule(r"meson install.*", unless="the test `installed` does it, in an image of the machine"),
     Rule(r"ninja -C build-release uninstall", ((r"build-release", "build -n"),)),
     Rule(r"ompi_info --path pkglibdir", prints="openmpi"),
@@ -101,6 +102,10 @@ RULES = [
     Rule(r"ucg_info( -[cftv]| --report( > \S+)?)?", ((r"^", "build/tools/"),)),
     Rule(r"ucg_(plan|sim|topo) .*", unless="names an option in passing"),
     Rule(r"vcluster \w+", unless="names a command in passing"),
+    Rule(r"tools/vcluster .* perf/compare .*", (end("--pairs 1 -c allreduce --time 0.001"),),
+         hosts=True, prints="allreduce"),
+    Rule(r"tools/vcluster .* perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), hosts=True,
+         prints="us per call"),
     Rule(r"tools/vcluster .*", hosts=True),
 
     # ---- Slurm and Spack, of which there is one in suite cluster alone, and none
@@ -125,6 +130,7 @@ RULES = [
     Rule(r"mpirun .*/interbench .*", prints="ireduce,4096"),
     # HDF5's own program, which is not part of this tree.
     Rule(r"mpirun .* \./testphdf5", ((r"\./testphdf5", "true"),)),
+    Rule(r"mpirun .*/overlapbench .*", (end("--smoke"),), prints="iallreduce"),
     Rule(r"mpirun .*/array_reduction", (end("--smoke"),), prints="ok"),
     Rule(r"mpirun .*", prints="ok"),
 
@@ -138,6 +144,8 @@ RULES = [
     Rule(r"perf/perftest/agreement .*", (end("--turns 1 --within 1000"),), prints="within"),
     Rule(r"perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), prints="us per call"),
     Rule(r"build/perf/\S+ --help", prints="Usage"),
+    Rule(r"build/perf/perftest/ucg_perftest --np .* --sizes 8:64k", (end("--time 0.02"),),
+         prints="64k|65536"),
     Rule(r"build/perf/perftest/ucg_perftest --np .*"),
     Rule(r"UCG_MACHINE=\"[^\"]*\" build/perf/perftest/ucg_perftest --np .* two_stage",
          prints="algorithm two_stage"),

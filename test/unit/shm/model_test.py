@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 """Checks the models of shm/model with spin: each holds, and each of its broken variants fails.
 
-usage: model_test.py [--thorough] MODEL...
+usage: model_test.py [--thorough] [--anew] MODEL...
 exit status: 0 all as it must be, 1 not, 77 spin is not installed
+
+A search that ended is not repeated while the program that spin generates for it, the compiler and
+the options stay the same: what it found lies below $XDG_CACHE_HOME or ~/.cache. With --anew it is.
 """
 
+import argparse
+import hashlib
+import os
 import pathlib
 import re
 import shutil
@@ -275,37 +281,61 @@ def run(command, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
 
 
-def verifier(model, defines, options, folder):
-    """Generates and compiles the search; returns its path. Most of the time goes into compiling,
-    which ccache knows how to avoid: what is compiled does not depend on where the model lies."""
-    cached = ["ccache"] if shutil.which("ccache") else []
-    for command in (["spin", *defines, "-a", model.name],
-                    [*cached, "cc", "-O1", "-w", *options, "-c", "pan.c", "-o", "pan.o"],
-                    ["cc", "pan.o", "-o", "pan"]):
-        done = run(command, folder)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
-    return str(folder / "pan")
+def must_run(command, folder):
+    done = run(command, folder)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return done.stdout
 
 
-def holds(pan, options, folder):
-    """Did the search end without an error? It must have been complete."""
-    output = run([pan, "-m100000", *options], folder).stdout
-    errors = re.search(r"errors: (\d+)", output)
-    if errors is None or "max search depth too small" in output or "out of memory" in output:
-        sys.exit(f"the search did not end: {output}")
-    return errors[1] == "0"
+class Searches:
+    """Searches in a folder with copies of the models; found ones are kept below `kept`, if any."""
+
+    def __init__(self, folder, kept):
+        self.folder = folder
+        self.kept = kept
+        self.compiler = must_run(["cc", "--version"], folder)
+
+    def holds(self, model, defines, compiling, searching):
+        """Does the search end without an error?"""
+        for left in self.folder.glob("pan*"):
+            left.unlink()
+        must_run(["spin", *defines, "-a", model.name], self.folder)
+        stamp = self.kept and self.kept / self.key(compiling, searching)
+        if stamp and stamp.exists():
+            return stamp.read_text() == "holds"
+        must_run(["cc", "-O1", "-w", *compiling, "pan.c", "-o", "pan"], self.folder)
+        found = self.search(searching)
+        if stamp:
+            # Renamed, so that nobody reads half of it.
+            part = stamp.with_suffix(f".{os.getpid()}")
+            part.write_text("holds" if found else "fails")
+            part.rename(stamp)
+        return found
+
+    def key(self, *options):
+        """Of all that the search depends on."""
+        digest = hashlib.sha256(repr((self.compiler, options)).encode())
+        for path in sorted(self.folder.glob("pan.*")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()
+
+    def search(self, options):
+        """It must have been complete."""
+        output = run([str(self.folder / "pan"), "-m100000", *options], self.folder).stdout
+        errors = re.search(r"errors: (\d+)", output)
+        if errors is None or "max search depth too small" in output or "out of memory" in output:
+            sys.exit(f"the search did not end: {output}")
+        return errors[1] == "0"
 
 
-def check(model, case, folder):
+def check(searches, model, case):
     """Whether one case comes out as it must."""
     defines, expected, finishes = case
-    stuck = verifier(model, defines, ["-DSAFETY", "-DNOCLAIM", "-DNOFAIR", "-DVECTORSZ=2048"],
-                     folder)
-    right = holds(stuck, [], folder) == expected
+    safety = ["-DSAFETY", "-DNOCLAIM", "-DNOFAIR", "-DVECTORSZ=2048"]
+    right = searches.holds(model, defines, safety, []) == expected
     if finishes:
-        fair = verifier(model, defines, ["-DNFAIR=3"], folder)
-        right = right and holds(fair, ["-a", "-f"], folder) == expected
+        right = right and searches.holds(model, defines, ["-DNFAIR=3"], ["-a", "-f"]) == expected
     print(f"{'ok    ' if right else 'FAILED'} {model.stem} {' '.join(defines)}: must "
           f"{'hold' if expected else 'fail'}")
     return right
@@ -315,18 +345,34 @@ def cases(model, thorough):
     return CASES[model] + (THOROUGH.get(model, []) if thorough else [])
 
 
+def kept():
+    """Where verdicts are; None if nothing can be written there."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = pathlib.Path(base) / "ucg" / "models"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--thorough", action="store_true")
+    parser.add_argument("--anew", action="store_true")
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    given = parser.parse_args()
     if shutil.which("spin") is None or shutil.which("cc") is None:
         print("skipped: spin or cc is not installed")
         return 77
-    thorough = sys.argv[1:2] == ["--thorough"]
-    models = [pathlib.Path(name).resolve() for name in sys.argv[1 + thorough:]]
+    models = [path.resolve() for path in given.models]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for part in {part for model in models for part in model.parent.glob("*.pml")}:
             shutil.copy(part, folder)
-        return 0 if all([check(model, case, folder)
-                         for model in models for case in cases(model.stem, thorough)]) else 1
+        searches = Searches(folder, None if given.anew else kept())
+        return 0 if all([check(searches, model, case) for model in models
+                         for case in cases(model.stem, given.thorough)]) else 1
 
 
 if __name__ == "__main__":
