@@ -21,11 +21,6 @@ Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
 END
 }
 
-wrong() {
-    echo "container: $*; see --help" >&2
-    exit 2
-}
-
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 # shellcheck source=test/cluster/debian_root.sh
 . "$root/test/cluster/debian_root.sh"
@@ -34,21 +29,18 @@ suite=bookworm
 while [ $# -gt 0 ]; do
     case $1 in
     --directory)
-        [ -n "${2:-}" ] || wrong "--directory: expected a folder"
-        directory=$2 && shift 2
+        directory=$(value "$1" "a folder" "${2:-}")
+        shift 2
         ;;
     --suite)
-        [ -n "${2:-}" ] || wrong "--suite: expected the name of a release"
-        suite=$2 && shift 2
+        suite=$(value "$1" "the name of a release" "${2:-}")
+        shift 2
         ;;
     -h | --help) usage && exit 0 ;;
     *) wrong "unknown option '$1'" ;;
     esac
 done
-if [ "$(id -u)" -ne 0 ]; then
-    echo "container: debootstrap needs root" >&2
-    exit 1
-fi
+need_root
 "$root/tools/packages" fresh container
 if [ -z "$directory" ]; then
     directory=$(mktemp -d /var/tmp/ucg-container-XXXXXX)

@@ -1,6 +1,25 @@
 # shellcheck shell=bash
 # A Debian in a directory: what new_user.sh, container.sh and other_debian.sh share. To be sourced.
 
+# Ends the script for wrong usage, of which the words tell.
+wrong() {
+    echo "$(basename "$0" .sh): $*; see --help" >&2
+    exit 2
+}
+
+# What follows an option that needs a value: value OPTION WHAT-IT-IS VALUE
+value() {
+    [ -n "$3" ] || wrong "$1: expected $2"
+    echo "$3"
+}
+
+need_root() {
+    [ "$(id -u)" -eq 0 ] || {
+        echo "$(basename "$0" .sh): debootstrap and namespaces need root" >&2
+        exit 1
+    }
+}
+
 # One line for each Debian archive that apt knows: URI SUITE COMPONENT.
 archives() {
     # The words are apt-get's.

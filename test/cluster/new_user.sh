@@ -37,11 +37,6 @@ Exit status: 0 when all is as it should be, 2 for wrong usage, else 1.
 END
 }
 
-wrong() {
-    echo "new_user: $*; see --help" >&2
-    exit 2
-}
-
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 # shellcheck source=test/cluster/debian_root.sh
 . "$root/test/cluster/debian_root.sh"
@@ -56,12 +51,12 @@ while [ $# -gt 0 ]; do
         chosen+=("$2") && shift 2
         ;;
     --directory)
-        [ -n "${2:-}" ] || wrong "--directory: expected a folder"
-        directory=$2 && shift 2
+        directory=$(value "$1" "a folder" "${2:-}")
+        shift 2
         ;;
     --suite)
-        [ -n "${2:-}" ] || wrong "--suite: expected the name of a release"
-        suite=$2 && shift 2
+        suite=$(value "$1" "the name of a release" "${2:-}")
+        shift 2
         ;;
     --no-ccache) cache= && shift ;;
     -h | --help) usage && exit 0 ;;
@@ -75,10 +70,7 @@ if [ ${#command[@]} -gt 0 ]; then
 elif [ ${#chosen[@]} -eq 0 ]; then
     chosen=("${parts[@]}")
 fi
-if [ "$(id -u)" -ne 0 ]; then
-    echo "new_user: debootstrap and namespaces need root" >&2
-    exit 1
-fi
+need_root
 "$root/tools/packages" fresh
 if [ -z "$directory" ]; then
     directory=$(mktemp -d /var/tmp/new-user-XXXXXX)

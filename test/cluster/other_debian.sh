@@ -18,11 +18,6 @@ nothing is mounted there.
 END
 }
 
-wrong() {
-    echo "other_debian: $*; see --help" >&2
-    exit 2
-}
-
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 # shellcheck source=test/cluster/debian_root.sh
 . "$root/test/cluster/debian_root.sh"
@@ -32,8 +27,8 @@ offline=0
 while [ $# -gt 0 ]; do
     case $1 in
     --directory)
-        [ -n "${2:-}" ] || wrong "--directory: expected a folder"
-        directory=$2 && shift 2
+        directory=$(value "$1" "a folder" "${2:-}")
+        shift 2
         ;;
     --offline) offline=1 && shift ;;
     -h | --help) usage && exit 0 ;;
@@ -47,10 +42,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$suite" ] || wrong "expected the name of a release, such as trixie"
 directory=${directory:-${XDG_CACHE_HOME:-$HOME/.cache}/ucg/debian-$suite}
-if [ "$(id -u)" -ne 0 ]; then
-    echo "other_debian: debootstrap and namespaces need root" >&2
-    exit 1
-fi
+need_root
 if [ ! -d "$directory" ]; then
     if [ $offline -eq 1 ]; then
         echo "other_debian: no $directory" >&2
