@@ -29,5 +29,7 @@ pivot_root . mnt
 umount -l /mnt
 hostname fresh
 cd /opt/ucg
-exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
+# As a login of root has it.
+path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+exec env -i PATH=$path HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
     ${limit:+CCACHE_MAXSIZE="$limit"} "$@"
