@@ -185,6 +185,12 @@ static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status
 
 /* ------------------------------------------------------------------ buffers */
 
+/** So many bytes beyond the user's pointer. That is no pointer into anything where the type has
+ *  absolute addresses, and so the sum is one of integers. */
+static inline unsigned char* coll_ucg_at(const void* user, ptrdiff_t displacement) {
+    return (unsigned char*)((uintptr_t)user + (uintptr_t)displacement);
+}
+
 /** The below, for data that is not direct. */
 ucg_status_t coll_ucg_open_packed(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch, size_t count);
 
@@ -195,7 +201,7 @@ static inline ucg_status_t coll_ucg_open_buffer(coll_ucg_data_t* data, coll_ucg_
     data->type = type;
     data->in_blocks = false;
     data->direct = coll_ucg_is_dense(type, count);
-    data->packed = (unsigned char*)user + type->super.true_lb;
+    data->packed = coll_ucg_at(user, type->super.true_lb);
     data->load_first = 0;
     return OPAL_LIKELY(data->direct) ? UCG_OK : coll_ucg_open_packed(data, scratch, count);
 }

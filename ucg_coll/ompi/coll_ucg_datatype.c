@@ -116,7 +116,7 @@ ucg_status_t coll_ucg_open_packed(coll_ucg_data_t* data, coll_ucg_scratch_t* scr
 
 static ucg_status_t load_elements(const coll_ucg_data_t* data) {
     const ptrdiff_t origin = (ptrdiff_t)data->load_first * coll_ucg_extent(data->type);
-    return coll_ucg_pack((unsigned char*)data->user + origin, data->load_count, data->type,
+    return coll_ucg_pack(coll_ucg_at(data->user, origin), data->load_count, data->type,
                          data->packed + coll_ucg_packed_bytes(data->type, data->load_first));
 }
 
@@ -227,7 +227,7 @@ static void take_blocks(coll_ucg_data_t* data, const coll_ucg_blocks_t* blocks, 
 
 static void open_where_they_are(coll_ucg_data_t* data) {
     data->direct = true;
-    data->packed = (unsigned char*)data->user + data->type->super.true_lb;
+    data->packed = coll_ucg_at(data->user, data->type->super.true_lb);
 }
 
 ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks) {
@@ -273,7 +273,7 @@ static ucg_status_t load_block(const coll_ucg_data_t* data, size_t index) {
     if (0 == data->bytes[index]) {
         return UCG_OK;
     }
-    return coll_ucg_pack((unsigned char*)data->user + block_displacement(data, index),
+    return coll_ucg_pack(coll_ucg_at(data->user, block_displacement(data, index)),
                          (size_t)data->counts[index], block_type(data, index),
                          data->packed + data->offsets[index]);
 }
@@ -282,7 +282,7 @@ static ucg_status_t store_block(const coll_ucg_data_t* data, size_t index) {
     if (0 == data->bytes[index]) {
         return UCG_OK;
     }
-    return coll_ucg_unpack((unsigned char*)data->user + block_displacement(data, index),
+    return coll_ucg_unpack(coll_ucg_at(data->user, block_displacement(data, index)),
                            (size_t)data->counts[index], block_type(data, index),
                            data->packed + data->offsets[index]);
 }

@@ -79,7 +79,7 @@ static ucg_status_t open_packed(packed_t* packed, const coll_ucg_sides_t* sides)
     const uint64_t sum = lay_out(packed);
     add_up_parts(packed, sides->local_size, sum);
     packed->base = packed->direct
-                       ? (unsigned char*)packed->user->user + packed->user->type->super.true_lb
+                       ? coll_ucg_at(packed->user->user, packed->user->type->super.true_lb)
                        : coll_ucg_scratch_get(&packed->memory->receive, sum);
     return NULL != packed->base || 0 == sum ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
@@ -128,7 +128,7 @@ static ucg_status_t unpack(const packed_t* packed) {
     ucg_status_t status = UCG_OK;
     for (int i = 0; i < packed->count && UCG_OK == status && !packed->direct; i++) {
         if (0 != packed->bytes[i]) {
-            status = coll_ucg_unpack((char*)packed->user->user + place_of(packed->user, i),
+            status = coll_ucg_unpack(coll_ucg_at(packed->user->user, place_of(packed->user, i)),
                                      (size_t)count_of(packed->user, i), packed->user->type,
                                      packed->base + packed->offsets[i]);
         }

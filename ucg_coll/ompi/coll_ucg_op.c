@@ -147,7 +147,8 @@ static void reduce_dense(void* arg, const void* left, const void* right, void* t
         if (result != rhs) {
             memcpy(result, rhs, now * element);
         }
-        ompi_op_reduce(reduction->op, lhs - origin, result - origin, now, type);
+        ompi_op_reduce(reduction->op, coll_ucg_at(lhs, -origin), coll_ucg_at(result, -origin), now,
+                       type);
         if (result != out) {
             memcpy(out, result, now * element);
         }
