@@ -39,7 +39,8 @@ ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination) {
         at = next;
     }
     if (coll_ucg_is_dense(type, (size_t)combination->length)) {
-        memcpy(coll_ucg_at(combination->target, type->super.true_lb), at + type->super.true_lb,
+        memcpy(coll_ucg_at(combination->target, type->super.true_lb),
+               coll_ucg_at(at, type->super.true_lb),
                coll_ucg_packed_bytes(type, (size_t)combination->length));
         return UCG_OK;
     }
