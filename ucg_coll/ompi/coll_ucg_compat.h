@@ -122,8 +122,9 @@ enum { COLL_UCG_NOT_PUBLISHED = -1 };
 
 static inline ptrdiff_t coll_ucg_copy_published(const void* from, size_t length, void* data,
                                                 size_t bytes) {
-    if (length > 0) {
-        memcpy(data, from, length < bytes ? length : bytes);
+    const size_t wanted = length < bytes ? length : bytes;
+    if (wanted > 0) { /* Who asks whether there is anything at all has no place for it. */
+        memcpy(data, from, wanted);
     }
     return (ptrdiff_t)length;
 }
