@@ -29,8 +29,9 @@ class Giver {
     Giver(const Door& door, const Segment& segment, std::span<const HeapWish> members)
         : door_(door), segment_(segment) {
         for (const HeapWish& member : members.subspan(1)) {
-            missing_.emplace(member.token, member.key);
+            members_.emplace(member.token, member.key);
         }
+        missing_ = members_;
     }
 
     Status run(Clock::time_point deadline) {
@@ -39,7 +40,7 @@ class Giver {
                                              "that it did not open (closefrom)");
         }
         while (!missing_.empty()) {
-            const bool news = wait(deadline);
+            wait(deadline);
             if (Status status = accept_callers(); !status.ok()) {
                 return status;
             }
@@ -47,7 +48,7 @@ class Giver {
                 hear(caller);
             }
             std::erase_if(callers_, [](const Caller& caller) { return !caller.socket.valid(); });
-            if (Status status = look_around(news, deadline); !status.ok()) {
+            if (Status status = look_around(deadline); !status.ok()) {
                 return status;
             }
         }
@@ -61,9 +62,9 @@ class Giver {
         bool given = false; ///< It hangs up when it has got the segment, or cannot.
     };
 
-    bool wait(Clock::time_point deadline) {
+    void wait(Clock::time_point deadline) {
         std::vector<pollfd> sockets;
-        auto until = std::min(deadline, Clock::now() + kSilence);
+        auto until = std::min(deadline, silent_until_);
         if (callers_.size() < kCallersMax) {
             sockets.push_back({door_.number(), POLLIN, 0});
         }
@@ -74,7 +75,9 @@ class Giver {
                 sockets.push_back({caller.socket.number(), POLLIN, 0});
             }
         }
-        return ::poll(sockets.data(), sockets.size(), milliseconds_until(until)) > 0;
+        if (::poll(sockets.data(), sockets.size(), milliseconds_until(until)) > 0) {
+            silent_until_ = Clock::now() + kSilence;
+        }
     }
 
     Status accept_callers() {
@@ -102,16 +105,18 @@ class Giver {
         if (caller.letter.kind == Letter::Kind::nothing_yet) {
             caller.letter = Letter::receive(caller.socket.get());
         }
-        if (caller.letter.kind == Letter::Kind::greeting && is_missing(caller.letter.greeting)) {
+        if (caller.letter.kind == Letter::Kind::greeting && is_member(caller.letter.greeting)) {
+            // One that has hung up without its letter calls again, and is missing again.
+            missing_.insert(*members_.find(caller.letter.greeting.from.token));
             give(caller);
         } else if (caller.letter.kind != Letter::Kind::nothing_yet) {
             caller.socket.reset();
         }
     }
 
-    bool is_missing(const Greeting& greeting) const {
-        const auto member = missing_.find(greeting.from.token);
-        return greeting.to == door_.key() && member != missing_.end() &&
+    bool is_member(const Greeting& greeting) const {
+        const auto member = members_.find(greeting.from.token);
+        return greeting.to == door_.key() && member != members_.end() &&
                member->second == greeting.from.key;
     }
 
@@ -126,8 +131,8 @@ class Giver {
         }
     }
 
-    /// Who is gone calls no more.
-    Status look_around(bool news, Clock::time_point deadline) const {
+    /// Who is gone calls no more. Signals, of which many may come, end no silence and are none.
+    Status look_around(Clock::time_point deadline) {
         if (Clock::now() >= deadline) {
             return failure(Code::timed_out,
                            "shared memory: {} processes of this host did not come for the node "
@@ -139,24 +144,34 @@ class Giver {
                 return caller.letter.greeting.from.token == token;
             });
         };
-        const bool gone =
-            !news && std::any_of(missing_.begin(), missing_.end(), [&](const auto& member) {
-                return !calls(member.first) && !somebody_listens(member.first);
-            });
+        if (Clock::now() < silent_until_) {
+            return {};
+        }
+        silent_until_ = Clock::now() + kSilence;
+        const bool gone = std::any_of(missing_.begin(), missing_.end(), [&](const auto& member) {
+            return !calls(member.first) && !somebody_listens(member.first);
+        });
         return gone ? nobody_there() : Status();
     }
 
     const Door& door_;
     const Segment& segment_;
-    std::map<Token, Token> missing_; ///< Keys, by tokens.
+    std::map<Token, Token> members_; ///< Keys, by tokens.
+    std::map<Token, Token> missing_; ///< Those that have not got it, as far as is known.
+    Clock::time_point silent_until_ = Clock::now() + kSilence; ///< Unless there are news before.
     std::vector<Caller> callers_;
 };
 
+/// Who has greeted does not hang up before there is an answer, whatever signals come: the giver
+/// takes one that hangs up for one that has got its letter.
 Result<Letter> read_answer(const Door& door, const HeapWish& giver, int socket,
                            Clock::time_point deadline) {
-    pollfd watched = {socket, POLLIN, 0};
-    ::poll(&watched, 1, milliseconds_until(deadline));
-    Letter letter = Letter::receive(socket);
+    Letter letter;
+    do {
+        pollfd watched = {socket, POLLIN, 0};
+        ::poll(&watched, 1, milliseconds_until(deadline));
+        letter = Letter::receive(socket);
+    } while (letter.kind == Letter::Kind::nothing_yet && Clock::now() < deadline);
     if (letter.kind == Letter::Kind::no_descriptor) {
         return no_descriptor_left();
     }

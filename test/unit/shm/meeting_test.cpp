@@ -1,13 +1,18 @@
 // How processes that have no heap make theirs in one segment.
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <poll.h>
+#include <sched.h>
 #include <string>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
+#include "shm/door.hpp"
 #include "shm/heap.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
@@ -46,6 +51,52 @@ std::size_t lines_of_maps(const char* word) {
         count += line.find(word) != std::string::npos ? 1 : 0;
     }
     return count;
+}
+
+/// A counter that forked processes share.
+std::atomic<unsigned>* shared_counter() {
+    void* const page = ::mmap(nullptr, sizeof(std::atomic<unsigned>), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? nullptr : new (page) std::atomic<unsigned>(0);
+}
+
+std::atomic<unsigned>* signals_come = nullptr;
+
+void await_news(int socket) {
+    pollfd watched = {socket, POLLIN, 0};
+    ::poll(&watched, 1, 20000);
+}
+
+/// Interrupts a process again and again, until it has hung up, with SA_RESTART as profilers do:
+/// that restarts no poll(2).
+bool hangs_up_for_signals(pid_t process, int caller) {
+    constexpr unsigned kSignals = 200;
+    bool hung_up = false;
+    for (unsigned i = 1; i <= kSignals && !hung_up; ++i) {
+        if (::kill(process, SIGUSR1) != 0) {
+            return true;
+        }
+        while (signals_come->load() < i) {
+            ::sched_yield();
+        }
+        hung_up = shm::Letter::receive(caller).kind != shm::Letter::Kind::nothing_yet;
+    }
+    return hung_up;
+}
+
+/// Calls as a member does, and hangs up when its letter is there, without a look at it.
+bool call_in_vain(const Door& door, const HeapWish& giver) {
+    const shm::Descriptor socket = shm::new_socket();
+    shm::Greeting greeting;
+    greeting.to = giver.key;
+    greeting.from.token = door.token();
+    greeting.from.key = door.key();
+    if (!shm::connect_to(socket.get(), giver.token) ||
+        shm::send_letter(socket.get(), greeting, -1) != shm::Sent::yes) {
+        return false;
+    }
+    await_news(socket.get());
+    return true;
 }
 
 /// The system does not count what root's descriptors in flight are.
@@ -190,6 +241,58 @@ TEST_CASE("shm/meeting: who knows no more than the socket's name gets nothing", 
         const auto heap = Heap::join({}, std::move(door), wishes, self, stranger ? 200ms : 20s);
         rank.barrier();
         return heap.ok() == !stranger ? "" : "status " + std::string(heap.status().message());
+    }));
+}
+
+TEST_CASE("shm/meeting: who is interrupted by signals does not hang up", "[shm]") {
+    signals_come = shared_counter();
+    REQUIRE(signals_come != nullptr);
+    require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        struct sigaction counts = {};
+        counts.sa_handler = [](int) { signals_come->fetch_add(1); };
+        counts.sa_flags = SA_RESTART;
+        if (::sigaction(SIGUSR1, &counts, nullptr) != 0) {
+            return "no handler";
+        }
+        Door door = Door::open().value();
+        const auto wishes = exchange_values(rank, wish_at(door, kMebi));
+        const auto processes = exchange_values(rank, ::getpid());
+        bool hung_up = false;
+        if (rank.rank() == 0) {
+            await_news(door.number());
+            const shm::Descriptor caller = shm::next_caller(door.get());
+            await_news(caller.number());
+            if (shm::Letter::receive(caller.get()).kind != shm::Letter::Kind::greeting) {
+                return "nobody has called";
+            }
+            hung_up = hangs_up_for_signals(processes[1], caller.get());
+        } // Hangs up, so that the other one calls again.
+        const auto heap =
+            Heap::join({}, std::move(door), wishes, static_cast<std::size_t>(rank.rank()), 20s);
+        rank.barrier();
+        return hung_up ? "it has hung up" : heap.ok() ? "" : std::string(heap.status().message());
+    }));
+}
+
+TEST_CASE("shm/meeting: who hung up without its letter is served again", "[shm]") {
+    auto* const served = shared_counter(); // The meeting lasts until the third one comes.
+    REQUIRE(served != nullptr);
+    require_all_ok(test::fork_ranks(3, 30s, [served](const test::ForkedRank& rank) -> std::string {
+        Door door = Door::open().value();
+        const auto wishes = exchange_values(rank, wish_at(door, kMebi));
+        if (rank.rank() == 1 && !call_in_vain(door, wishes[0])) {
+            return "the giver was not reached";
+        }
+        while (rank.rank() == 2 && served->load() == 0) {
+            ::usleep(1000);
+        }
+        const auto heap =
+            Heap::join({}, std::move(door), wishes, static_cast<std::size_t>(rank.rank()), 20s);
+        if (rank.rank() == 1) {
+            served->store(1);
+        }
+        rank.barrier();
+        return heap.ok() ? "" : std::string(heap.status().message());
     }));
 }
 
