@@ -34,7 +34,7 @@ struct AccessTicket {
 class PeerAccess {
   public:
     PeerAccess() = default; ///< Nothing.
-    PeerAccess(bool reads, bool writes) : reads_(reads), writes_(writes) {}
+    PeerAccess(bool reads, bool writes) : reads_(reads), writes_(writes), known_(reads) {}
 
     // Relaxed: whoever comes too early tries in vain, and learns it himself.
     bool reads() const { return reads_.load(std::memory_order_relaxed); }
@@ -42,13 +42,18 @@ class PeerAccess {
     void permit(bool reads, bool writes) {
         reads_.store(reads, std::memory_order_relaxed);
         writes_.store(writes, std::memory_order_relaxed);
+        known_.store(reads, std::memory_order_relaxed);
     }
+    /// Has its memory been read, so that its number means it in this process's PID namespace, too?
+    /// Stays true when the kernel refuses that later.
+    bool known() const { return known_.load(std::memory_order_relaxed); }
     void refuse_reading() { reads_.store(false, std::memory_order_relaxed); }
     void refuse_writing() { writes_.store(false, std::memory_order_relaxed); }
 
   private:
     std::atomic<bool> reads_ = false;
     std::atomic<bool> writes_ = false;
+    std::atomic<bool> known_ = false;
 };
 
 /// The calling process's own. Under Yama's restricted ptrace it first allows its own user's
@@ -62,7 +67,7 @@ bool can_read(const AccessTicket& peer);
 bool can_write(const AccessTicket& peer);
 
 /// Has that process ended? Where the kernel refuses to read its memory by now, as far as can be
-/// told without. REQUIRES: peer.process != 0.
+/// told without. REQUIRES: can_read(peer) was true once; otherwise the number may be another's.
 bool has_ended(const AccessTicket& peer);
 
 /// Bytes of another process. Trivially copyable, of fixed size: it travels as bytes.

@@ -7,13 +7,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <sched.h>
 #include <string>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
 #include "test/support/forked_group.hpp"
+#include "test/support/seccomp.hpp"
 #include "ucg/ucg.h"
 
 namespace {
@@ -166,6 +169,44 @@ std::string have_many(const ForkedRank& rank, ForkedGroup& library) {
     return "";
 }
 
+bool told_of_other_choice = false;
+
+/// Plans an allreduce by an algorithm that was asked for. Does a rank tell that it cannot serve?
+bool is_planned_otherwise(const ForkedRank& rank, const ForkedGroup& library) {
+    const auto listen = [](const char* line, void* /*unused*/) {
+        told_of_other_choice =
+            told_of_other_choice || std::strstr(line, "the planner chooses") != nullptr;
+    };
+    ucg_log_set_handler(listen, nullptr, nullptr);
+    Call call{UCG_COLL_ALLREDUCE, static_cast<std::uint64_t>(rank.rank()),
+              static_cast<std::uint64_t>(rank.size()), false};
+    call.fill();
+    const ucg_coll_params_t params = call.params();
+    if (ucg_coll_init(library.group, &params, &call.coll) == UCG_OK) {
+        ucg_coll_free(call.coll);
+    }
+    const std::vector<std::string> all = rank.exchange(told_of_other_choice ? "told" : "");
+    return std::count(all.begin(), all.end(), "told") > 0;
+}
+
+/// Runs `body` in a child that is the first process of a PID namespace. 77 where none can be had.
+template <typename Body>
+int in_pid_namespace(Body body) {
+    if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
+        return 77;
+    }
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const std::string complaint = body();
+        static_cast<void>(!::write(STDERR_FILENO, complaint.data(), complaint.size()));
+        std::_Exit(complaint.empty() ? 0 : 1);
+    }
+    int status = 0;
+    return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : 1;
+}
+
 void check(const std::vector<RankResult>& results) {
     for (const RankResult& result : results) {
         INFO(result.output);
@@ -226,4 +267,33 @@ TEST_CASE("capi: a rank that is killed does not keep others waiting for what it 
     CHECK(results[0].signal == SIGKILL);
     INFO(results[1].output);
     CHECK(results[1].ok());
+}
+
+TEST_CASE("capi: where one rank may not read the others nobody helps, in the first group either",
+          "[capi][help]") {
+    check(fork_ranks(3, kLimit, [](const ForkedRank& rank) -> std::string {
+        if (rank.rank() == 1 && !ucg::test::refuse_process_vm_readv()) {
+            return "no seccomp filter could be set";
+        }
+        ForkedGroup library(rank, {{"ALLREDUCE", "helped"}});
+        if (library.group == nullptr) {
+            return "no group";
+        }
+        return is_planned_otherwise(rank, library) ? "" : "they would help";
+    }));
+}
+
+TEST_CASE("capi: ranks in PID namespaces of their own take nobody for dead", "[capi][help]") {
+    const std::vector<RankResult> results =
+        fork_ranks(2, kLimit, [](const ForkedRank& rank) -> std::string {
+            const int end = in_pid_namespace([&rank]() -> std::string {
+                ForkedGroup library(rank, {{"HELP", "always"}});
+                return library.group == nullptr ? "no group" : have_many(rank, library);
+            });
+            return end == 0 ? "" : end == 77 ? "no namespace" : "failed";
+        });
+    for (const RankResult& result : results) {
+        INFO(result.output);
+        CHECK((result.ok() || result.output.find("no namespace") != std::string::npos));
+    }
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -227,5 +228,48 @@ TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiti
     CHECK(state == State::broken);
     CHECK(mine.transport->status().code() == Code::io_error);
     mine.transport->abandon(); // Nor does it wait for the dead.
+    ::munmap(memory, sizeof(Board));
+}
+
+TEST_CASE("transport/shm: a number of another PID namespace tells of no death",
+          "[ranks][shm][help]") {
+    void* const memory =
+        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    Board& board = *new (memory) Board();
+    const pid_t between = ::fork();
+    REQUIRE(between >= 0);
+    if (between == 0) {
+        if (::unshare(CLONE_NEWPID) != 0) {
+            board.stage[1] = -1;
+            ::_exit(0);
+        }
+        const pid_t inside = ::fork();
+        if (inside == 0) { // There the number of the process outside is nobody's.
+            Member mine(board, 1);
+            Help& help = *mine.transport->help();
+            const bool taken = help.take(kParts[0], 0) && help.take(kParts[0], 0);
+            State state = State::taken;
+            for (int i = 0; i < 100'000 && state == State::taken; ++i) {
+                state = help.look(kParts[0], 0);
+            }
+            board.stage[1] = 3;
+            ::_exit(taken && state == State::taken ? 0 : 1);
+        }
+        int status = 0;
+        ::_exit(::waitpid(inside, &status, 0) == inside && status == 0 ? 0 : 1);
+    }
+    for (int i = 0; i < 20'000 && board.stage[1] == 0; ++i) {
+        ::usleep(1000);
+    }
+    if (board.stage[1] < 0) {
+        WARN("no PID namespace can be made here");
+    } else {
+        Member mine(board, 0);
+        await_stage(board.stage[1], 3);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(between, &status, 0) == between);
+    CHECK(status == 0);
     ::munmap(memory, sizeof(Board));
 }

@@ -40,7 +40,8 @@ struct Hello {
     std::uint64_t cma_bytes_min = 0;
     /// The same where each rank has a processor, by the costs or a look at the kernel's copies.
     std::uint64_t seen_cma_bytes_min = 0;
-    shm::HeapWish heap; ///< Its node heap, or what it wishes of one.
+    shm::HeapWish heap;       ///< Its node heap, or what it wishes of one.
+    shm::AccessTicket ticket; ///< For those that make their heaps together with its own.
     TopologyEnd phases; ///< Of a schedule that was loaded.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.

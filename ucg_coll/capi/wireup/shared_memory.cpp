@@ -37,6 +37,9 @@ void SharedMemoryWireup::tell(Hello& mine) {
         promised_ = wish.has_value();
         may_wait_ = promised_;
         mine.heap = wish.value_or(shm::HeapWish());
+        if (context_.config().cma_bytes_min() != ~std::uint64_t{0}) {
+            mine.ticket = shm::own_access_ticket();
+        }
     }
     mine.may_wait = may_wait_ ? 1 : 0;
 }
@@ -79,6 +82,7 @@ Status SharedMemoryWireup::agree(const std::vector<Hello>& all) {
     }
     for (const Rank local : group_.local_ranks(peers_.rank())) {
         heaps_.push_back(all[static_cast<std::size_t>(local)].heap);
+        tickets_.push_back(all[static_cast<std::size_t>(local)].ticket);
     }
     if (would_wait(all)) {
         offered_.reset();
@@ -266,10 +270,29 @@ std::unique_ptr<transport::ShmTransport> SharedMemoryWireup::make(ShmOffer& mine
         status = made.status();
         return nullptr;
     }
+    if (promised_) { // It is new.
+        try_mates(**heap);
+    }
     mine = offer_of(**heap, **made);
     mine.attached = knows_all_heaps(**heap) ? 1 : 0;
     mine.reaches_attached = context_.reaches_attached() ? 1 : 0;
     return std::move(*made);
+}
+
+/// The heaps of those that made theirs together with this one are attached from now on, and nobody
+/// has to map anybody: what the kernel permits is known before all say so to one another.
+void SharedMemoryWireup::try_mates(shm::Heap& heap) {
+    const auto self = static_cast<std::size_t>(group_.placement.index_on_host(peers_.rank()));
+    std::vector<shm::AccessTicket> mates;
+    for (std::size_t i = 0; i < heaps_.size(); ++i) {
+        if (i != self && heap.base_of(heaps_[i].token) != nullptr) {
+            mates.push_back(tickets_[i]);
+        }
+    }
+    const bool may_try = options().single_copy_bytes_min != ~std::uint64_t{0};
+    if (!may_try || !transport::reaches_all(heap, mates)) {
+        context_.reaches_not_all();
+    }
 }
 
 bool SharedMemoryWireup::knows_all_heaps(const shm::Heap& heap) const {

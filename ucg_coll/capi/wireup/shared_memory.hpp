@@ -63,6 +63,7 @@ class SharedMemoryWireup {
     transport::ShmOptions options() const;
     std::unique_ptr<Transport> make(ShmOffer& mine, Status& status);
     bool knows_all_heaps(const shm::Heap& heap) const;
+    void try_mates(shm::Heap& heap);
     ShmEnd attach(Transport* mine, const std::vector<ShmOffer>& offers, Status& status);
     Task<Status> agree_on_ends(const std::vector<ShmOffer>& offers, std::vector<ShmEnd>& ends);
     bool settle(const std::vector<ShmOffer>& offers);
@@ -78,7 +79,8 @@ class SharedMemoryWireup {
     bool all_enable_ = true;
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
     std::uint64_t ring_room_ = ~std::uint64_t{0}; ///< That each rank has for the buffers of a ring.
-    std::vector<shm::HeapWish> heaps_;   ///< Of the ranks on this host, when they said hello.
+    std::vector<shm::HeapWish> heaps_; ///< Of the ranks on this host, when they said hello.
+    std::vector<shm::AccessTicket> tickets_; ///< Likewise, of those that wished for one.
     std::unique_ptr<Transport> offered_; ///< What the others hear of, until the group has it.
     std::vector<ShmOffer> guesses_;      ///< Of all ranks, if they hold.
     std::shared_ptr<const void> mapped_; ///< Keeps what is mapped already.

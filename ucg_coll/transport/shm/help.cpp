@@ -202,8 +202,9 @@ Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t 
     return state;
 }
 
+/// Where that cannot be asked, false.
 bool ShmHelp::gone(std::uint32_t index) const {
-    return sites_[index].process.process != 0 && shm::has_ended(sites_[index].process);
+    return askable(index) && shm::has_ended(sites_[index].process);
 }
 
 std::optional<std::uint32_t> ShmHelp::take(const HelpedPart& part, std::uint32_t sequence) {
@@ -357,8 +358,10 @@ void ShmHelp::close_all() {
     }
 }
 
-/// Others are inside one unit at most, unless they are gone.
+/// Others are inside one unit at most, unless they are gone; where that cannot be asked, they get
+/// their time.
 void ShmHelp::abandon() {
+    constexpr unsigned kYieldsMax = 1 << 20;
     if (std::exchange(abandoned_, true)) {
         return;
     }
@@ -377,7 +380,8 @@ void ShmHelp::abandon() {
                 if (i % 1024 == 0 &&
                     std::any_of(part.named.begin(), part.named.end(), [&](Rank rank) {
                         const std::uint32_t index = index_of(rank);
-                        return index != self_ && gone(index);
+                        const bool waited_long = !askable(index) && i >= kYieldsMax;
+                        return index != self_ && (gone(index) || waited_long);
                     })) {
                     break;
                 }

@@ -96,6 +96,9 @@ class ShmHelp final : public Help {
     }
     bool all_begun(const HelpedPart& part, std::uint32_t sequence);
     State waiting(State state, const HelpedPart& part, std::uint32_t sequence);
+    bool askable(std::uint32_t index) const {
+        return sites_[index].access != nullptr && sites_[index].access->known();
+    }
     bool gone(std::uint32_t index) const;
     shm::RemoteBytes bytes_of(std::uint32_t index, graph::BufferKind buffer,
                               std::uint32_t sequence) const;

@@ -86,6 +86,10 @@ std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options)
 /// Of such a group. REQUIRES: rank_count >= 1.
 RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options);
 
+/// Does the kernel let this process read and write the memory of all these? Tries what was not
+/// tried before; false, too, of more than are tried.
+bool reaches_all(shm::Heap& heap, std::span<const shm::AccessTicket> others);
+
 /// What a rank's peers need to know. Exchanged as bytes by the caller.
 struct ShmAddress {
     shm::HeapAddress heap;
@@ -147,8 +151,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
                              std::uint32_t sequence) const override;
 
     Help* help() override { return help_.has_value() ? &*help_ : nullptr; }
-    /// Does the kernel let this rank read and write the memory of all others? Tries what was not
-    /// tried before. False, too, of more ranks than are tried. REQUIRES: connected.
+    /// The same of all other ranks. REQUIRES: connected.
     bool reaches_all();
 
     /// Of the ranks on the host.

@@ -22,13 +22,22 @@ void ShmTransport::make_help() {
                   layout_.unit_words_each(), heap_, readable_, *boards_);
 }
 
-bool ShmTransport::reaches_all() {
-    constexpr std::size_t kTriedMax = 64; // Two system calls for each.
-    return sites_.size() <= kTriedMax &&
-           std::all_of(sites_.begin(), sites_.end(), [&](const Site& site) {
-               const shm::AccessTicket& ticket = site.head().ticket;
-               return &site == &sites_[self_] || heap_.access_to(ticket).writes();
+bool reaches_all(shm::Heap& heap, std::span<const shm::AccessTicket> others) {
+    constexpr std::size_t kTriedMax = 63; // Two system calls for each.
+    return others.size() <= kTriedMax &&
+           std::all_of(others.begin(), others.end(), [&](const shm::AccessTicket& ticket) {
+               return heap.access_to(ticket).writes();
            });
+}
+
+bool ShmTransport::reaches_all() {
+    std::vector<shm::AccessTicket> others;
+    for (const Site& site : sites_) {
+        if (&site != &sites_[self_]) {
+            others.push_back(site.head().ticket);
+        }
+    }
+    return transport::reaches_all(heap_, others);
 }
 
 /// As compare_awaited(), for those that are to begin what this rank has begun: they may be at
