@@ -72,7 +72,7 @@ Result<std::uint64_t> allowed_capacity(const HeapOptions& options) {
         {options.capacity_bytes, address_max, file_max, memory_budget().total / kCapacityShare});
     if (capacity < page_bytes()) {
         return failure(Code::out_of_memory,
-                       "a node heap of {} bytes is less than a page: raise its capacity", capacity);
+                       "a node heap of {} bytes is no page: raise UCG_HEAP_SIZE", capacity);
     }
     return capacity / page_bytes() * page_bytes();
 }
@@ -254,7 +254,7 @@ Result<Lease> Heap::reserve(std::uint64_t bytes, std::uint64_t backed, Where whe
     // Every rank of a host finds the same shortage, so the caller reports it, once per host.
     if (bytes > capacity_bytes_) {
         return failure(Code::out_of_memory,
-                       "the node heap has {} bytes per process, {} are wanted: raise its capacity",
+                       "the node heap has {} bytes per process, {} are wanted: raise UCG_HEAP_SIZE",
                        capacity_bytes_, bytes);
     }
     const std::uint64_t size = round_up(bytes, page_bytes());

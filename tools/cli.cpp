@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <system_error>
 
 #include "tools/help_as.hpp"
@@ -131,12 +132,24 @@ int print_help_as(const CLI::App& app, std::string_view form) {
     return status.ok() ? kExitOk : kExitFailed;
 }
 
+int print_answer(const CLI::App& app, const CLI::Success& asked) {
+    app.exit(asked);
+    std::cout.flush();
+    const Status status = std::cout
+                              ? check_printed()
+                              : failure(Code::io_error, "standard output: cannot write all of it");
+    if (!status.ok()) {
+        print_failure(app, status.message());
+    }
+    return status.ok() ? kExitOk : kExitFailed;
+}
+
 int parse_and_run(CLI::App& app, int argc, const char* const* argv,
                   const std::function<Status()>& body) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked) { // --help and --version.
-        return app.exit(asked);
+        return print_answer(app, asked);
     } catch (const CLI::ParseError& error) {
         // Who mistyped an option should not read first that the option is missing.
         const bool is_unknown = app.remaining_size(true) > 0;

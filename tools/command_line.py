@@ -14,6 +14,7 @@ if _INTERRUPT == signal.default_int_handler:
 # pylint: disable=wrong-import-position
 import argparse  # noqa: E402
 import difflib  # noqa: E402
+import errno  # noqa: E402
 import math  # noqa: E402
 import os  # noqa: E402
 import re  # noqa: E402
@@ -177,6 +178,8 @@ def _raise(number, _frame):
 
 def _flushed(body):
     """What `body` returns, or the status that it exits with, once its output has arrived."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
     try:
         status = body()
     except SystemExit as wanted:  # argparse: --help, and wrong usage.

@@ -55,6 +55,12 @@ Status write_output(const std::string& path, std::string_view text) {
     return written ? Status() : io_failure("write", "standard output");
 }
 
+Status check_printed() {
+    return std::fflush(stdout) == 0 && std::ferror(stdout) == 0
+               ? Status()
+               : failure(Code::io_error, "standard output: cannot write all of it");
+}
+
 Status check_output(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -25,6 +25,9 @@ Result<std::string> read_input(const std::string& path);
 /// files gave do not command a terminal.
 Status write_output(const std::string& path, std::string_view text);
 
+/// Has all arrived that was printed to standard output without write_output()?
+Status check_printed();
+
 /// Could write_output() write there, as far as can be told without writing? For programs that
 /// measure first. "-" and no path at all are fine.
 Status check_output(const std::string& path);

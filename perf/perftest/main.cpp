@@ -46,8 +46,12 @@ Status check_usage(const Options& options, Launcher launcher) {
                        name(launcher));
     }
     if (options.processes && (is_client || launcher == Launcher::pmix)) {
-        return wrong(is_client ? "--np is the server's: it waits for so many"
-                               : "--np is not for a job that another launcher has started");
+        return is_client
+                   ? failure(Code::invalid_argument,
+                             "--np is the server's, and '{}' makes this a client of a server on "
+                             "that host",
+                             options.server)
+                   : wrong("--np is not for a job that another launcher has started");
     }
     if (launcher == Launcher::socket && options.processes.value_or(2) < 2) {
         return wrong("--np: a server and its clients are at least 2");

@@ -74,7 +74,8 @@ class Runner {
             }
             first = first.ok() ? status : first;
         }
-        return {write_json(first), !first.ok()};
+        const Status last = write_json(first);
+        return {last.ok() ? tools::check_printed() : last, !first.ok()};
     }
 
   private:

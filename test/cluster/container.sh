@@ -36,7 +36,10 @@ while [ $# -gt 0 ]; do
         suite=$(value "$1" "the name of a release" "${2:-}")
         shift 2
         ;;
-    -h | --help) usage && exit 0 ;;
+    -h | --help)
+        usage
+        exit
+        ;;
     *) wrong "unknown option '$1'" ;;
     esac
 done

@@ -59,7 +59,10 @@ while [ $# -gt 0 ]; do
         shift 2
         ;;
     --no-ccache) cache= && shift ;;
-    -h | --help) usage && exit 0 ;;
+    -h | --help)
+        usage
+        exit
+        ;;
     --) shift && break ;;
     *) wrong "unknown option '$1'" ;;
     esac

@@ -31,7 +31,10 @@ while [ $# -gt 0 ]; do
         shift 2
         ;;
     --offline) offline=1 && shift ;;
-    -h | --help) usage && exit 0 ;;
+    -h | --help)
+        usage
+        exit
+        ;;
     --) shift && break ;;
     -*) wrong "unknown option '$1'" ;;
     *)

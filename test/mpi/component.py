@@ -17,7 +17,8 @@ PARAMETERS = ["priority", "verbose", "setup_after", "tls", "heap_size", "enable_
 
 
 def check_parameters(checks, launcher):
-    job = launcher.execute(["ompi_info", "--param", "coll", "ucg", "--level", "9"])
+    job = launcher.execute(["env", f"LD_PRELOAD={launcher.preloaded()}", "ompi_info", "--param",
+                            "coll", "ucg", "--level", "9"])
     for name in PARAMETERS:
         checks.expect(f'"coll_ucg_{name}"' in job.output, f"no parameter coll_ucg_{name}")
     for name in ["alltoallw_algorithm", "neighbor_allgather_algorithm"]:
@@ -156,8 +157,7 @@ def check_other_series(checks, launcher, program, library):
 
 def check_fault_tolerance(checks, launcher, program):
     """Waits must end when a peer does: there Open MPI's own collectives serve."""
-    job = launcher.execute(["mpirun", "--with-ft", "ulfm", "--oversubscribe", "-n", "3", program,
-                            "use"])
+    job = launcher.execute(launcher.command("--with-ft", "ulfm", "-n", "3", program, "use"))
     told = len(re.findall("collectives run without it: fault tolerance is on", job.output))
     checks.expect(job.status == 0 and "use ok" in job.output and told == 1,
                   f"under --with-ft ulfm the user was told {told} times:\n{job.output}")
@@ -168,7 +168,7 @@ UNLIKE = "a communicator of . processes uses Open MPI's other collectives: its r
 
 def check_unlike(checks, launcher, what, command, told=1):
     """The job works, and is told that UCG leaves a communicator to others."""
-    job = launcher.execute(["mpirun", "--oversubscribe"] + command)
+    job = launcher.execute(launcher.command(*command))
     checks.expect(job.status == 0 and " ok" in job.output,
                   f"{what}: status {job.status}\n{job.output[-3000:]}")
     count = len(re.findall(UNLIKE, job.output))
@@ -212,8 +212,9 @@ def check_unlike_jobs(checks, launcher, program, other_version):
     check_unlike(checks, launcher, "children without", spawn + [without])
     check_unlike(checks, launcher, "parents without",
                  [*tcp, "env", without, program, "spawn", "-u", "OMPI_MCA_coll"])
-    check_unlike(checks, launcher, "children with another version",
-                 spawn + [f"LD_PRELOAD={other_version}"], told=2)  # Neither knows the other.
+    other = f"LD_PRELOAD={launcher.preloaded(other_version)}"
+    check_unlike(checks, launcher, "children with another version", [*spawn, other],
+                 told=2)  # Neither knows the other.
 
 
 def check_part(checks, launcher, program, part, ranks, mca=None):

@@ -55,9 +55,9 @@ def meet(launcher, program, settings):
             words = [word for name, value in settings.get(side, {}).items()
                      for word in ("--mca", name, value)]
             jobs[side] = launcher.execute(
-                ["mpirun", "--ompi-server", f"file:{server.file}", "--oversubscribe",
-                 "-n", str(RANKS[side]), *words, program, side, os.path.join(folder, "port"),
-                 str(TIMES)], timeout=120)
+                launcher.command("--ompi-server", f"file:{server.file}", "-n", str(RANKS[side]),
+                                 *words, program, side, os.path.join(folder, "port"), str(TIMES)),
+                timeout=120)
 
         threads = [threading.Thread(target=start, args=(side,)) for side in RANKS]
         for thread in threads:

@@ -47,19 +47,32 @@ class Launcher:
         self.preload = os.environ.get("UCG_TEST_PRELOAD")
         if self.preload:
             self.environment.update(without_leaks(self.environment))
+            # A sanitizer calls dlopen for libucg, whose path to UCX's part is then not looked at.
+            network = os.path.join(folder, os.pardir, "transport", "ucx")
+            self.environment["LD_LIBRARY_PATH"] = ":".join(
+                filter(None, (os.environ.get("LD_LIBRARY_PATH"), network)))
+
+    def preloaded(self, library=""):
+        """What ranks preload that also preload `library`, as LD_PRELOAD has it."""
+        return ":".join(filter(None, (self.preload, library)))
+
+    def command(self, *words, preload=""):
+        """mpirun with these words, for ranks that preload what they must, and `preload`."""
+        libraries = self.preloaded(preload)
+        preloading = ["-x", f"LD_PRELOAD={libraries}"] if libraries else []
+        return ["mpirun", "--oversubscribe", *preloading, *words]
 
     def run(self, ranks, program, mca=None, timeout=300, environment=None):
         """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters. Prints
         where the processes of a job are that does not end in time."""
-        command = ["mpirun", "--oversubscribe", "-n", str(ranks), "--timeout", str(timeout),
-                   "--get-stack-traces"]
+        variables = dict(environment or {})
+        command = self.command("-n", str(ranks), "--timeout", str(timeout), "--get-stack-traces",
+                               preload=variables.pop("LD_PRELOAD", ""))
         for name, value in (mca or {}).items():
             command += ["--mca", name, value]
-        for name in environment or {}:
+        for name in variables:
             command += ["-x", name]
-        if self.preload:
-            command += ["-x", f"LD_PRELOAD={self.preload}"]
-        job = self.execute(command + program, timeout + SECONDS_FOR_STACKS, environment)
+        job = self.execute(command + program, timeout + SECONDS_FOR_STACKS, variables)
         stacks = job.output.find("Waiting for stack traces")
         if stacks >= 0:
             print(f"no end within {timeout} s: {' '.join(command + program)}\n"

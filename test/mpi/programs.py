@@ -46,7 +46,7 @@ class Runner:
 
     def run(self, ranks, program, folder, with_ucg):
         mca = {"coll_ucg_verbose": "1"} if with_ucg else {"coll": "^ucg"}
-        command = ["mpirun", "--oversubscribe", "--wdir", folder, "-n", str(ranks)]
+        command = self.launcher.command("--wdir", folder, "-n", str(ranks))
         for name, value in mca.items():
             command += ["--mca", name, value]
         command += program

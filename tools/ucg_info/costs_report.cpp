@@ -19,7 +19,7 @@ CostsReport::CostsReport(const capi::Config& config)
       built_in_(fmt::format("built in: {}", capi::builtin_costs_here().name)) {
     const Result<capi::LoadedProfile> profile = capi::load_profile(config.profile());
     if (!profile.ok()) {
-        reason_ = profile.status().message();
+        status_ = profile.status();
         return;
     }
     profile_ = *profile;
@@ -78,8 +78,8 @@ std::string CostsReport::copies() const {
 std::string CostsReport::text() const {
     const std::string head =
         fmt::format("Costs\n  processor      {}\n", processor_.empty() ? "unknown" : processor_);
-    if (!reason_.empty()) {
-        return head + fmt::format("  not usable: {}\n", reason_);
+    if (!status_.ok()) {
+        return head + fmt::format("  not usable: {}\n", status_.message());
     }
     const cost::MemoryModel& memory = profile_.profile.memory;
     std::string text = fmt::format("{}  profile        {}\n"
@@ -103,7 +103,7 @@ nlohmann::ordered_json CostsReport::json() const {
     const cost::MemoryModel& memory = profile_.profile.memory;
     return {
         {"processor", processor_},
-        {"reason", reason_},
+        {"reason", status_.ok() ? "" : status_.message()},
         {"profile", profile_.path},
         {"built_in", built_in_},
         {"caches_measured", tuned()},
@@ -118,7 +118,7 @@ nlohmann::ordered_json CostsReport::json() const {
         {"far_single_copy_bytes_min", std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)},
         {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},
         {"complaint", profile_.complaint},
-        {"advice", reason_.empty() ? capi::tune_advice(profile_) : ""}};
+        {"advice", status_.ok() ? capi::tune_advice(profile_) : ""}};
 }
 
 } // namespace ucg::tools

@@ -16,6 +16,7 @@ class CostsReport {
     explicit CostsReport(const capi::Config& config);
 
     std::string text() const;
+    Status status() const { return status_; } ///< Why there are none; success if there are.
     nlohmann::ordered_json json() const;
 
   private:
@@ -24,7 +25,7 @@ class CostsReport {
     std::string messages() const;
     std::string copies() const;
 
-    std::string reason_; ///< Why there are none; empty if there are.
+    Status status_;
     capi::LoadedProfile profile_;
     capi::SingleCopies copies_;
     std::string far_origin_;     ///< Of single copies between cores that share no cache.

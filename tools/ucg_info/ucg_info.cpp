@@ -355,6 +355,9 @@ class Report {
         return json.dump(2) + "\n";
     }
 
+    /// A profile that the library could not use ends jobs without UCG.
+    Status costs_status() const { return CostsReport(config_).status(); }
+
   private:
     /// The lines "UCG_NAME=value" of the text, as an object.
     Json config_json() const {
@@ -398,7 +401,10 @@ Status print(const Selection& selection, Format format) {
     }
     const Report report(selection, std::move(*config),
                         MachineReport(std::move(machine), std::move(named.machine)));
-    return write_output("-", format == Format::json ? report.json() : report.text());
+    const Status written =
+        write_output("-", format == Format::json ? report.json() : report.text());
+    return written.ok() && (selection.everything() || selection.costs) ? report.costs_status()
+                                                                       : written;
 }
 
 } // namespace

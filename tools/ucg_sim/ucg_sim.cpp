@@ -283,7 +283,7 @@ class RunCommand {
         }
         const bool shares = runs.first.share_count > 0 || runs.first.peer_bytes > 0;
         if (shares && prices_.model() != Model::profile) {
-            subject.prices += "; shared memory by the profile";
+            subject.prices += "; copies of shared memory by the profile";
         }
         return write_output("-", report(subject, runs, trace, facts.placement));
     }

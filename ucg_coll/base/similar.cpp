@@ -38,7 +38,8 @@ std::string_view most_similar(std::string_view typed, const std::vector<std::str
         return {};
     }
     std::string_view best;
-    std::size_t least = std::min<std::size_t>(3, typed.size() / 2) + 1;
+    const std::size_t dashes = std::min(typed.find_first_not_of('-'), typed.size());
+    std::size_t least = std::min<std::size_t>(3, (typed.size() - dashes) / 2) + 1;
     for (const std::string_view name : names) {
         if (const std::size_t edits = edit_distance(typed, name); edits < least) {
             least = edits;

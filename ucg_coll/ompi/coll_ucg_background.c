@@ -130,6 +130,11 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
         made->settled = COLL_UCG_READY;
     } else if (UCG_ERR_BUSY == made->status) {
         /* Processes that share memory for the first time wait for one another. */
+        COLL_UCG_VERBOSE(2,
+                         "coll/ucg: %s: nonblocking calls go to Open MPI's other collectives "
+                         "until a blocking one, such as MPI_Barrier, has made processes of a host "
+                         "share memory",
+                         module->comm->c_name);
         const int pause = 2 * module->background_pause;
         module->background_pause =
             pause < PAUSE_MIN ? PAUSE_MIN : (pause > PAUSE_MAX ? PAUSE_MAX : pause);

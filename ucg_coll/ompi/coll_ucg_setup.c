@@ -226,8 +226,11 @@ static void tell(const mca_coll_ucg_module_t* module, int rank, int size, ucg_st
     /* Marked on all ranks: they may be the first of a communicator that is made of these. */
     const bool told = atomic_exchange(&mca_coll_ucg_component.told, true);
     if (0 == rank && (!told || mca_coll_ucg_component.verbose >= 2)) {
-        opal_output(0, "coll/ucg: %s (%d processes) uses Open MPI's other collectives: %s",
-                    module->comm->c_name, size, ucg_status_string(status));
+        const ucg_status_t own = mca_coll_ucg_component.context_status;
+        const bool has_none = UCG_OK != own && UCG_INPROGRESS != own;
+        opal_output(0, "coll/ucg: %s (%d processes) uses Open MPI's other collectives: %s%s",
+                    module->comm->c_name, size, ucg_status_string(has_none ? own : status),
+                    has_none ? "; libucg has said why" : "");
     }
 }
 

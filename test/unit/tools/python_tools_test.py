@@ -154,9 +154,28 @@ class Options(Case):
         for wanted, left_out in (("processor, date", 0), ("configurations", 1), ("cell", 2)):
             text = "\n".join(lines[:left_out] + lines[left_out + 1:])
             self.is_told(run(SUMMARY, self.file("bad.dat", text)), 2, "bad.dat: no", wanted)
+        for number, bad, wanted in (
+                (2, lines[2].replace("ucg/best ", ""), "bad.dat: no column ucg/best"),
+                (3, lines[3].replace("0.500", "fast"), "bad.dat: line 4: expected a ratio"),
+                (3, lines[3][:20], "bad.dat: line 4: the line ends before ucg/best")):
+            text = "\n".join([*lines[:number], bad, *lines[number + 1:]])
+            self.is_told(run(SUMMARY, self.file("bad.dat", text)), 2, wanted)
+        with open(self.file("binary.dat"), "wb") as file:
+            file.write(b"\xff\x00")
+        self.is_told(run(SUMMARY, self.file("binary.dat")), 2, "binary.dat: this is no text")
         self.is_told(run(SUMMARY, self.file("none.dat")), 1, "none.dat", "No such file")
         self.is_told(run(SUMMARY), 2, "FILE")
         self.is_told(run(SUMMARY, "--foo", "x"), 2, "--foo")
+
+    def test_a_standard_output_that_is_closed_or_full(self):
+        for program, *words in ((VCLUSTER, "status"), (REAL, "--list")):
+            done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", path(program), *words],
+                                  capture_output=True, text=True, timeout=SECONDS, check=False)
+            self.is_told(done, 1, "standard output: Bad file descriptor")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([path("tools/quickstart"), "--help"], stdout=full,
+                                  stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+            self.assertEqual(done.returncode, 1, "quickstart")
 
     def test_names_that_nothing_has(self):
         cases = [(COMPARE, 2, ["--preset", "nope"], "there are tuned"),

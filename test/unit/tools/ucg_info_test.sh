@@ -33,6 +33,8 @@ expect 0 '"advice": "costs are built in' -c --format json
 UCG_PROFILE=builtin
 export UCG_PROFILE
 "$tool" -c | grep -q advice && { echo "advice unasked"; failures=$((failures + 1)); }
+UCG_PROFILE=/nowhere/profile.toml
+expect 1 '^ucg_info: .*/nowhere/profile.toml' -c
 unset UCG_PROFILE
 
 UCG_CMA=32k

@@ -217,6 +217,14 @@ class Output(Clean):
         self.fails(run("--np", "2", "-t", "barrier", "--json", "/no/such/folder", *SHORT), 1,
                    "/no/such/folder")
 
+    def test_a_standard_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            for words in (["--np", "2", "-t", "barrier", "-n", "10"], ["--help"]):
+                done = subprocess.run([TOOL, *words], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, timeout=SECONDS, check=False)
+                self.assertEqual(done.returncode, 1, words)
+                self.assertIn("standard output: cannot write", done.stderr)
+
     def test_thousands(self):
         done = run("--np", "2", "-t", "bcast", "-s", "64k", "-N", "-n", "2000", "-w", "1")
         self.assertEqual(rows(done.stdout)[0][:2], ["65,536", "2,000"])

@@ -56,8 +56,8 @@ expect 0 '^task 1: share, 0 bytes, rank 0, after 0$' run --collective barrier --
     --format tasks
 expect 0 '^  peer memory  [0-9]+ bytes read$' run --collective allreduce --ranks 4 --bytes 1M \
     --algorithm tiled_naive
-expect 0 '; shared memory by the profile$' run --collective barrier --ranks 8 --model postal \
-    --alpha 1us
+expect 0 '; copies of shared memory by the profile$' run --collective barrier --ranks 8 \
+    --model postal --alpha 1us
 expect 1 '^ucg_sim: --late: there is no rank 8 among 8$' run $eight --late 8=1us
 expect 2 '^--late: expected a rank and how late it is, such as 3=5us; found .3:5us.' \
     run $eight --late 3:5us
