@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -54,7 +55,7 @@ class Core final : private LaneSink {
     ~Core();
 
     std::string_view address() const { return packed_address_; }
-    /// Held by the caller of everything below, but for detach(), which takes it.
+    /// Held by the caller of everything below, but for detach() and abandon(), which take it.
     OptionalMutex& mutex() { return mutex_; }
     unsigned progress();
     void begin_close();
@@ -66,6 +67,7 @@ class Core final : private LaneSink {
     // Groups: groups.cpp.
     Status attach(Group& group, const std::vector<PeerAddress>& peers);
     void detach(Group& group);
+    void abandon(Group& group);
 
     // Messages: messages.cpp.
     void send(Group& group, Message& message);
@@ -147,6 +149,10 @@ class Core final : private LaneSink {
 
     // Groups.
     void release_peers(Group& group);
+    bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
+    void give_up(const Group& group, const char* what);
+    bool may_drop(const Peer& peer) const;
+    bool drop_holders(const Group& group);
     void adopt_orphans(Group& group);
     void adopt(Link& from, Early& early);
 

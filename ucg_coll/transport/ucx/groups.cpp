@@ -1,5 +1,7 @@
 // Groups come and go on a worker.
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <thread>
 
@@ -87,13 +89,24 @@ Link& Core::link(Group& group, Rank rank) {
     return *slot;
 }
 
-void Core::detach(Group& group) {
-    std::unique_lock lock(mutex_);
-    for (std::unique_ptr<Link>& link : group.links) {
-        while (Message* message = link ? link->posted.pop() : nullptr) {
-            end(*message, Status(Code::io_error, "the group has ended"));
+namespace {
+
+/// Ends what waits in these lists of the group's links.
+void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> lists,
+                 const Status& why) {
+    for (const std::unique_ptr<Link>& link : group.links) {
+        for (Fifo<Message> Link::*list : lists) {
+            while (Message* message = link ? (*link.*list).pop() : nullptr) {
+                group.complete(*message, why);
+            }
         }
     }
+}
+
+} // namespace
+
+/// Waits, in bounded time, until UCX holds no message of the group. Whether it holds none.
+bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
     const Clock::time_point deadline = Clock::now() + options_.close_timeout;
     progress(); // Afterwards no list of deferred work names the group.
     while (group.in_flight > 0 && Clock::now() < deadline) {
@@ -102,20 +115,26 @@ void Core::detach(Group& group) {
         lock.lock();
         progress();
     }
-    if (group.in_flight > 0) {
-        log(LogLevel::warn,
-            "ucx: group {} ends with {} messages that UCX still holds; their buffers must outlive "
-            "the worker",
-            group.id, group.in_flight);
-        give_up_if([&](const Link& link) { return &link.group == &group; });
+    return group.in_flight == 0;
+}
+
+void Core::give_up(const Group& group, const char* what) {
+    log(LogLevel::warn,
+        "ucx: group {} {} with {} messages that UCX still holds; their buffers must outlive the "
+        "worker",
+        group.id, what, group.in_flight);
+    give_up_if([&](const Link& link) { return &link.group == &group; });
+}
+
+void Core::detach(Group& group) {
+    std::unique_lock lock(mutex_);
+    const Status ended(Code::io_error, "the group has ended");
+    end_waiting(group, {&Link::posted}, ended);
+    if (!let_go(group, lock)) {
+        give_up(group, "ends");
     }
-    for (std::unique_ptr<Link>& link : group.links) {
-        while (Message* message = link ? link->unsent.pop() : nullptr) {
-            end(*message, Status(Code::io_error, "the group has ended"));
-        }
-        while (Message* message = link ? link->held.pop() : nullptr) {
-            end(*message, Status(Code::io_error, "the group has ended"));
-        }
+    end_waiting(group, {&Link::unsent, &Link::held}, ended);
+    for (const std::unique_ptr<Link>& link : group.links) {
         if (link) {
             discard(link->early);
             std::erase(link->peer.links, link.get());
@@ -127,6 +146,70 @@ void Core::detach(Group& group) {
     }
     last_group_ = nullptr;
     release_peers(group);
+}
+
+/// Does UCX let go of all that it holds for the peer when the connection is closed, and without
+/// harm? It closes none by itself where it detects no failures. In the middle of what it sends from
+/// a caller's memory over TCP, UCX 1.13 sends the end of the connection, which the peer takes for
+/// the rest of the message, and everything behind it for messages.
+bool Core::may_drop(const Peer& peer) const {
+    const bool by_tcp = self_.only_tcp && peer.address.only_tcp;
+    const bool sends =
+        std::any_of(operations_.begin(), operations_.end(), [&](const Operation& operation) {
+            return operation.active && operation.peer == &peer;
+        });
+    return detects_failures_ && peer.endpoint != nullptr && !(by_tcp && sends);
+}
+
+/// Peers that have not let go of the group's messages lose their connections. UCX gives back what
+/// it held for them. Whether there are such.
+bool Core::drop_holders(const Group& group) {
+    bool dropped = false;
+    for (const Operation& operation : operations_) {
+        if (!operation.active || operation.message == nullptr || &operation.link->group != &group ||
+            !may_drop(operation.link->peer)) {
+            continue;
+        }
+        Peer& peer = operation.link->peer;
+        const Status why(Code::io_error, "a peer process was given up, which did not go on with "
+                                         "a message of a collective that has failed");
+        log(LogLevel::warn, "ucx: {}", why.message());
+        fail(peer, why);
+        drop_lane(peer);
+        drop_ring(peer, false);
+        close_endpoint(peer, false);
+        dropped = true;
+    }
+    return dropped;
+}
+
+/// When this returns nothing is written to the buffers of the group's messages any more, nor read
+/// from them; README.md says where that cannot be had. What a peer has under way ends soon, unless
+/// the peer is busy elsewhere. Rendezvous that wait here for their receives are released, so that
+/// the senders' own end.
+void Core::abandon(Group& group) {
+    std::unique_lock lock(mutex_);
+    if (group.abandoned) {
+        return;
+    }
+    run_deferred(); // Afterwards no list of deferred work names the group, nor will one.
+    group.abandoned = true;
+    if (group.status.ok()) {
+        group.status = Status(Code::io_error, "the group was given up: another transport failed");
+    }
+    end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
+    for (const std::unique_ptr<Link>& link : group.links) {
+        if (link) {
+            discard(link->early);
+        }
+    }
+    bool over = let_go(group, lock);
+    if (!over) {
+        attempt([&] { over = drop_holders(group) && let_go(group, lock); });
+    }
+    if (!over) {
+        give_up(group, "is given up");
+    }
 }
 
 /// UCX keeps these operations until they end; their messages do not wait for that.

@@ -220,6 +220,7 @@ struct Group {
     std::vector<std::unique_ptr<Link>> links; ///< Index: rank; null until used.
     std::uint64_t in_flight = 0;              ///< Messages that UCP holds.
     unsigned completed = 0;                   ///< Since the last progress().
+    bool abandoned = false;                   ///< Nothing is sent or taken any more.
     Status status;
 
     /// Ends a message that was posted, and counts it.

@@ -135,15 +135,17 @@ void Core::settle(Operation& operation, ucs_status_t status) {
     }
     Link& link = *operation.link;
     Group& group = link.group;
-    if (operation.header.envelope.kind == Kind::fragment && status == UCS_OK &&
-        message->moved < message->bytes) {
+    const bool is_part = operation.header.envelope.kind == Kind::fragment && status == UCS_OK &&
+                         message->moved < message->bytes;
+    if (is_part && !group.abandoned) {
         to_continue_.add({&link, message});
         --group.in_flight;
         operation.message = nullptr;
         return;
     }
     const Status outcome =
-        status == UCS_OK ? Status()
+        is_part            ? group.status
+        : status == UCS_OK ? Status()
         : !link.peer.failure.ok()
             ? link.peer.failure
             : described([&] {
@@ -169,12 +171,17 @@ void Core::take_back(Operation& operation) {
             {operation.control.what, operation.control.detail, std::move(operation.payload)});
     }
     if (Message* message = operation.message) {
+        Link& link = *operation.link;
         if (kind == Kind::fragment) { // The first: nothing had gone out.
-            operation.link->note_ready(key_of(*message), message->bytes);
+            link.note_ready(key_of(*message), message->bytes);
         }
         operation.message = nullptr;
-        --operation.link->group.in_flight;
-        operation.link->unsent.push(*message);
+        --link.group.in_flight;
+        if (link.group.abandoned) {
+            link.group.complete(*message, link.group.status);
+        } else {
+            link.unsent.push(*message);
+        }
     }
 }
 
@@ -357,8 +364,12 @@ Group* Core::find_group(std::uint32_t id) {
     return last_group_;
 }
 
-/// Null when the envelope fits no link of the group; that is a peer's mistake, not ours.
+/// Null when the group takes nothing any more, or when the envelope fits no link of it; that is a
+/// peer's mistake, not ours.
 Link* Core::receiver_of(Group& group, const Envelope& envelope) {
+    if (group.abandoned) {
+        return nullptr;
+    }
     const auto source = static_cast<std::size_t>(envelope.source);
     if (source >= group.peers.size() || group.peers[source] == nullptr) {
         log(LogLevel::warn, "ucx: a message for group {} from rank {}, which it does not serve",
@@ -419,6 +430,9 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
 
 void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
     Operation* taken = nullptr;
+    if (from.peer.failure.ok()) { // Only by an endpoint can it be taken back: drop_holders().
+        attempt([&] { connect(from.peer); });
+    }
     if (bytes != message.bytes || !attempt([&] { taken = &take_operation(); })) {
         ucp_am_data_release(ucp_.worker.get(), handle);
         from.group.complete(message, bytes == message.bytes

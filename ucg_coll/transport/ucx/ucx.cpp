@@ -89,6 +89,12 @@ UcxTransport::~UcxTransport() {
 
 void UcxTransport::post(std::span<Message> messages) {
     const std::lock_guard lock(core_.mutex());
+    if (group_->abandoned) [[unlikely]] {
+        for (Message& message : messages) {
+            group_->complete(message, group_->status);
+        }
+        return;
+    }
     // A peer that waits for this rank to be ready hears it before long data fill the link.
     for (Message& message : messages) {
         if (message.direction == Direction::recv) {
@@ -111,6 +117,10 @@ unsigned UcxTransport::progress() {
     }
     const unsigned handled = core_.progress();
     return handled + std::exchange(group_->completed, 0U);
+}
+
+void UcxTransport::abandon() {
+    core_.abandon(*group_);
 }
 
 Status UcxTransport::status() const {

@@ -163,6 +163,9 @@ class UcxTransport final : public Transport {
     std::string_view name() const override { return "ucx"; }
     void post(std::span<Message> messages) override;
     unsigned progress() override;
+    /// Waits, in bounded time, until UCX holds no message any more. A peer that does not let go of
+    /// one by then loses the connection, and with it all groups that share it.
+    void abandon() override;
     Status status() const override;
 
   private:
