@@ -69,6 +69,23 @@ struct alignas(2 * kCacheLine) BoardSleepers {
     std::atomic<std::uint64_t> lost; ///< A Loss.
 };
 
+/// Orders what a rank tells by `lost`, or has found there, before all that its caller does with the
+/// buffers, and what a peer reads of them before its look at `lost`.
+inline void loss_fence(std::memory_order order) {
+#ifdef __SANITIZE_THREAD__ // It knows no fences. Processors that it runs on need none.
+    std::atomic_signal_fence(order);
+#else
+    std::atomic_thread_fence(order);
+#endif
+}
+
+/// For who has read a peer's memory: may it be another's by now? A rank that fails stores `lost`
+/// and then loss_fence(release), before its caller has its buffers back.
+inline bool lost_meanwhile(const std::atomic<std::uint64_t>& lost) {
+    loss_fence(std::memory_order_acquire);
+    return lost.load(std::memory_order_relaxed) != 0;
+}
+
 /// The dimensions of the boards of some ranks, equal on all sides.
 struct BoardShape {
     std::uint32_t ranks = 0;

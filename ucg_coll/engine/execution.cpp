@@ -302,7 +302,9 @@ inline const Step* Execution::issue(const Step* at) {
     case StepKind::wait: return at + 1;
     case StepKind::end_iteration: return next_iteration(at);
     case StepKind::finish:
-        state_ = spoilt_ ? ExecutionState::spoilt : ExecutionState::done;
+        state_ = program_.memory != nullptr && !program_.memory->intact() ? ExecutionState::failed
+                 : spoilt_                                                ? ExecutionState::spoilt
+                                                                          : ExecutionState::done;
         return nullptr;
     }
     __builtin_unreachable();

@@ -122,6 +122,11 @@ class PeerMemory {
     /// has exposed none, null.
     virtual SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                                      std::uint32_t sequence) const = 0;
+
+    /// Has all that was read of peers' buffers been what they had exposed? Asked once it has been
+    /// read. A rank that fails gives its caller the buffers back, whoever still reads them; then
+    /// the transport has failed.
+    virtual bool intact() { return true; }
 };
 
 /// A part of a collective whose ranks help one another: graph/helped.hpp.

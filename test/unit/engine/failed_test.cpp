@@ -108,7 +108,57 @@ struct Rank0 {
     engine::Engine engine{{&transport}};
 };
 
+/// Peers reach all buffers in place; what is read there may be outdated.
+class Exposing final : public transport::Transport, public transport::PeerMemory {
+  public:
+    std::string_view name() const override { return "exposing"; }
+    void post(std::span<transport::Message> /*messages*/) override {}
+    unsigned progress() override { return 0; }
+    void abandon() override { abandoned = true; }
+    Status status() const override { return {}; }
+    transport::PeerMemory* peer_memory() override { return this; }
+
+    std::span<std::byte> staging() override { return {}; }
+    bool reached_in_place(const std::byte* /*data*/, std::uint64_t /*bytes*/) const override {
+        return true;
+    }
+    bool expose(std::uint32_t /*sequence*/, const transport::SharedBuffers& /*buffers*/,
+                std::uint64_t /*staging_bytes*/) override {
+        return true;
+    }
+    transport::SharedBuffer peer_buffer(Rank /*owner*/, graph::BufferKind /*buffer*/,
+                                        std::uint32_t /*sequence*/) const override {
+        return {};
+    }
+    bool intact() override { return is_intact; }
+
+    bool is_intact = true;
+    bool abandoned = false;
+};
+
 } // namespace
+
+TEST_CASE("engine: a collective that may have read what a failed peer wrote fails",
+          "[engine][failed]") {
+    Exposing transport;
+    const std::array<transport::Transport*, 2> routes = {nullptr, &transport};
+    Builder builder(request_of(graph::Collective::alltoall, 8), 0, "exposed");
+    builder.expose();
+    builder.copy(builder.input(0, 8), builder.output(0, 8));
+    const engine::Program program = engine::lower(builder.finish(), routes).value();
+    std::array<std::byte, 16> input = {};
+    std::array<std::byte, 16> output = {};
+    engine::Engine engine{{&transport}};
+    engine::Execution execution(program);
+    execution.bind({input.data(), output.data(), {}});
+    engine.start(execution);
+    CHECK(execution.state() == ExecutionState::done);
+    transport.is_intact = false;
+    engine.start(execution);
+    CHECK(execution.state() == ExecutionState::failed);
+    CHECK(transport.abandoned);
+    CHECK(engine.idle());
+}
 
 TEST_CASE("engine: only a schedule of boards takes turns of the board", "[engine]") {
     CHECK(Rank0(by_boards()).program.board != nullptr);

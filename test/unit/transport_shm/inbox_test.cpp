@@ -1,4 +1,5 @@
 // The receiving end alone, with a sender that stops wherever it is told to.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,7 +22,7 @@ struct Pair {
         heap = std::move(*made);
         const shm::PeerReach reach = {segment.data(), {}, &access};
         inbox = Inbox({lines.get(), buffers.get()}, reverse.get(), shape, bell, *heap, spare, reach,
-                      true, 0);
+                      true, 0, lost);
         sender = shm::RingSender(lines.get(), buffers.get(), reverse.get(), shape);
     }
 
@@ -43,6 +44,7 @@ struct Pair {
     shm::PeerAccess access{true, true};
     shm::Doorbell bell = {};
     SpareArrivals spare;
+    std::atomic<std::uint64_t> lost = 0;
     std::unique_ptr<shm::Heap> heap;
     Inbox inbox;
     shm::RingSender sender;

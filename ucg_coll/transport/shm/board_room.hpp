@@ -148,6 +148,8 @@ class BoardRoom {
         return static_cast<shm::Loss>(lines_.sleepers().lost.load(std::memory_order_relaxed));
     }
     /// All ranks learn of it.
+    const std::atomic<std::uint64_t>& loss_word() const { return lines_.sleepers().lost; }
+
     void lose(shm::Loss why) {
         lines_.sleepers().lost.store(static_cast<std::uint64_t>(why), std::memory_order_relaxed);
     }

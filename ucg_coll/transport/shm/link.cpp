@@ -170,7 +170,8 @@ bool Inbox::post_unmet(Message& message) {
 unsigned Inbox::drain(Pull pull) {
     unsigned taken = remembered_.empty() ? 0 : read_remembered();
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
-        if (broken_ != Code::ok || (current_ != nullptr && current_->state == MessageState::part)) {
+        if (broken_ != Code::ok || outdated_ ||
+            (current_ != nullptr && current_->state == MessageState::part)) {
             break;
         }
         if (current_ == nullptr) {
@@ -214,10 +215,15 @@ bool Inbox::give_out(std::span<const std::byte> bytes) {
 
 void Inbox::take_part(Message& message) {
     UCG_ASSERT(current_ == &message && message.state == MessageState::part);
-    message.moved += message.part_bytes;
-    if (ring_.elsewhere()) {
-        ring_.take(); // It was given out as a whole.
+    if (ring_.elsewhere()) { // It was given out as a whole.
+        if (!still_sent()) {
+            message.state = MessageState::posted; // To be failed with the others.
+            return;
+        }
+        message.moved += message.part_bytes;
+        ring_.take();
     } else {
+        message.moved += message.part_bytes;
         ring_.pass(message.part_bytes);
     }
     bell_->ring(shm::Awaits::room);

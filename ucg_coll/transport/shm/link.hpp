@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "shm/board.hpp"
 #include "shm/doorbell.hpp"
 #include "shm/heap.hpp"
 #include "shm/peer_copy.hpp"
@@ -153,12 +155,14 @@ class Inbox {
     Inbox() = default;
     /// `bell`: the peer's. `heap`: the own one; it and `spare` must outlive the inbox.
     /// `own_processors`: each rank has one for itself. `joint_bytes`: as in SingleCopyLimits.
+    /// `lost`: the group's, shm::lost_meanwhile().
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
           shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
-          const shm::PeerReach& sender, bool own_processors, std::uint64_t joint_bytes)
+          const shm::PeerReach& sender, bool own_processors, std::uint64_t joint_bytes,
+          const std::atomic<std::uint64_t>& lost)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
           depth_(shape.depth), sender_(sender), own_processors_(own_processors),
-          joint_bytes_(joint_bytes), spare_(&spare) {
+          joint_bytes_(joint_bytes), spare_(&spare), lost_(&lost) {
         if (sender.reads()) {
             ring_.offer_reading();
         }
@@ -205,6 +209,10 @@ class Inbox {
     /// early arrival) or io_error (the sender's memory could not be read); else ok.
     Code broken() const { return broken_; }
 
+    /// Nothing more can be received, either: a message was read at its sender's, and then the group
+    /// was found lost, so that the bytes may be others than those that were sent.
+    bool outdated() const { return outdated_; }
+
     /// Fails what is awaited; returns how many.
     unsigned fail_all();
 
@@ -240,6 +248,7 @@ class Inbox {
     bool move_fragment(Pull pull);
     bool give_out(std::span<const std::byte> bytes);
     std::span<const std::byte> mapped(const shm::RemoteBytes& data) const;
+    bool still_sent();
     void begin_elsewhere(std::uint64_t bytes);
     bool asks_for_help(const Message& message) const;
     void open(const Message& message, const shm::RemoteBytes& target);
@@ -285,6 +294,8 @@ class Inbox {
     bool own_processors_ = false;
     std::uint64_t joint_bytes_ = 0;
     SpareArrivals* spare_ = nullptr;
+    const std::atomic<std::uint64_t>* lost_ = nullptr;
+    bool outdated_ = false;
     std::vector<std::unique_ptr<EarlyArrival>> early_; ///< In order of arrival.
     std::vector<Remembered> remembered_;               ///< In order of their posts.
     std::vector<Declined> declined_;

@@ -23,6 +23,12 @@ std::span<const std::byte> Inbox::mapped(const shm::RemoteBytes& data) const {
             current_->bytes - current_->moved};
 }
 
+/// After a message was read at its sender's, before it is done.
+bool Inbox::still_sent() {
+    outdated_ = outdated_ || shm::lost_meanwhile(*lost_);
+    return !outdated_;
+}
+
 unsigned Inbox::drain_jointly(bool may_copy) {
     // A look takes about as long as copying so much: who waits in vain is done in twice the time,
     // or, with a long message, before it would fall asleep.
@@ -38,7 +44,7 @@ unsigned Inbox::read_remembered() {
     const Remembered& first = remembered_.front();
     Message& message = *first.message;
     const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
-    if (broken_ != Code::ok) {
+    if (broken_ != Code::ok || outdated_) {
         return 0;
     }
     if (unreadable(first.elsewhere) || !fetch(message, first.elsewhere, piece)) {
@@ -50,6 +56,9 @@ unsigned Inbox::read_remembered() {
     }
     message.moved += piece.length;
     if (message.moved == message.bytes) {
+        if (!still_sent()) {
+            return 0;
+        }
         ring_.take(first.later);
         bell_->ring(shm::Awaits::room);
         message.state = MessageState::done;
@@ -134,10 +143,13 @@ bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
     if (!fetch(*current_, data, piece)) {
         return false;
     }
-    current_->moved += piece.length;
-    if (current_->moved == current_->bytes) {
+    if (current_->moved + piece.length == current_->bytes) {
+        if (!still_sent()) {
+            return false;
+        }
         ring_.take();
     }
+    current_->moved += piece.length;
     return true;
 }
 
@@ -161,6 +173,9 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
     }
     if (current_->moved + pushed.bytes < current_->bytes) {
         return piece || await_sender();
+    }
+    if (!still_sent()) {
+        return false;
     }
     joint.close(ring_.turn(), current_->bytes);
     current_->moved = current_->bytes;

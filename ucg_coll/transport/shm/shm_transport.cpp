@@ -246,11 +246,11 @@ bool ShmTransport::open(std::uint32_t index) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
     };
-    peers_.make(
-        index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_, readable_,
-                       reach, reuses_buffers(), limits),
-                Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_, spare_arrivals_,
-                      reach, options_.own_processors, options_.joint_copy_bytes_min)});
+    peers_.make(index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_,
+                               readable_, reach, reuses_buffers(), limits),
+                        Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_,
+                              spare_arrivals_, reach, options_.own_processors,
+                              options_.joint_copy_bytes_min, boards_->loss_word())});
     return true;
 }
 
@@ -364,6 +364,11 @@ bool ShmTransport::received(std::uint32_t peer_index, unsigned& moved) {
     const Inbox& inbox = peers_[peer_index].inbox;
     if (inbox.broken() != Code::ok) {
         fail(inbox.broken(), peer_index);
+        moved += std::exchange(unreported_, 0);
+        return false;
+    }
+    if (inbox.outdated()) [[unlikely]] {
+        lost();
         moved += std::exchange(unreported_, 0);
         return false;
     }
@@ -529,7 +534,9 @@ void ShmTransport::abandon() {
     fail_all();
 }
 
+/// The group is lost: that is stored, by this rank or another.
 void ShmTransport::fail_all() {
+    shm::loss_fence(std::memory_order_release); // The callers' buffers are theirs again.
     abandoned_ = true;
     if (boards_.has_value()) {
         boards_->never_at_once();

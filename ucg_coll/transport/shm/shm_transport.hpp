@@ -149,6 +149,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
                 std::uint64_t staging_bytes) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
+    bool intact() override;
 
     Help* help() override { return help_.has_value() ? &*help_ : nullptr; }
     /// The same of all other ranks. REQUIRES: connected.

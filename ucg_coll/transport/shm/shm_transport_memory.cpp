@@ -81,6 +81,10 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
     return true;
 }
 
+bool ShmTransport::intact() {
+    return !abandoned_ && (!shm::lost_meanwhile(boards_->loss_word()) || !lost());
+}
+
 SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
                                        std::uint32_t sequence) const {
     const Site& site = sites_[index_of(owner)];
