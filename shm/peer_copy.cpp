@@ -28,6 +28,14 @@ void* pointer(std::uint64_t address) {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
+/// After a read to this byte has failed with EFAULT: is it the peer's memory that is at fault?
+/// Tries to read a byte to it that the kernel copies.
+bool fault_is_there(const AccessTicket& peer, std::byte* here) {
+    const iovec local = {here, 1};
+    const iovec remote = {pointer(peer.address), 1};
+    return ::process_vm_readv(static_cast<pid_t>(peer.process), &local, 1, &remote, 1, 0) == 1;
+}
+
 /// The kernel may copy less than it was asked for.
 Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& peer,
                       std::uint64_t there, std::byte* here, std::size_t bytes) {
@@ -36,10 +44,14 @@ Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& pe
         const iovec remote = {pointer(there), bytes};
         const ssize_t done = call(static_cast<pid_t>(peer.process), &local, 1, &remote, 1, 0);
         if (done <= 0) {
-            const bool refused = done < 0 && is_refusal(errno);
-            return failure(refused ? Code::unsupported : Code::io_error,
-                           "{} the memory of process {}: {}", doing, peer.process,
-                           done == 0 ? "nothing was copied" : std::strerror(errno));
+            const int error = done < 0 ? errno : 0;
+            const bool there_only =
+                error == EFAULT && call == &::process_vm_readv && fault_is_there(peer, here);
+            const Code code = is_refusal(error) ? Code::unsupported
+                              : there_only      ? Code::invalid_argument
+                                                : Code::io_error;
+            return failure(code, "{} the memory of process {}: {}", doing, peer.process,
+                           error == 0 ? "nothing was copied" : std::strerror(error));
         }
         there += static_cast<std::uint64_t>(done);
         here += done;
@@ -116,6 +128,8 @@ Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::
         copy_by_kernel(&::process_vm_readv, "reading", peer.process, from.address, to, bytes);
     if (status.code() == Code::unsupported) {
         peer.access->refuse_reading();
+    } else if (status.code() == Code::invalid_argument && has_ended(peer.process)) {
+        status = failure(Code::io_error, "{}", status.message());
     }
     return status;
 }

@@ -92,8 +92,9 @@ struct PeerReach {
     bool pushes_to(const RemoteBytes& bytes) const { return bytes.place != 0 || writes(); }
 };
 
-/// Copies `bytes` bytes of the peer's to `to`. Fails with io_error when the peer is gone or the
-/// memory cannot be read; with unsupported unless peer.pulls_from(from), and where the kernel
+/// Copies `bytes` bytes of the peer's to `to`. Fails with io_error when the peer is gone; with
+/// invalid_argument when it lives, but the kernel copies nothing there: see shm/readable.hpp; with
+/// unsupported unless peer.pulls_from(from), and where the kernel
 /// refuses it from now on: that is not tried again.
 Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::size_t bytes);
 

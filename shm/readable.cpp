@@ -31,6 +31,15 @@ bool ReadableMemory::find_out(const Range& range) {
     return readable;
 }
 
+void ReadableMemory::forget(const std::byte* data, std::uint64_t bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    for (Range& known : known_) {
+        if (known.begin < begin + bytes && begin < known.end) {
+            known = {};
+        }
+    }
+}
+
 /// The pieces of a buffer become one.
 void ReadableMemory::add(const Range& range) {
     const auto met = std::find_if(known_.begin(), known_.end(), [&](const Range& known) {

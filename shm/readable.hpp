@@ -14,8 +14,8 @@ class ReadableMemory {
   public:
     /// Can peers that may read this process's memory read these bytes? Finds out by trying the
     /// first and the last one, since what a program gives as one buffer is of one kind; once for
-    /// the same bytes, since what lies at an address seldom becomes of another kind. No, from the
-    /// time on at which the kernel refuses to try.
+    /// the same bytes, since what lies at an address seldom becomes of another kind, until they are
+    /// forgotten. No, from the time on at which the kernel refuses to try.
     bool has(const std::byte* data, std::uint64_t bytes) {
         const auto begin = reinterpret_cast<std::uintptr_t>(data);
         for (const Range& known : known_) {
@@ -25,6 +25,9 @@ class ReadableMemory {
         }
         return find_out({begin, begin + bytes});
     }
+
+    /// A peer could not read these bytes, though they were readable once: others lie there now.
+    void forget(const std::byte* data, std::uint64_t bytes);
 
   private:
     struct Range {

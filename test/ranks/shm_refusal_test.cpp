@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <sys/mman.h>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,53 @@ void check_by_ring(ShmGroup& group, std::uint32_t sequence) {
 }
 
 } // namespace
+
+TEST_CASE("transport/shm: what the kernel does not find at its sender's is sent",
+          "[ranks][shm][refusal]") {
+    if (!kernel_copies()) {
+        return;
+    }
+    ShmOptions options;
+    options.own_processors = GENERATE(false, true);
+    const bool remembered = GENERATE(false, true);
+    INFO("remembered " << remembered);
+    constexpr std::uint64_t kMapped = std::uint64_t{3} << 20;
+    ShmGroup group(test::first_ranks(2), options);
+    const auto content = numbered(kMapped, 1);
+    auto target = test::filled(kMapped, 0);
+    std::vector<std::byte> word(8);
+    std::vector<std::byte> word_target(8);
+    void* const memory =
+        ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    std::memcpy(memory, content.data(), kMapped);
+    Message sends[] = {message(kSend, 1, target, 0), message(kSend, 1, word, 1)};
+    Message recvs[] = {message(kRecv, 0, target, 0), message(kRecv, 0, word_target, 1)};
+    sends[0].data = static_cast<std::byte*>(memory);
+    group.transports[0]->post(sends);
+    if (remembered) {
+        group.transports[1]->post({&recvs[1], 1});
+        group.transports[1]->progress();
+    }
+    // Only its owner has it, as secret memory, while the receiver tries.
+    REQUIRE(::mprotect(memory, kMapped, PROT_NONE) == 0);
+    group.transports[1]->post({&recvs[0], 1});
+    for (int i = 0; i < 10; ++i) {
+        group.transports[1]->progress();
+    }
+    REQUIRE(::mprotect(memory, kMapped, PROT_READ | PROT_WRITE) == 0);
+    if (!remembered) {
+        group.transports[1]->post({&recvs[1], 1});
+    }
+    settle(group);
+    for (const Message& each : {sends[0], sends[1], recvs[0], recvs[1]}) {
+        CHECK(each.state == MessageState::done);
+    }
+    CHECK(target == content);
+    CHECK(group.transports[1]->status().ok());
+    check_by_ring(group, 2);
+    REQUIRE(::munmap(memory, kMapped) == 0);
+}
 
 TEST_CASE("transport/shm: what a receiver cannot read any more is sent", "[ranks][shm][refusal]") {
     if (!kernel_copies()) {

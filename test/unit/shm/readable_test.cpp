@@ -80,3 +80,17 @@ TEST_CASE("shm/readable: what was readable is not tried again, as pieces or as a
     CHECK(memory.has(pages.page(3) + 5, 77));
     CHECK_FALSE(ReadableMemory().has(pages.page(0), kPage));
 }
+
+TEST_CASE("shm/readable: what is forgotten is tried again", "[shm]") {
+    if (kernel_refuses()) {
+        return;
+    }
+    const Pages pages(4);
+    ReadableMemory memory;
+    CHECK(memory.has(pages.page(0), 2 * kPage));
+    pages.forbid(1);
+    CHECK(memory.has(pages.page(0), 2 * kPage));
+    memory.forget(pages.page(1), 1);
+    CHECK_FALSE(memory.has(pages.page(0), 2 * kPage));
+    CHECK(memory.has(pages.page(0), kPage));
+}

@@ -284,7 +284,7 @@ bool ShmHelp::refused(const Status& status) {
         return true;
     }
     if (!status.ok()) {
-        fail(failure(status.code(), "shared memory: {}", status.message()));
+        fail(failure(Code::io_error, "shared memory: {}", status.message()));
     }
     return false;
 }

@@ -117,6 +117,7 @@ unsigned Outbox::send_declined() {
             return true;
         }
         declined_marks_.push_back(message.moved);
+        readable_->forget(message.data, message.bytes); // For other peers.
         message.moved = 0;
         queue_.push(message);
         return true;

@@ -121,12 +121,17 @@ void Inbox::close_ahead() {
     }
 }
 
-/// False, and the inbox broken unless the kernel refuses it: then the sender is unreadable().
+/// False, and the inbox broken unless the kernel refuses it, or does not copy what lies there: then
+/// the sender is unreadable().
 bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Status status =
         shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
     if (status.code() == Code::unsupported) {
         shm::tell_of_refusal(status);
+    } else if (status.code() == Code::invalid_argument) { // It was readable when it was looked at.
+        log(LogLevel::info, "shared memory: {}; long messages of that process come by the ring",
+            status.message());
+        declines_ = true;
     } else if (!status.ok()) {
         log(LogLevel::error, "shared memory: {}", status.message());
         broken_ = status.code();
