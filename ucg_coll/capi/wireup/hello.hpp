@@ -42,7 +42,7 @@ struct Hello {
     std::uint64_t seen_cma_bytes_min = 0;
     shm::HeapWish heap;       ///< Its node heap, or what it wishes of one.
     shm::AccessTicket ticket; ///< For those that make their heaps together with its own.
-    TopologyEnd phases; ///< Of a schedule that was loaded.
+    TopologyEnd phases;       ///< Of a schedule that was loaded.
     topo::Place place;
     CpuMask cpus; ///< That its affinity mask allows.
     /// What it offers if all ranks are on one host and agree in options of this digest.

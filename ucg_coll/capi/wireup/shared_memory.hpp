@@ -79,11 +79,11 @@ class SharedMemoryWireup {
     bool all_enable_ = true;
     std::uint64_t staging_bytes_ = ~std::uint64_t{0}; ///< The least that a rank would have.
     std::uint64_t ring_room_ = ~std::uint64_t{0}; ///< That each rank has for the buffers of a ring.
-    std::vector<shm::HeapWish> heaps_; ///< Of the ranks on this host, when they said hello.
+    std::vector<shm::HeapWish> heaps_;       ///< Of the ranks on this host, when they said hello.
     std::vector<shm::AccessTicket> tickets_; ///< Likewise, of those that wished for one.
-    std::unique_ptr<Transport> offered_; ///< What the others hear of, until the group has it.
-    std::vector<ShmOffer> guesses_;      ///< Of all ranks, if they hold.
-    std::shared_ptr<const void> mapped_; ///< Keeps what is mapped already.
+    std::unique_ptr<Transport> offered_;     ///< What the others hear of, until the group has it.
+    std::vector<ShmOffer> guesses_;          ///< Of all ranks, if they hold.
+    std::shared_ptr<const void> mapped_;     ///< Keeps what is mapped already.
 };
 
 } // namespace ucg::capi
