@@ -275,7 +275,7 @@ TEST_CASE("capi: where one rank may not read the others nobody helps, in the fir
         if (rank.rank() == 1 && !ucg::test::refuse_process_vm_readv()) {
             return "no seccomp filter could be set";
         }
-        ForkedGroup library(rank, {{"ALLREDUCE", "helped"}});
+        ForkedGroup library(rank, {{"ALLREDUCE", "helped"}, {"LOG_LEVEL", "warn"}});
         if (library.group == nullptr) {
             return "no group";
         }
