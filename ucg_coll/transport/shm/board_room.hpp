@@ -147,9 +147,9 @@ class BoardRoom {
     shm::Loss loss() const {
         return static_cast<shm::Loss>(lines_.sleepers().lost.load(std::memory_order_relaxed));
     }
-    /// All ranks learn of it.
+    /// For shm::lost_meanwhile().
     const std::atomic<std::uint64_t>& loss_word() const { return lines_.sleepers().lost; }
-
+    /// All ranks learn of it.
     void lose(shm::Loss why) {
         lines_.sleepers().lost.store(static_cast<std::uint64_t>(why), std::memory_order_relaxed);
     }
