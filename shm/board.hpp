@@ -60,6 +60,7 @@ enum class Loss : std::uint64_t {
     disagreement, ///< A rank got a message that it did not await, and takes part no more.
     message,      ///< A rank could not read a message, and takes part no more.
     elsewhere,    ///< A rank failed in something else than shared memory, and takes part no more.
+    process,      ///< A rank's process has ended while another waited for it.
 };
 
 /// Counts the ranks' threads that sleep, or are about to: while there are none, a rank that shares

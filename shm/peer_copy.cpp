@@ -1,7 +1,6 @@
 #include "shm/peer_copy.hpp"
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <mutex>
@@ -101,12 +100,20 @@ bool can_read(const AccessTicket& peer) {
     return peer.process != 0 && read_word(peer, word).ok() && word == peer.word;
 }
 
+/// A process that is about to end has no memory any more, and one that has begun another program
+/// not this memory; what else goes wrong says nothing of it.
 bool has_ended(const AccessTicket& peer) {
     std::uint64_t word = ~peer.word;
-    const Status status = read_word(peer, word);
-    return status.code() == Code::unsupported
-               ? ::kill(static_cast<pid_t>(peer.process), 0) != 0 && errno == ESRCH
-               : !status.ok() || word != peer.word;
+    const iovec local = {&word, sizeof(word)};
+    const iovec remote = {pointer(peer.address), sizeof(word)};
+    const auto process = static_cast<pid_t>(peer.process);
+    const ssize_t done = ::process_vm_readv(process, &local, 1, &remote, 1, 0);
+    return done == sizeof(word) ? word != peer.word
+                                : (done < 0 && errno == EFAULT) || has_ended(process);
+}
+
+bool has_ended(const AccessTicket& ticket, const PeerAccess* access, const ProcessNumber& number) {
+    return access != nullptr && access->known() ? has_ended(ticket) : has_ended(number);
 }
 
 bool can_write(const AccessTicket& peer) {

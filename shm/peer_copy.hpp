@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "shm/process.hpp"
 #include "ucg_coll/base/base.hpp"
 
 namespace ucg::shm {
@@ -69,6 +70,10 @@ bool can_write(const AccessTicket& peer);
 /// Has that process ended? Where the kernel refuses to read its memory by now, as far as can be
 /// told without. REQUIRES: can_read(peer) was true once; otherwise the number may be another's.
 bool has_ended(const AccessTicket& peer);
+
+/// The same of any peer, as far as can be told: by its ticket, if that was read once, as `access`
+/// knows, and else by its number. `access` may be null.
+bool has_ended(const AccessTicket& ticket, const PeerAccess* access, const ProcessNumber& number);
 
 /// Bytes of another process. Trivially copyable, of fixed size: it travels as bytes.
 struct RemoteBytes {

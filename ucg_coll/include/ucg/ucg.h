@@ -529,9 +529,9 @@ ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_
 /** Makes progress. UCG_OK: the collective is complete; else UCG_INPROGRESS or an error. */
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
-/** Blocks until complete: spins first, yields the processor when ranks outnumber the CPUs they may
- *  use or others are found to want them, sleeps as UCG_SLEEP_AFTER says, and calls the context's
- *  progress function. */
+/** Blocks until complete: spins, yields where ranks outnumber CPUs or others want these, sleeps as
+ *  UCG_SLEEP_AFTER says, calls the context's progress function. UCG_ERR_IO_ERROR, as of tests, also
+ *  if a rank's process has ended on this host; tools/doc/limits.md says where that is not found. */
 ucg_status_t ucg_coll_wait(ucg_coll_h coll);
 
 /**

@@ -18,6 +18,8 @@ namespace ucg::transport {
 /// What waits in vain looks after so many looks for a peer that runs another collective: seldom
 /// enough to cost nothing, and long before anybody falls asleep.
 inline constexpr std::uint32_t kLooksInVain = 1024;
+/// The same of a rank that sleeps for milliseconds between its looks.
+inline constexpr std::uint32_t kLooksAsleep = 32;
 
 /// The name of a turn, which contradict() compares with that of a message.
 inline std::uint64_t stamp_of(const BoardTurn& turn) {
@@ -136,11 +138,21 @@ class BoardRoom {
                sleeps_in_vain();
     }
     /// After a share() that had no room.
-    bool suspects() { return ++refusals_ % kLooksInVain == 0 || loss() != shm::Loss::none; }
+    bool suspects() {
+        return ++refusals_ % kLooksInVain == 0 || loss() != shm::Loss::none || sleeps_in_vain();
+    }
 
-    /// Who sleeps between its looks has none to count.
-    bool sleeps_in_vain() const {
-        return sleeping_.load(std::memory_order_relaxed) != 0 && loss() != shm::Loss::none;
+    /// Does a thread of this process sleep between its looks?
+    bool sleeps() const { return sleeping_.load(std::memory_order_relaxed) != 0; }
+    /// After a look that found nothing: it has few to count, and learns of a loss at once.
+    bool sleeps_in_vain() {
+        return sleeps() && (++looks_asleep_ % kLooksAsleep == 0 || loss() != shm::Loss::none);
+    }
+
+    /// Is there now what a turn waits for: the peer's share, or room for the own one?
+    bool has_come(const BoardTurn& turn, std::uint32_t index, shm::Awaits awaited) {
+        return awaited == shm::Awaits::room ? writer_.has_room(turn.turn)
+                                            : reader(index).holds(turn.turn);
     }
 
     /// Can the group not go on, by what any of its ranks has found?
@@ -197,6 +209,7 @@ class BoardRoom {
         0; ///< What sleeping() was told last; read without a lock.
     bool waits_for_room_ = false;
     std::uint32_t refusals_ = 0;
+    std::uint32_t looks_asleep_ = 0; ///< In vain.
 };
 
 } // namespace ucg::transport

@@ -188,23 +188,24 @@ void ShmHelp::give_up(Rank rank) {
 
 /// Now and then it looks whether those that it waits for still exist: the dead finish nothing.
 Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t sequence) {
-    if (++looks_in_vain_ % kLooksAtTheDead != 0) {
+    if (++looks_in_vain_ % (boards_.sleeps() ? kLooksAsleep : kLooksAtTheDead) != 0) {
         return state;
     }
+    const bool again = std::exchange(seen_dead_, false);
     for (const Rank rank : part.named) {
         const std::uint32_t index = index_of(rank);
         if (index != self_ && begun(index, sequence) != Begun::long_ago && gone(index)) {
+            if (!again) { // It may have done all, and left.
+                seen_dead_ = true;
+                --looks_in_vain_;
+                return state;
+            }
             fail(failure(Code::io_error, "shared memory: process {} is gone, with rank {}'s part",
                          sites_[index].process.process, rank));
             return State::broken;
         }
     }
     return state;
-}
-
-/// Where that cannot be asked, false.
-bool ShmHelp::gone(std::uint32_t index) const {
-    return askable(index) && shm::has_ended(sites_[index].process);
 }
 
 std::optional<std::uint32_t> ShmHelp::take(const HelpedPart& part, std::uint32_t sequence) {

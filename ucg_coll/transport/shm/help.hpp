@@ -99,7 +99,10 @@ class ShmHelp final : public Help {
     bool askable(std::uint32_t index) const {
         return sites_[index].access != nullptr && sites_[index].access->known();
     }
-    bool gone(std::uint32_t index) const;
+    bool gone(std::uint32_t index) const {
+        const HelpSite& site = sites_[index];
+        return shm::has_ended(site.process, site.access, site.head->process);
+    }
     shm::RemoteBytes bytes_of(std::uint32_t index, graph::BufferKind buffer,
                               std::uint32_t sequence) const;
     shm::PeerReach reach_of(std::uint32_t index) const {
@@ -127,6 +130,7 @@ class ShmHelp final : public Help {
     bool asks_ever_ = false;           ///< The kernel has refused this rank something.
     std::vector<shm::UnitWord*> owed_; ///< Of units that this rank has taken.
     std::uint32_t looks_in_vain_ = 0;
+    bool seen_dead_ = false; ///< At the last question; this rank looks once more.
     Status status_;
     bool abandoned_ = false;
 };

@@ -36,7 +36,8 @@ struct alignas(2 * kCacheLine) RegionHead {
     std::atomic<std::uint64_t> left;
     std::atomic<std::uint32_t> rings_taken;
     std::atomic<std::uint32_t> absent; ///< 1 once the rank has broken off.
-    shm::AccessTicket ticket;          ///< Written before the peers know of the region.
+    shm::AccessTicket ticket;          ///< Written before the peers know of the region,
+    shm::ProcessNumber process;        ///< as this is.
     std::atomic<std::uint64_t> asks;   ///< How often peers have asked this rank.
     Ask ask;                           ///< The rank's own.
 };

@@ -67,8 +67,10 @@ ShmTransport::ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index
       layout_(shape_, board_shape_, options.outstanding_max, options.rings_at_first),
       lines_(std::move(lines)), pairs_(std::move(pairs)), sending_(ranks_.size()),
       receiving_(ranks_.size()) {
+    auto& head = *reinterpret_cast<RegionHead*>(lines_.data());
+    head.process = shm::own_process_number();
     if (options.single_copy_bytes_min != ~std::uint64_t{0}) {
-        reinterpret_cast<RegionHead*>(lines_.data())->ticket = shm::own_access_ticket();
+        head.ticket = shm::own_access_ticket();
     }
 }
 
@@ -350,7 +352,10 @@ unsigned ShmTransport::progress() {
             }
         }
     }
-    if (moved == 0 && (++fruitless_ % kLooksInVain == 0 || boards_->sleeps_in_vain()))
+    if (moved != 0) {
+        vain_messages_.end();
+        seen_dead_ = false;
+    } else if (++fruitless_ % kLooksInVain == 0 || boards_->sleeps_in_vain() || seen_dead_)
         [[unlikely]] {
         compare_awaited();
         compare_begun();
@@ -399,7 +404,7 @@ bool ShmTransport::flush(unsigned& moved) {
 /// A share had no room: the peer that is behind may be at something else.
 bool ShmTransport::refused(const BoardTurn& turn) {
     if (!abandoned_ && boards_->suspects()) {
-        compare(turn, boards_->last_peer(), 0);
+        compare(turn, boards_->last_peer(), 0, shm::Awaits::room);
     }
     return false;
 }
@@ -441,6 +446,9 @@ Status failure_of(shm::Loss loss) {
     case shm::Loss::elsewhere:
         return failure(Code::io_error,
                        "shared memory: a rank of the group has failed, and has said why");
+    case shm::Loss::process:
+        return failure(Code::io_error,
+                       "shared memory: a rank's process has ended, and another one has said which");
     }
     return Status();
 }
@@ -468,11 +476,17 @@ bool ShmTransport::lost(std::uint32_t peer_index) {
 }
 
 /// A turn waits for that peer, who may run another collective under the same sequence: then it has
-/// sent a message of that, or shared something.
-void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes) {
-    if (!lost(peer_index) && (boards_->contradicts(turn, peer_index, bytes) ||
-                              contradicts(peer_index, stamp_of(turn)))) {
+/// sent a message of that, or shared something. Or its process has ended, after what it has shared.
+void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
+                           shm::Awaits awaited) {
+    if (lost(peer_index)) {
+        return;
+    }
+    if (boards_->contradicts(turn, peer_index, bytes) || contradicts(peer_index, stamp_of(turn))) {
         fail(Code::disagreement, peer_index);
+    } else if (waits_long(turn) && gone(peer_index) &&
+               !boards_->has_come(turn, peer_index, awaited)) {
+        fail_without(peer_index);
     }
 }
 
@@ -490,7 +504,7 @@ bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
 
 /// The same for messages, whose senders may have shared something instead.
 void ShmTransport::compare_awaited() {
-    if (lost()) {
+    if (lost() || look_for_dead()) {
         return;
     }
     for (std::size_t i = sending_.size(); i-- > 0;) {

@@ -24,6 +24,7 @@
 #include "ucg_coll/transport/shm/lazy_array.hpp"
 #include "ucg_coll/transport/shm/link.hpp"
 #include "ucg_coll/transport/shm/region_layout.hpp"
+#include "ucg_coll/transport/shm/vain_wait.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {
@@ -169,7 +170,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         if (seen < reads.size()) {
             const std::uint32_t index = index_of(reads[seen].owner);
             if (boards_->suspects(turn, index)) [[unlikely]] {
-                compare(turn, index, reads[seen].bytes);
+                compare(turn, index, reads[seen].bytes, shm::Awaits::message);
             }
         }
         return abandoned_ ? 0 : seen;
@@ -280,10 +281,15 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     [[gnu::noinline]] std::size_t look_again(const BoardExchange& exchange);
     bool lost();
     bool lost(std::uint32_t peer_index);
-    void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes);
+    void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
+                 shm::Awaits awaited);
     void compare_awaited();
+    bool gone(std::uint32_t peer_index);
+    bool waits_long(const BoardTurn& turn);
+    bool look_for_dead();
     void compare_begun();
     void fail(Code code, std::uint32_t peer_index);
+    void fail_without(std::uint32_t peer_index);
     void fail_all();
 
     shm::Heap& heap_;
@@ -312,6 +318,10 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::size_t single_copy_peers_ = 0;
     std::uint32_t fruitless_ = 0; ///< Looks for messages, while some are awaited.
     unsigned unreported_ = 0;     ///< Messages that failed outside progress().
+    VainWait vain_messages_;
+    VainWait vain_shares_;
+    std::uint64_t vain_turn_ = 0; ///< Of the latest of them.
+    bool seen_dead_ = false;      ///< Among those whose messages are awaited, at the last look.
     Status status_;
     bool established_ = false;
     bool abandoned_ = false; ///< Nothing moves any more.
