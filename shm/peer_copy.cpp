@@ -35,20 +35,27 @@ bool fault_is_there(const AccessTicket& peer, std::byte* here) {
     return ::process_vm_readv(static_cast<pid_t>(peer.process), &local, 1, &remote, 1, 0) == 1;
 }
 
+/// Has the kernel refused it for good? To it a process whose first thread has ended has no memory
+/// (ESRCH), though it lives.
+bool refuses(int error, pid_t process) {
+    return is_refusal(error) || (error == ESRCH && !has_ended(process));
+}
+
 /// The kernel may copy less than it was asked for.
 Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& peer,
                       std::uint64_t there, std::byte* here, std::size_t bytes) {
+    const auto process = static_cast<pid_t>(peer.process);
     while (bytes > 0) {
         const iovec local = {here, bytes};
         const iovec remote = {pointer(there), bytes};
-        const ssize_t done = call(static_cast<pid_t>(peer.process), &local, 1, &remote, 1, 0);
+        const ssize_t done = call(process, &local, 1, &remote, 1, 0);
         if (done <= 0) {
             const int error = done < 0 ? errno : 0;
             const bool there_only =
                 error == EFAULT && call == &::process_vm_readv && fault_is_there(peer, here);
-            const Code code = is_refusal(error) ? Code::unsupported
-                              : there_only      ? Code::invalid_argument
-                                                : Code::io_error;
+            const Code code = refuses(error, process) ? Code::unsupported
+                              : there_only            ? Code::invalid_argument
+                                                      : Code::io_error;
             return failure(code, "{} the memory of process {}: {}", doing, peer.process,
                            error == 0 ? "nothing was copied" : std::strerror(error));
         }
@@ -163,7 +170,8 @@ void tell_of_refusal(const Status& refusal) {
     if (!told.exchange(true, std::memory_order_relaxed)) {
         log(LogLevel::warn,
             "shared memory: {}: the kernel no longer copies between processes here, of which one "
-            "has become undumpable, changed its user or filtered its system calls; long messages "
+            "has become undumpable, changed its user, filtered its system calls or ended its "
+            "first thread; long messages "
             "are copied in and out from now on, which is slower. If it need not be so, let the "
             "program call prctl(PR_SET_DUMPABLE, 1) after that change and before its first "
             "collective; UCG_CMA=n on all ranks does without such copies from the start",

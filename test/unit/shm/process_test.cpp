@@ -1,8 +1,12 @@
 // Which processes have ended.
 #include <csignal>
+#include <pthread.h>
+#include <string>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shm/peer_copy.hpp"
 #include "shm/process.hpp"
 #include "test/support/catch.hpp"
 
@@ -52,4 +56,48 @@ TEST_CASE("shm/process: a number of another PID namespace, or of none that is "
     CHECK(has_ended(ProcessNumber{kNobody, numbers}));
     CHECK_FALSE(has_ended(ProcessNumber{kNobody, numbers + 1}));
     CHECK_FALSE(has_ended(ProcessNumber{kNobody, 0}));
+}
+
+TEST_CASE("shm/process: a process whose first thread has ended is alive, and "
+          "not to be read",
+          "[shm]") {
+    int ends[2] = {};
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const AccessTicket own = own_access_ticket();
+        if (::write(ends[1], &own, sizeof own) != sizeof own) {
+            ::_exit(1);
+        }
+        pthread_t other = {};
+        ::pthread_create(
+            &other, nullptr,
+            [](void*) -> void* {
+                for (;;) {
+                    ::pause();
+                }
+            },
+            nullptr);
+        ::syscall(SYS_exit, 0); // Of this thread.
+    }
+    AccessTicket ticket;
+    REQUIRE(::read(ends[0], &ticket, sizeof ticket) == sizeof ticket);
+    PeerAccess access(true, true);
+    const PeerReach reach = {nullptr, ticket, &access};
+    std::uint64_t word = 0;
+    const auto read = [&] {
+        return pull(reach, {ticket.address, 0}, reinterpret_cast<std::byte*>(&word), sizeof word);
+    };
+    for (int i = 0; i < 5000 && read().ok(); ++i) {
+        ::usleep(1000);
+    }
+    CHECK_FALSE(has_ended(ticket));
+    access.permit(true, true);
+    CHECK(read().code() == ucg::Code::unsupported);
+    ::kill(child, SIGKILL);
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+    CHECK(has_ended(ticket));
+    ::close(ends[0]);
+    ::close(ends[1]);
 }
