@@ -86,7 +86,7 @@ Profile zen5_profile() {
     MemoryModel& memory = profile.memory;
     const auto cache_level = static_cast<std::size_t>(topo::Distance::cache);
     memory.levels[cache_level] = {
-        .latency_ns = 26, .per_byte_ns = 0.0155, .contended_per_byte_ns = 0.0039};
+        .latency_ns = 26, .per_byte_ns = 0.0212, .contended_per_byte_ns = 0.0053};
     memory.caches = {{
         {.capacity_bytes = 48 << 10,
          .copy_per_byte_ns = 0.0061,
@@ -101,10 +101,10 @@ Profile zen5_profile() {
          .overwrite_per_byte_ns = 0.009,
          .streaming_per_byte_ns = 0.023},
         {.capacity_bytes = 8 << 20,
-         .copy_per_byte_ns = 0.019,
-         .reduce_operand_per_byte_ns = 0.0105,
+         .copy_per_byte_ns = 0.023,
+         .reduce_operand_per_byte_ns = 0.0118,
          .reduce_target_per_byte_ns = 0.0058,
-         .overwrite_per_byte_ns = 0.03,
+         .overwrite_per_byte_ns = 0.033,
          .streaming_per_byte_ns = 0.027},
         {.capacity_bytes = 0,
          .copy_per_byte_ns = 0.053,
@@ -124,7 +124,7 @@ Profile zen5_profile() {
     memory.copies.ring_bytes = 256 << 10;
     memory.wake = {.yield_switch_ns = 1160, .futex_core_ns = 4800, .futex_across_ns = 18000};
     profile.levels[cache_level] = {
-        .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.018};
+        .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.0172};
     for (const topo::Distance distance :
          {topo::Distance::numa, topo::Distance::package, topo::Distance::host}) {
         const auto level = static_cast<std::size_t>(distance);
