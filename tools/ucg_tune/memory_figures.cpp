@@ -31,12 +31,17 @@ std::string level_table(topo::Distance distance) {
     return fmt::format("levels.{}", topo::name(distance));
 }
 
+constexpr std::string_view kNeedsNearPeer =
+    "needs longer vectors than it may take, or a second CPU that stays as near";
+
 /// The first that fits holds.
 constexpr std::array kReasons = {
     Reason{"memory.levels.", "contended_per_byte_ns",
            "needs three CPUs at this distance; in proportion to what one reader takes"},
-    Reason{"memory.levels.", "", "needs two CPUs at this distance"},
+    Reason{"memory.levels.", "", "needs two CPUs that stay at this distance"},
     Reason{"memory.caches.", "capacity_bytes", "the system does not tell it"},
+    Reason{"memory.caches.", "overwrite_per_byte_ns", kNeedsNearPeer},
+    Reason{"memory.caches.", "streaming_per_byte_ns", kNeedsNearPeer},
     Reason{"memory.caches.", "", "needs longer vectors than it may take"},
     Reason{"memory.reduce", "", "needs longer vectors than it may take"},
     Reason{"memory.cma", "", "the kernel permits no such copies here"},
@@ -99,15 +104,18 @@ bool kept(const std::string& table, const cost::Profile& tuned) {
            (table == "network.links" && tuned.links.measured);
 }
 
-/// Messages that were not timed cost no less than those between nearer CPUs.
+/// Messages that were not timed cost no less than those between nearer CPUs that were.
 void learn_levels(const ProbeResult& result, cost::Profile& profile) {
+    cost::LogGp nearer = {};
     for (std::size_t i = 0; i < result.levels.size(); ++i) {
         cost::LogGp& level = profile.levels[i];
         if (result.levels[i]) {
             level = *result.levels[i];
             profile.levels_measured[i] = true;
-        } else if (i > 0 && !profile.levels_measured[i]) {
-            const cost::LogGp& nearer = profile.levels[i - 1];
+        }
+        if (profile.levels_measured[i]) {
+            nearer = level;
+        } else {
             level.latency_ns = std::max(level.latency_ns, nearer.latency_ns);
             level.overhead_ns = std::max(level.overhead_ns, nearer.overhead_ns);
             level.gap_ns = std::max(level.gap_ns, nearer.gap_ns);

@@ -83,11 +83,13 @@ class Probe {
     /// What was not measured is known relative to what was: farther is not nearer, and a link that
     /// serves some readers at full speed by default does so at any speed.
     void fit_defaults() {
+        cost::MemoryLevel nearer; // The farthest yet that was measured.
         for (std::size_t i = 0; i < cost::kMemoryLevelCount; ++i) {
             const cost::MemoryLevel& standard = cost::default_memory_model().levels[i];
             cost::MemoryLevel& level = model().levels[i];
-            if (i > 0 && !level.measured) {
-                const cost::MemoryLevel& nearer = model().levels[i - 1];
+            if (level.measured) {
+                nearer = level;
+            } else {
                 level.latency_ns = std::max(level.latency_ns, nearer.latency_ns);
                 level.per_byte_ns = std::max(level.per_byte_ns, nearer.per_byte_ns);
             }
@@ -114,7 +116,8 @@ class Probe {
     Status measure_own_copies() {
         const std::vector<std::uint32_t> cpus = pair();
         if (cpus[0] != cpus[1]) {
-            return apart("copies", cpus) ? Status() : measure_copies(run_, cpus);
+            const Result<bool> skipped = skips("copies", cpus);
+            return !skipped.ok() || *skipped ? skipped.status() : measure_copies(run_, cpus);
         }
         run_.skip();
         run_.note("copies: those of ranks with a CPU each need a second CPU; not measured");
@@ -123,31 +126,46 @@ class Probe {
 
     Status measure_messages_to(const Neighbours& neighbours) {
         const std::string what = fmt::format("{}, messages", topo::name(neighbours.distance));
-        return apart(what, neighbours.cpus)
-                   ? Status()
+        const Result<bool> skipped = skips(what, neighbours.cpus);
+        return !skipped.ok() || *skipped
+                   ? skipped.status()
                    : measure_messages(run_, neighbours.distance, neighbours.cpus);
     }
 
     /// Does a line between CPUs that share a cache, as the system says, take several times what it
-    /// usually does? The host of a virtual machine has put them apart then, for seconds or minutes,
-    /// and what messages take would be wrong for the rest of the time: the phase is skipped.
-    bool apart(const std::string& what, const std::vector<std::uint32_t>& cpus) {
+    /// usually does? The host of a virtual machine has put them apart then, for seconds or hours,
+    /// and what one takes that reads the other's lines would be wrong for the rest of the time.
+    Result<bool> apart(const std::string& what, const std::vector<std::uint32_t>& cpus) {
         constexpr double kSeveralTimes = 3;
-        const double line_ns = run_.line_ns(cpus[0], cpus[1]);
         const bool share_cache =
             std::any_of(neighbours_.begin(), neighbours_.end(), [&](const Neighbours& neighbours) {
                 return neighbours.distance == topo::Distance::cache &&
                        neighbours.cpus[0] == cpus[0];
             });
-        if (!share_cache || line_ns <= kSeveralTimes * usual_line_ns_) {
+        if (!share_cache) {
+            return false;
+        }
+        const Result<double> line_ns = run_.line_between({cpus[0], cpus[1]});
+        if (!line_ns.ok()) {
+            return line_ns.status();
+        }
+        if (*line_ns <= kSeveralTimes * usual_line_ns_) {
             return false;
         }
         run_.note(
             "{}: a line between CPUs that share a cache took {:.0f} ns, {:.0f} by the costs that "
             "are built in: they are farther apart than that at the moment; not measured",
-            what, line_ns, usual_line_ns_);
-        run_.skip_disturbed(what);
+            what, *line_ns, usual_line_ns_);
         return true;
+    }
+
+    /// Then its phase is left out.
+    Result<bool> skips(const std::string& what, const std::vector<std::uint32_t>& cpus) {
+        Result<bool> skipped = apart(what, cpus);
+        if (skipped.ok() && *skipped) {
+            run_.skip_disturbed(what);
+        }
+        return skipped;
     }
 
     Status measure_crowded_copies() {
@@ -172,6 +190,9 @@ class Probe {
 
     Status measure_level(const Neighbours& neighbours) {
         const std::string where(topo::name(neighbours.distance));
+        if (const Result<bool> skipped = skips(where, neighbours.cpus); !skipped.ok() || *skipped) {
+            return skipped.status();
+        }
         std::uint64_t memory_bytes = 0;
         for (const std::uint64_t bytes : kReadBytes) {
             memory_bytes = std::max(memory_bytes, Blocks(bytes).span());
@@ -310,6 +331,10 @@ class Probe {
         learn_capacities();
         const std::vector<CacheWork> works = cache_works();
         run_.skip(cost::kCacheCount - works.size());
+        const Result<bool> far = apart("overwritten lines of a peer", pair());
+        if (!far.ok()) {
+            return far.status();
+        }
         for (const CacheWork& work : works) {
             Vectors vectors(work.bytes);
             const std::string where(cost::name(work.cache));
@@ -325,7 +350,7 @@ class Probe {
                 model().reduce_fixed_ns =
                     run_.learn(where, Series::reduce, "memory.reduce", "fixed_ns", kOperands[0]);
             }
-            learn_rates(work);
+            learn_rates(work, !*far);
         }
         return {};
     }
@@ -342,7 +367,7 @@ class Probe {
         return found->ns;
     }
 
-    void learn_rates(const CacheWork& work) {
+    void learn_rates(const CacheWork& work, bool overwrites) {
         cost::CacheRates& rates = model().caches[static_cast<std::size_t>(work.cache)];
         const std::string table = table_of(work.cache);
         const auto half = static_cast<double>(whole_lines(work.bytes / 2));
@@ -352,8 +377,10 @@ class Probe {
             run_.fitted(table, key, spread(ns));
         };
         learn_copy(Series::copy, "copy_per_byte_ns", rates.copy_per_byte_ns);
-        learn_copy(Series::overwrite, "overwrite_per_byte_ns", rates.overwrite_per_byte_ns);
-        learn_copy(Series::streaming, "streaming_per_byte_ns", rates.streaming_per_byte_ns);
+        if (overwrites) {
+            learn_copy(Series::overwrite, "overwrite_per_byte_ns", rates.overwrite_per_byte_ns);
+            learn_copy(Series::streaming, "streaming_per_byte_ns", rates.streaming_per_byte_ns);
+        }
         std::vector<FitPoint> by_operands;
         by_operands.reserve(kOperands.size());
         for (const std::uint32_t operands : kOperands) {

@@ -37,11 +37,9 @@ class ProbeRun {
                   std::span<const std::string> lane_names = {});
     /// Were enough rounds of that phase of the state in which its CPUs were seen first?
     bool steady(const std::string& where) const { return !disturbed_.contains(where); }
-    /// What a line between the two took at best before their first phase; 0: they had none.
-    double line_ns(std::uint32_t first, std::uint32_t second) const {
-        const auto found = lines_ns_.find({first, second});
-        return found != lines_ns_.end() ? found->second : 0;
-    }
+    using Pair = std::pair<std::uint32_t, std::uint32_t>;
+    /// What a line between the two took at best before their first phase.
+    Result<double> line_between(const Pair& cpus);
     /// So many phases have nothing to do.
     void skip(std::size_t phases = 1) { phase_ += phases; }
     /// The next phase, of that name, would not be steady.
@@ -80,10 +78,7 @@ class ProbeRun {
     }
 
   private:
-    using Pair = std::pair<std::uint32_t, std::uint32_t>;
-
     Clock::time_point next_deadline() const;
-    Result<double> line_between(const Pair& cpus);
     void add_points(const std::string& where, const std::vector<Sample>& samples,
                     std::span<const std::string> lane_names, double line_ns);
 

@@ -184,6 +184,16 @@ TEST_CASE("tune: messages that were not timed cost no less than nearer ones", "[
     CHECK(tuned.levels_measured == std::array<bool, topo::kDistanceCount>{false, true});
 }
 
+TEST_CASE("tune: messages that were not timed keep what is built in", "[tune]") {
+    // There CPUs that share a cache are built in with less per byte than those of one core.
+    cost::Profile base = cost::default_profile();
+    base.levels[static_cast<std::size_t>(topo::Distance::cache)] = {
+        .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.018};
+    ProbeResult nothing;
+    nothing.model = base.memory;
+    CHECK(tuned_profile(nothing, base) == base);
+}
+
 TEST_CASE("tune: a crew of four on one CPU", "[tune]") {
     const std::uint32_t cpu = topo::usable_cpus().front();
     const CrewOptions options = {
