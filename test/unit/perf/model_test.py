@@ -67,5 +67,23 @@ class SameSchedules(unittest.TestCase):
         self.assertEqual(medians, {"pairwise": 9})
 
 
+class Errors(unittest.TestCase):
+    @staticmethod
+    def row(collective):
+        return {"collective": collective, "bytes": 8, "chosen": "linear", "best": "linear",
+                "predicted_us": {"linear": 3.0}, "measured_us": {"linear": 2.0}, "ratio": 1.0}
+
+    def test_nothing_is_predicted_where_ranks_know_their_own_lengths_alone(self):
+        self.assertEqual(model.prediction_text(self.row("gather")), "3.00")
+        self.assertEqual(model.prediction_text(self.row("gatherv")), "-")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            model.print_errors([self.row("gatherv"), self.row("gather")])
+        self.assertIn("off by 50.0% in the median of 1;", printed.getvalue())
+        self.assertNotIn("gatherv", printed.getvalue())
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            model.print_errors([self.row("alltoallv")])
+        self.assertEqual(printed.getvalue(), "")
+
+
 if __name__ == "__main__":
     unittest.main()
