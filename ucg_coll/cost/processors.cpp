@@ -81,6 +81,9 @@ Profile zen4_profile() {
 /// take twice as long per byte. The kernel copies as slowly, and a ring is faster at every length
 /// up to 16 MiB (an alltoall of 4 MiB takes 0.54 of the time among two ranks, 0.65 among four on
 /// two processors). What one may have of the L3 is as on Zen 4.
+/// What a byte takes to read from a peer, G and the rates of the L3 lie between what the tuner
+/// found and what explains best how long rows of two ranks took (perf/measured/amd_zen5/np2.dat),
+/// in which both cores copy at a time.
 Profile zen5_profile() {
     Profile profile = zen4_profile();
     MemoryModel& memory = profile.memory;
