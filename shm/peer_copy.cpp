@@ -171,10 +171,10 @@ void tell_of_refusal(const Status& refusal) {
         log(LogLevel::warn,
             "shared memory: {}: the kernel no longer copies between processes here, of which one "
             "has become undumpable, changed its user, filtered its system calls or ended its "
-            "first thread; long messages "
-            "are copied in and out from now on, which is slower. If it need not be so, let the "
-            "program call prctl(PR_SET_DUMPABLE, 1) after that change and before its first "
-            "collective; UCG_CMA=n on all ranks does without such copies from the start",
+            "first thread; long messages are copied in and out from now on, which is slower. If it "
+            "need not be so, let the program call prctl(PR_SET_DUMPABLE, 1) after that change and "
+            "before its first collective; UCG_CMA=n on all ranks does without such copies from the "
+            "start",
             refusal.message());
     }
 }

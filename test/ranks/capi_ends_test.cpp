@@ -1,5 +1,4 @@
-// A rank that is killed: the others of its host do not wait for it for ever, in
-// whatever they wait.
+// A rank that is killed: the others of its host do not wait for it for ever, in whatever they wait.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -25,8 +24,7 @@ constexpr std::chrono::seconds kLimit(60);
 
 struct Wait {
     std::uint64_t count; ///< Of numbers to be added: by boards, or by messages.
-    const char* cma;     ///< UCG_CMA: is a process known by a word of its memory, or
-                         ///< by its number?
+    const char* cma;     ///< UCG_CMA: is a process known by a word of its memory, or by its number?
     const char* sleep;   ///< UCG_SLEEP_AFTER
     bool blocks;         ///< Or it is asked whether it has ended.
 };
@@ -88,8 +86,7 @@ TEST_CASE("capi: who waits for a rank that was killed gets an error", "[capi][sh
     }
 }
 
-TEST_CASE("capi: who has shared or sent what it owed may end before others "
-          "have looked",
+TEST_CASE("capi: who has shared or sent what it owed may end before others have looked",
           "[capi][shm]") {
     const std::uint64_t count = GENERATE(1, 3000);
     const std::vector<RankResult> results =

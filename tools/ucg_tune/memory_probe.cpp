@@ -367,6 +367,8 @@ class Probe {
         return found->ns;
     }
 
+    /// The rates are marked as measured by what the core does with lines of its own; without
+    /// `overwrites` those of a peer's lines stay as they are built in, and are named so.
     void learn_rates(const CacheWork& work, bool overwrites) {
         cost::CacheRates& rates = model().caches[static_cast<std::size_t>(work.cache)];
         const std::string table = table_of(work.cache);

@@ -68,14 +68,20 @@ class SameSchedules(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
-    @staticmethod
-    def row(collective):
+    SAID = '{"candidates": [{"algorithm": "linear", "predicted_ns": 3000}]}'
+
+    def row(self, collective):
+        with unittest.mock.patch.object(model, "plan", lambda *arguments: self.SAID):
+            predicted = model.predictions(None, collective, "8", None)
         return {"collective": collective, "bytes": 8, "chosen": "linear", "best": "linear",
-                "predicted_us": {"linear": 3.0}, "measured_us": {"linear": 2.0}, "ratio": 1.0}
+                "predicted_us": predicted, "measured_us": {"linear": 2.0}, "ratio": 1.0}
 
     def test_nothing_is_predicted_where_ranks_know_their_own_lengths_alone(self):
-        self.assertEqual(model.prediction_text(self.row("gather")), "3.00")
-        self.assertEqual(model.prediction_text(self.row("gatherv")), "-")
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            model.print_rows([self.row("gather"), self.row("gatherv")])
+        gather, gatherv = printed.getvalue().splitlines()[1:]
+        self.assertEqual(gather.split()[3], "3.00")
+        self.assertEqual(gatherv.split()[3], "-")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             model.print_errors([self.row("gatherv"), self.row("gather")])
         self.assertIn("off by 50.0% in the median of 1;", printed.getvalue())

@@ -32,8 +32,7 @@ bool await_end(pid_t child) {
 
 } // namespace
 
-TEST_CASE("shm/process: who has ended is known before its parent waits for it, "
-          "and after",
+TEST_CASE("shm/process: who has ended is known before its parent waits for it, and after",
           "[shm]") {
     CHECK_FALSE(has_ended(own_process_number()));
     const pid_t child = idle_child();
@@ -47,8 +46,7 @@ TEST_CASE("shm/process: who has ended is known before its parent waits for it, "
     CHECK(has_ended(number));
 }
 
-TEST_CASE("shm/process: a number of another PID namespace, or of none that is "
-          "known, tells nothing",
+TEST_CASE("shm/process: a number of another PID namespace, or of none that is known, tells nothing",
           "[shm]") {
     constexpr std::int64_t kNobody = 0x7ffffffe; // Beyond any number.
     const std::uint64_t numbers = own_process_number().numbers;
@@ -58,8 +56,7 @@ TEST_CASE("shm/process: a number of another PID namespace, or of none that is "
     CHECK_FALSE(has_ended(ProcessNumber{kNobody, 0}));
 }
 
-TEST_CASE("shm/process: a process whose first thread has ended is alive, and "
-          "not to be read",
+TEST_CASE("shm/process: a process whose first thread has ended is alive, and not to be read",
           "[shm]") {
     int ends[2] = {};
     REQUIRE(::pipe(ends) == 0);

@@ -28,14 +28,9 @@ double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segm
     return link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
 }
 
-/// Ranks that share processors give way once for a segment: there is seldom a second one to go on
-/// with.
-double segment_turn_ns(const Facts& facts) {
-    return sharers(facts) > 1 ? turn_ns(facts.profile, facts.ranks_per_cpu) : 0;
-}
-
 /// The ranks of a processor, which take turns, do their work one after the other once all have
-/// some. A segment is asked for when the one before has been passed on, so that latency shows.
+/// some, and give way for each segment: there is seldom a second one to go on with. A segment is
+/// asked for when the one before has been passed on, so that latency shows.
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
     const Link link = flat_link(facts, Traffic::sparse);
     const bool combines = request.collective == graph::Collective::scan || request.rank_count > 2;
@@ -45,7 +40,7 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
         relays > 0 ? link.along_relay_ns(segment, reduce_ns) : link.busy_ns(segment) + reduce_ns;
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
     return first_segment_ns(facts, link, segment) + (relays + 1) * reduce_ns +
-           further * (sharers(facts) * each_ns + segment_turn_ns(facts)) +
+           further * (sharers(facts) * each_ns + turn_ns(facts.profile, facts.ranks_per_cpu)) +
            link.sends_before_ns(further + 1, segment);
 }
 
@@ -53,8 +48,8 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
 /// whole vector: from some length on messages are copied once, which is another price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
-    const double fixed_ns =
-        sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) + segment_turn_ns(facts);
+    const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) +
+                            turn_ns(facts.profile, facts.ranks_per_cpu);
     const double per_byte_ns =
         sharers(facts) * (link.relay_byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     std::uint64_t best = pipeline_segment(request.bytes, request.rank_count - 1, fixed_ns,
