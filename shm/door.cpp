@@ -1,8 +1,10 @@
 #include "shm/door.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <sys/socket.h>
@@ -118,6 +120,12 @@ Status nobody_there() {
                    "shared memory: a process of this host is gone, could not share memory itself, "
                    "or is in another network namespace (connecting to its node heap: {})",
                    std::strerror(errno));
+}
+
+int milliseconds_until(std::chrono::steady_clock::time_point time) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        time - std::min(time, std::chrono::steady_clock::now()));
+    return static_cast<int>(std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max()));
 }
 
 Status no_descriptor_left() {

@@ -74,6 +74,9 @@ Status socket_failure(const char* what);
 Status nobody_there();
 Status no_descriptor_left();
 
+/// For poll(2): until then, as far as its argument reaches; 0 once it is past.
+int milliseconds_until(std::chrono::steady_clock::time_point time);
+
 /// Before what failed for want of something is tried again.
 inline constexpr auto kDoorPause = std::chrono::milliseconds(5);
 /// Connections that a process has accepted at a time: each takes descriptors of its.

@@ -30,10 +30,12 @@ std::size_t calls_at_a_time(std::size_t peers) {
 
 struct Exchange::Wanted {
     HeapAddress address;
-    Descriptor socket;            // Connected and greeted; the answer is due.
+    Clock::time_point since;      // It is missed.
     Clock::time_point not_before; // When it may be called again.
+    Descriptor socket = {};       // Connected and greeted; the answer is due.
+    unsigned wanters = 1;         // Attachments.
     bool ready = false;           // The socket has news.
-    bool met = false;             // It is mapped.
+    Status failure = {};          // It is called no more.
 };
 
 /// Heard, and not answered as long as too many descriptors are in flight.
@@ -43,20 +45,50 @@ struct Exchange::Caller {
     bool ready = true; // The socket has news: who calls greets at once.
 };
 
-/// Begins with the peers behind the own place, so that not all call the first one at once.
-Exchange::Exchange(Heap& heap, std::span<const HeapAddress> peers)
-    : heap_(heap), started_(Clock::now()), calls_max_(calls_at_a_time(peers.size())) {
-    const auto own = std::find(peers.begin(), peers.end(), heap_.address_);
-    const auto first = static_cast<std::size_t>(own - peers.begin());
-    for (std::size_t i = 0; i < peers.size(); ++i) {
-        const HeapAddress& peer = peers[(first + i) % peers.size()];
-        if (!heap_.attached(peer.token)) {
-            wanted_.push_back({peer, Descriptor(), started_, false, false});
+Exchange::Exchange(Heap& heap) : heap_(heap) {}
+
+Exchange::~Exchange() = default;
+
+Exchange::Wanted* Exchange::find(const Token& token) {
+    const auto found = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& peer) {
+        return peer.address.token == token;
+    });
+    return found == wanted_.end() ? nullptr : &*found;
+}
+
+void Exchange::want(std::span<const HeapAddress> peers) {
+    const std::size_t calls_max = calls_at_a_time(peers.size());
+    calls_max_ = wanted_.empty() ? calls_max : std::min(calls_max_, calls_max);
+    for (const HeapAddress& peer : peers) {
+        if (Wanted* const known = find(peer.token)) {
+            ++known->wanters;
+        } else if (!heap_.attached(peer.token)) {
+            const auto now = Clock::now();
+            wanted_.push_back({.address = peer, .since = now, .not_before = now});
         }
     }
 }
 
-Exchange::~Exchange() = default;
+void Exchange::forget(std::span<const HeapAddress> peers) {
+    for (const HeapAddress& peer : peers) {
+        if (Wanted* const known = find(peer.token)) {
+            --known->wanters;
+        }
+    }
+    drop_finished();
+}
+
+Status Exchange::failure_of(std::span<const HeapAddress> peers) const {
+    for (const Wanted& wanted : wanted_) {
+        const bool asked = std::any_of(peers.begin(), peers.end(), [&](const HeapAddress& peer) {
+            return peer.token == wanted.address.token;
+        });
+        if (asked && !wanted.failure.ok()) {
+            return wanted.failure;
+        }
+    }
+    return {};
+}
 
 /// Needed to meet anybody new, and the program may have closed them.
 Status Exchange::own_descriptors() const {
@@ -66,33 +98,41 @@ Status Exchange::own_descriptors() const {
                       "(closefrom), the node heap's among them: processes that it has not met yet "
                       "cannot map it");
     }
-    return Status();
+    return {};
 }
 
-Status Exchange::run(Clock::time_point deadline) {
+Status Exchange::step(Clock::time_point until) {
+    const std::size_t failures = failures_;
     Status status = own_descriptors();
-    while (status.ok() && !wanted_.empty()) {
+    if (status.ok()) {
         status = call_missing();
-        if (status.ok()) {
-            wait(deadline);
-            status = accept_callers();
-        }
-        if (status.ok()) {
-            status = hear_callers();
-        }
-        if (status.ok()) {
-            status = hear_answers();
-        }
-        drop_finished();
-        if (status.ok() && !wanted_.empty() && Clock::now() >= deadline) {
-            status = late();
-        }
     }
+    if (status.ok()) {
+        wait(failures_ == failures ? until : Clock::now());
+        status = accept_callers();
+    }
+    if (status.ok()) {
+        status = hear_callers();
+    }
+    if (status.ok()) {
+        hear_answers();
+    }
+    drop_finished();
     return status;
 }
 
 bool Exchange::my_turn(const Wanted& peer) const {
-    return heap_.address_.token < peer.address.token || Clock::now() - started_ >= kSecondCall;
+    return heap_.address_.token < peer.address.token || Clock::now() - peer.since >= kSecondCall;
+}
+
+bool Exchange::may_call(const Wanted& peer) const {
+    return !peer.socket.valid() && peer.failure.ok();
+}
+
+void Exchange::give_up(Wanted& peer, Status failure) {
+    peer.failure = std::move(failure);
+    peer.socket.reset();
+    ++failures_;
 }
 
 /// Greeted and not answered yet.
@@ -101,18 +141,19 @@ std::size_t Exchange::calls() const {
         wanted_.begin(), wanted_.end(), [](const Wanted& peer) { return peer.socket.valid(); }));
 }
 
+/// Fails for want of descriptors.
 Status Exchange::call_missing() {
-    std::size_t room = calls_max_ - calls();
+    std::size_t room = calls_max_ - std::min(calls(), calls_max_);
     for (std::size_t i = 0; i < wanted_.size() && room > 0; ++i) {
         Wanted& peer = wanted_[i];
-        if (!peer.socket.valid() && my_turn(peer) && Clock::now() >= peer.not_before) {
+        if (may_call(peer) && my_turn(peer) && Clock::now() >= peer.not_before) {
             if (Status status = call(peer); !status.ok()) {
                 return status;
             }
             room -= peer.socket.valid() ? 1 : 0;
         }
     }
-    return Status();
+    return {};
 }
 
 Status Exchange::call(Wanted& peer) {
@@ -122,18 +163,18 @@ Status Exchange::call(Wanted& peer) {
         return socket_failure("socket");
     }
     if (!connect_to(socket.get(), peer.address.token)) {
-        if (errno == EAGAIN || errno == EINTR) { // Its backlog is full; it is called again.
-            return Status();
+        if (errno != EAGAIN && errno != EINTR) { // Its backlog is not merely full.
+            give_up(peer, nobody_there());
         }
-        return nobody_there();
+        return {};
     }
     if (!same_user(socket.get())) {
-        return Status(Code::unreachable, "shared memory: a node heap belongs to another user");
-    }
-    if (greet(socket.get(), peer.address.key) == Sent::yes) {
+        give_up(peer,
+                Status(Code::unreachable, "shared memory: a node heap belongs to another user"));
+    } else if (greet(socket.get(), peer.address.key) == Sent::yes) {
         peer.socket = std::move(socket);
     }
-    return Status();
+    return {};
 }
 
 Sent Exchange::greet(int socket, const Token& key) const {
@@ -144,18 +185,17 @@ Sent Exchange::greet(int socket, const Token& key) const {
 }
 
 /// When something is to be tried again of which no socket tells.
-Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point deadline) const {
-    auto until = deadline;
+Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point until) const {
     const auto unanswered = [](const Caller& caller) {
         return caller.letter.kind != Letter::Kind::nothing_yet;
     };
     if (std::any_of(callers_.begin(), callers_.end(), unanswered)) {
         until = std::min(until, Clock::now() + kDoorPause);
     }
-    const bool may_call = calls() < calls_max_;
+    const bool room = calls() < calls_max_;
     for (const Wanted& peer : wanted_) {
-        if (may_call && !peer.socket.valid()) {
-            until = std::min(until, my_turn(peer) ? peer.not_before : started_ + kSecondCall);
+        if (room && may_call(peer)) {
+            until = std::min(until, my_turn(peer) ? peer.not_before : peer.since + kSecondCall);
         }
     }
     return until;
@@ -163,7 +203,7 @@ Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point deadline) c
 
 /// Sleeps until a socket has news, or it is time to try something again. Notes which have: with
 /// many peers it would take a system call for each of them to ask all.
-void Exchange::wait(Clock::time_point deadline) {
+void Exchange::wait(Clock::time_point until) {
     std::vector<pollfd> sockets;
     std::vector<bool*> notes;
     const auto watch = [&](int socket, bool& ready) {
@@ -185,10 +225,8 @@ void Exchange::wait(Clock::time_point deadline) {
             watch(peer.socket.number(), peer.ready);
         }
     }
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(next_attempt(deadline) - Clock::now());
-    const int events = ::poll(sockets.data(), sockets.size(),
-                              static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    const int events =
+        ::poll(sockets.data(), sockets.size(), milliseconds_until(next_attempt(until)));
     for (std::size_t i = 0; events > 0 && i < sockets.size(); ++i) {
         *notes[i] = sockets[i].revents != 0;
     }
@@ -205,7 +243,7 @@ Status Exchange::accept_callers() {
             callers_.push_back({std::move(caller), {}, true});
         }
     }
-    return Status();
+    return {};
 }
 
 Status Exchange::hear_callers() {
@@ -214,7 +252,7 @@ Status Exchange::hear_callers() {
             return status;
         }
     }
-    return Status();
+    return {};
 }
 
 /// Answers first and maps then: whose answer could not be delivered may have to be answered again.
@@ -224,17 +262,17 @@ Status Exchange::hear(Caller& caller) {
     }
     const Greeting& greeting = caller.letter.greeting;
     switch (caller.letter.kind) {
-    case Letter::Kind::nothing_yet: return Status();
+    case Letter::Kind::nothing_yet: return {};
     case Letter::Kind::no_descriptor: return no_descriptor_left();
-    case Letter::Kind::closed: caller.socket.reset(); return Status();
+    case Letter::Kind::closed: caller.socket.reset(); return {};
     case Letter::Kind::greeting: break;
     }
     if (greeting.to != heap_.address_.key || !caller.letter.file.valid()) { // A stranger.
         caller.socket.reset();
-        return Status();
+        return {};
     }
     switch (greet(caller.socket.get(), greeting.from.key)) {
-    case Sent::later: return Status();
+    case Sent::later: return {};
     case Sent::hung_up: break; // Our own call brought it what it missed, or it is dead.
     case Sent::yes:
         if (Status status = take(caller.letter); !status.ok()) {
@@ -243,46 +281,39 @@ Status Exchange::hear(Caller& caller) {
         break;
     }
     caller.socket.reset();
-    return Status();
+    return {};
 }
 
-Status Exchange::hear_answers() {
+void Exchange::hear_answers() {
     for (Wanted& peer : wanted_) {
-        if (!peer.socket.valid() || !peer.ready) {
-            continue;
-        }
-        Letter letter = Letter::receive(peer.socket.get());
-        switch (letter.kind) {
-        case Letter::Kind::nothing_yet: break;
-        case Letter::Kind::no_descriptor: return no_descriptor_left();
-        case Letter::Kind::closed:
-            peer.socket.reset(); // Called again; a dead process refuses then.
-            break;
-        case Letter::Kind::greeting:
-            if (letter.greeting.from != peer.address || letter.greeting.to != heap_.address_.key ||
-                !letter.file.valid()) {
-                return Status(Code::io_error, "shared memory: a peer answered with another heap");
+        if (peer.socket.valid() && peer.ready) {
+            if (Status status = hear_answer(peer); !status.ok()) {
+                give_up(peer, std::move(status));
             }
-            if (Status status = take(letter); !status.ok()) {
-                return status;
-            }
-            break;
         }
     }
-    return Status();
+}
+
+Status Exchange::hear_answer(Wanted& peer) {
+    Letter letter = Letter::receive(peer.socket.get());
+    switch (letter.kind) {
+    case Letter::Kind::nothing_yet: return {};
+    case Letter::Kind::no_descriptor: return no_descriptor_left();
+    case Letter::Kind::closed: peer.socket.reset(); return {}; // A dead process refuses then.
+    case Letter::Kind::greeting: break;
+    }
+    if (letter.greeting.from != peer.address || letter.greeting.to != heap_.address_.key ||
+        !letter.file.valid()) {
+        return Status(Code::io_error, "shared memory: a peer answered with another heap");
+    }
+    return take(letter);
 }
 
 /// Maps what the letter brought, unless the other connection of the pair was faster.
 Status Exchange::take(Letter& letter) {
     const HeapAddress& from = letter.greeting.from;
-    const auto wanted = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& peer) {
-        return peer.address.token == from.token;
-    });
     if (heap_.attached(from.token)) {
-        return Status();
-    }
-    if (wanted != wanted_.end()) {
-        wanted->met = true;
+        return {};
     }
     auto mapping = map_once(from.segment, from.capacity_bytes, [&] {
         return Segment::adopt(std::move(letter.file), from.capacity_bytes);
@@ -291,22 +322,16 @@ Status Exchange::take(Letter& letter) {
         return mapping.status();
     }
     heap_.add_peer(from.token, std::move(*mapping));
-    return Status();
+    return {};
 }
 
+/// Who misses nobody hangs up on all: they call again, and wait at the door for the next time.
 void Exchange::drop_finished() {
-    std::erase_if(callers_, [](const Caller& caller) { return !caller.socket.valid(); });
-    std::erase_if(wanted_, [](const Wanted& peer) { return peer.met; });
-}
-
-Status Exchange::late() const {
-    const auto waited =
-        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started_);
-    return failure(
-        Code::timed_out,
-        "shared memory: {} processes of this host did not pass their node heaps within {} "
-        "ms (the first is {})",
-        wanted_.size(), waited.count(), to_text(wanted_.front().address.token));
+    std::erase_if(wanted_, [&](const Wanted& peer) {
+        return peer.wanters == 0 || heap_.attached(peer.address.token);
+    });
+    std::erase_if(callers_,
+                  [&](const Caller& caller) { return wanted_.empty() || !caller.socket.valid(); });
 }
 
 } // namespace ucg::shm

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <limits>
 #include <new>
-#include <numeric>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
@@ -165,35 +164,13 @@ Result<HeapWish> Heap::wish(const HeapOptions& options, const Door& door) {
     return wish;
 }
 
-Result<std::unique_ptr<Heap>> Heap::join(const HeapOptions& options, Door door,
-                                         std::span<const HeapWish> members, std::size_t self,
-                                         std::chrono::milliseconds timeout) {
-    auto segment = meet(door, members, self, std::chrono::steady_clock::now() + timeout);
-    if (!segment.ok()) {
-        return segment.status();
-    }
-    const CommonLayout layout(members);
-    const Part part = {layout.part(self), layout.part_bytes(self)};
-    const Parts parts = {Part{layout.close(self), layout.close_bytes()},
-                         Part{layout.near(self), layout.near_bytes()}, part};
-    (*segment)->guard(part.offset, part.bytes);
-    auto* bell = reinterpret_cast<Doorbell*>((*segment)->base() + layout.bell(self));
-    std::unique_ptr<Heap> heap(
-        new Heap(std::move(*segment), parts, options.lessees, members[0].token, std::move(door)));
-    heap->sleeper_ = std::make_unique<Sleeper>(*bell);
-    for (const HeapWish& member : members) {
-        heap->mates_.push_back(member.token);
-    }
-    std::sort(heap->mates_.begin(), heap->mates_.end());
-    return heap;
-}
-
 Heap::Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessees,
            const Token& segment_token, Door door)
     : segment_(std::move(segment)), parts_(parts), capacity_bytes_(part(Where::part).bytes),
       lessees_(lessees), door_(std::move(door)), address_{door_.token(), door_.key(), segment_token,
                                                           segment_->bytes()},
-      free_{Ranges(parts[0].bytes), Ranges(parts[1].bytes), Ranges(parts[2].bytes)} {}
+      free_{Ranges(parts[0].bytes), Ranges(parts[1].bytes), Ranges(parts[2].bytes)},
+      exchange_(std::make_unique<Exchange>(*this)) {}
 
 std::uint64_t Heap::part_bytes() const {
     return parts_[0].bytes + parts_[1].bytes + parts_[2].bytes;
@@ -522,69 +499,6 @@ Result<Sleeper*> Heap::sleeper() {
         sleeper_ = std::make_unique<Sleeper>(*reinterpret_cast<Doorbell*>(bell_.data()));
     }
     return sleeper_.get();
-}
-
-Status Heap::attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout) {
-    const std::lock_guard lock(attach_mutex_);
-    Exchange exchange(*this, peers);
-    if (exchange.complete()) { // A group of such ranks has counted on it.
-        return Status();
-    }
-    if (door_.number() < 0) {
-        return Status(Code::unreachable,
-                      "shared memory: this process has withdrawn its node heap from further peers");
-    }
-    unmap_ended(); // Before there are more.
-    return exchange.run(std::chrono::steady_clock::now() + timeout);
-}
-
-void Heap::withdraw() {
-    const std::lock_guard lock(attach_mutex_);
-    door_.shut();
-}
-
-void Heap::add_peer(const Token& token, std::shared_ptr<Segment> mapping) {
-    const std::lock_guard lock(mutex_);
-    peers_.emplace(token, std::make_shared<const Peer>(Peer{std::move(mapping)}));
-}
-
-/// Peers whose heaps have ended call nobody any more and are called by nobody. One that lives is
-/// kept: it may have this heap mapped, and would not pass its own again.
-void Heap::unmap_ended() {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(peers_, [none_keeps = mapped_.use_count() == 1](const auto& entry) {
-        return none_keeps && entry.second.use_count() == 1 && !somebody_listens(entry.first);
-    });
-}
-
-/// A sum, so that the order does not matter. Tokens are random, all their bits.
-std::uint64_t Heap::attached_digest() const {
-    const auto add = [](std::uint64_t sum, const Token& token) {
-        return sum + Hash().value(token.bits[0]).value(token.bits[1]).digest();
-    };
-    std::uint64_t sum = mates_.empty()
-                            ? add(0, address_.token)
-                            : std::accumulate(mates_.begin(), mates_.end(), std::uint64_t{0}, add);
-    const std::lock_guard lock(mutex_);
-    for (const auto& [token, peer] : peers_) {
-        sum = add(sum, token);
-    }
-    return sum;
-}
-
-std::byte* Heap::base_of(const Token& token) const {
-    return hold(token).get();
-}
-
-std::shared_ptr<std::byte> Heap::hold(const Token& token) const {
-    if (token == address_.token || std::binary_search(mates_.begin(), mates_.end(), token)) {
-        return {segment_, segment_->base()};
-    }
-    const std::lock_guard lock(mutex_);
-    const auto found = peers_.find(token);
-    return found == peers_.end()
-               ? nullptr
-               : std::shared_ptr<std::byte>(found->second, found->second->mapping->base());
 }
 
 std::optional<HeapPlace> Heap::locate(const std::byte* data, std::uint64_t bytes) const {

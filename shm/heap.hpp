@@ -25,6 +25,7 @@
 
 namespace ucg::shm {
 
+class Exchange;
 class Heap;
 
 /// Memory leased from a heap: zeroed, page-aligned, returned on destruction. All of it is backed by
@@ -105,7 +106,8 @@ class Heap {
     /// The same as create(), in one segment with the heaps of others that have none yet, which need
     /// not be attached then. Collective: all `members` call it at about the same time, with equal
     /// wishes; `self` is the own one, whose door this is. Fails with timed_out when one of them has
-    /// not come within `timeout`, with unreachable when one is gone or failed.
+    /// not come within `timeout`, with unreachable when one is gone or failed. HeapJoin does it in
+    /// steps.
     static Result<std::unique_ptr<Heap>> join(const HeapOptions& options, Door door,
                                               std::span<const HeapWish> members, std::size_t self,
                                               std::chrono::milliseconds timeout);
@@ -153,7 +155,7 @@ class Heap {
     /// everyone serves its segment while it fetches the others'. Returns when all are mapped, and
     /// fails with timed_out when one has not come within `timeout`, with unreachable when one is
     /// gone. What was mapped stays mapped as long as its owner's heap lives, or somebody here holds
-    /// it; afterwards until further peers are attached.
+    /// it; afterwards until further peers are attached. HeapAttach does it in steps.
     Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
 
     /// No further peer gets this heap: who waits for it in attach() fails with unreachable at once
@@ -205,6 +207,8 @@ class Heap {
   private:
     friend class Lease;
     friend class Exchange;
+    friend class HeapAttach;
+    friend class HeapJoin;
 
     /// What this heap has of its segment.
     struct Part {
@@ -281,10 +285,62 @@ class Heap {
     std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
     std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.
-    std::mutex attach_mutex_;  ///< One exchange at a time; it serves the peers of all.
-    std::mutex sleeper_mutex_; ///< Guards the making of the two below.
+    std::mutex attach_mutex_;                    ///< Guards the exchange and the door.
+    std::unique_ptr<Exchange> exchange_; ///< One, which serves the peers of all attachments.
+    std::mutex sleeper_mutex_;           ///< Guards the making of the two below.
     Lease bell_;
     std::unique_ptr<Sleeper> sleeper_;
+};
+
+/// Heap::join() in steps, for who may not wait. Of one thread. Who gives it up shuts its door, and
+/// the others fail with unreachable.
+class HeapJoin {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    HeapJoin(const HeapOptions& options, Door door, std::vector<HeapWish> members, std::size_t self,
+             Clock::time_point deadline);
+    HeapJoin(const HeapJoin&) = delete;
+    HeapJoin& operator=(const HeapJoin&) = delete;
+
+    /// Does what is due, after waiting for news until `until` at most. Empty as long as it is not
+    /// over; then, once, what Heap::join() returns.
+    std::optional<Result<std::unique_ptr<Heap>>> step(Clock::time_point until);
+
+  private:
+    std::unique_ptr<Heap> make(std::shared_ptr<Segment> segment);
+
+    HeapOptions options_;
+    Door door_;
+    std::vector<HeapWish> members_;
+    std::size_t self_;
+    Meeting meeting_;
+};
+
+/// Heap::attach() in steps, for who may not wait: between two of them others may attach to the same
+/// peers. Who gives it up misses them no longer. The heap must outlive it.
+class HeapAttach {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    HeapAttach(Heap& heap, std::span<const HeapAddress> peers, Clock::time_point deadline);
+    ~HeapAttach();
+    HeapAttach(const HeapAttach&) = delete;
+    HeapAttach& operator=(const HeapAttach&) = delete;
+
+    /// Does what is due, after waiting for news until `until` at most. Empty as long as it is not
+    /// over; then what Heap::attach() returns.
+    std::optional<Status> step(Clock::time_point until);
+
+  private:
+    std::vector<HeapAddress> missing() const;
+    std::optional<Status> look_at(const Status& stepped) const;
+    Status late(std::span<const HeapAddress> missing) const;
+
+    Heap& heap_;
+    std::vector<HeapAddress> wanted_; ///< Those behind the own place first.
+    Clock::time_point started_;
+    Clock::time_point deadline_;
 };
 
 } // namespace ucg::shm

@@ -13,34 +13,31 @@
 namespace ucg::shm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Who waits in silence looks so often whether the others still exist.
 constexpr auto kSilence = std::chrono::milliseconds(100);
 
-int milliseconds_until(Clock::time_point time) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now());
-    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-}
+} // namespace
 
 /// The first member, which has made the segment.
-class Giver {
+class Meeting::Giver {
   public:
-    Giver(const Door& door, const Segment& segment, std::span<const HeapWish> members)
-        : door_(door), segment_(segment) {
+    Giver(const Door& door, const Segment& segment, std::span<const HeapWish> members,
+          Clock::time_point deadline)
+        : door_(door), segment_(segment), deadline_(deadline) {
         for (const HeapWish& member : members.subspan(1)) {
             members_.emplace(member.token, member.key);
         }
         missing_ = members_;
     }
 
-    Status run(Clock::time_point deadline) {
+    /// Empty as long as somebody has not got the segment.
+    std::optional<Status> step(Clock::time_point until) {
         if (door_.get() < 0 || segment_.descriptor() < 0) {
             return Status(Code::unreachable, "shared memory: the program has closed descriptors "
                                              "that it did not open (closefrom)");
         }
-        while (!missing_.empty()) {
-            wait(deadline);
+        if (!missing_.empty()) {
+            wait(until);
             if (Status status = accept_callers(); !status.ok()) {
                 return status;
             }
@@ -48,11 +45,8 @@ class Giver {
                 hear(caller);
             }
             std::erase_if(callers_, [](const Caller& caller) { return !caller.socket.valid(); });
-            if (Status status = look_around(deadline); !status.ok()) {
-                return status;
-            }
         }
-        return {};
+        return missing_.empty() ? std::optional(Status()) : look_around();
     }
 
   private:
@@ -62,9 +56,9 @@ class Giver {
         bool given = false; ///< It hangs up when it has got the segment, or cannot.
     };
 
-    void wait(Clock::time_point deadline) {
+    void wait(Clock::time_point until) {
         std::vector<pollfd> sockets;
-        auto until = std::min(deadline, silent_until_);
+        until = std::min({until, deadline_, silent_until_});
         if (callers_.size() < kCallersMax) {
             sockets.push_back({door_.number(), POLLIN, 0});
         }
@@ -132,8 +126,8 @@ class Giver {
     }
 
     /// Who is gone calls no more. Signals, of which many may come, end no silence and are none.
-    Status look_around(Clock::time_point deadline) {
-        if (Clock::now() >= deadline) {
+    std::optional<Status> look_around() {
+        if (Clock::now() >= deadline_) {
             return failure(Code::timed_out,
                            "shared memory: {} processes of this host did not come for the node "
                            "heap in time (the first is {})",
@@ -145,84 +139,106 @@ class Giver {
             });
         };
         if (Clock::now() < silent_until_) {
-            return {};
+            return std::nullopt;
         }
         silent_until_ = Clock::now() + kSilence;
         const bool gone = std::any_of(missing_.begin(), missing_.end(), [&](const auto& member) {
             return !calls(member.first) && !somebody_listens(member.first);
         });
-        return gone ? nobody_there() : Status();
+        return gone ? std::optional(nobody_there()) : std::nullopt;
     }
 
     const Door& door_;
     const Segment& segment_;
+    Clock::time_point deadline_;
     std::map<Token, Token> members_; ///< Keys, by tokens.
     std::map<Token, Token> missing_; ///< Those that have not got it, as far as is known.
     Clock::time_point silent_until_ = Clock::now() + kSilence; ///< Unless there are news before.
     std::vector<Caller> callers_;
 };
 
-/// Who has greeted does not hang up before there is an answer, whatever signals come: the giver
-/// takes one that hangs up for one that has got its letter.
-Result<Letter> read_answer(const Door& door, const HeapWish& giver, int socket,
-                           Clock::time_point deadline) {
-    Letter letter;
-    do {
-        pollfd watched = {socket, POLLIN, 0};
-        ::poll(&watched, 1, milliseconds_until(deadline));
-        letter = Letter::receive(socket);
-    } while (letter.kind == Letter::Kind::nothing_yet && Clock::now() < deadline);
-    if (letter.kind == Letter::Kind::no_descriptor) {
-        return no_descriptor_left();
-    }
-    const Greeting& greeting = letter.greeting;
-    if (letter.kind == Letter::Kind::greeting &&
-        (greeting.to != door.key() || greeting.from.token != giver.token ||
-         greeting.from.key != giver.key || !letter.file.valid())) {
-        return Status(Code::io_error, "shared memory: a peer answered with another heap");
-    }
-    return letter;
-}
+/// Another member, which calls the giver until it has its letter.
+class Meeting::Taker {
+  public:
+    Taker(const Door& door, const HeapWish& giver, Clock::time_point deadline)
+        : door_(door), giver_(giver), deadline_(deadline) {}
 
-/// One call; nothing_yet or closed if it is worth another one.
-Result<Letter> call(const Door& door, const HeapWish& giver, Clock::time_point deadline) {
-    const Descriptor socket = new_socket();
-    if (!socket.valid()) {
-        return socket_failure("socket");
-    }
-    if (!connect_to(socket.get(), giver.token)) {
-        const bool busy = errno == EAGAIN || errno == EINTR; // Its backlog is full.
-        return busy ? Result<Letter>(Letter()) : Result<Letter>(nobody_there());
-    }
-    if (!same_user(socket.get())) {
-        return Status(Code::unreachable, "shared memory: a node heap belongs to another user");
-    }
-    Greeting greeting;
-    greeting.to = giver.key;
-    greeting.from.token = door.token();
-    greeting.from.key = door.key();
-    if (send_letter(socket.get(), greeting, -1) != Sent::yes) {
-        return Letter();
-    }
-    return read_answer(door, giver, socket.get(), deadline);
-}
-
-Result<Letter> fetch(const Door& door, const HeapWish& giver, Clock::time_point deadline) {
-    for (;;) {
-        Result<Letter> letter = call(door, giver, deadline);
-        if (!letter.ok() || letter->kind == Letter::Kind::greeting) {
-            return letter;
+    /// Empty as long as the letter has not come.
+    std::optional<Result<Letter>> step(Clock::time_point until) {
+        until = std::min(until, deadline_);
+        std::optional<Result<Letter>> ended =
+            socket_.valid() ? read_answer(until) : call_again(until);
+        if (!ended && Clock::now() >= deadline_) {
+            ended = Status(Code::timed_out, "shared memory: the first process of this host did not "
+                                            "pass the node heap in time");
         }
-        if (Clock::now() >= deadline) {
-            return Status(Code::timed_out,
-                          "shared memory: the first process of this host did not pass the node "
-                          "heap in time");
-        }
-        ::poll(nullptr, 0, static_cast<int>(kDoorPause.count()));
+        return ended;
     }
-}
 
-} // namespace
+  private:
+    std::optional<Result<Letter>> call_again(Clock::time_point until) {
+        ::poll(nullptr, 0, milliseconds_until(std::min(until, not_before_)));
+        if (Clock::now() < not_before_) {
+            return std::nullopt;
+        }
+        Status status = call();
+        return status.ok() ? std::nullopt : std::optional(Result<Letter>(std::move(status)));
+    }
+
+    /// Has a socket then, unless the giver has no room for one more caller now.
+    Status call() {
+        not_before_ = Clock::now() + kDoorPause;
+        Descriptor socket = new_socket();
+        if (!socket.valid()) {
+            return socket_failure("socket");
+        }
+        if (!connect_to(socket.get(), giver_.token)) {
+            const bool busy = errno == EAGAIN || errno == EINTR; // Its backlog is full.
+            return busy ? Status() : nobody_there();
+        }
+        if (!same_user(socket.get())) {
+            return Status(Code::unreachable, "shared memory: a node heap belongs to another user");
+        }
+        Greeting greeting;
+        greeting.to = giver_.key;
+        greeting.from.token = door_.token();
+        greeting.from.key = door_.key();
+        if (send_letter(socket.get(), greeting, -1) == Sent::yes) {
+            socket_ = std::move(socket);
+        }
+        return {};
+    }
+
+    /// Who has greeted does not hang up before there is an answer, whatever signals come: the giver
+    /// takes one that hangs up for one that has got its letter.
+    std::optional<Result<Letter>> read_answer(Clock::time_point until) {
+        pollfd watched = {socket_.number(), POLLIN, 0};
+        ::poll(&watched, 1, milliseconds_until(until));
+        Letter letter = Letter::receive(socket_.get());
+        if (letter.kind == Letter::Kind::nothing_yet) {
+            return std::nullopt;
+        }
+        socket_.reset();
+        switch (letter.kind) {
+        case Letter::Kind::nothing_yet:
+        case Letter::Kind::closed: return std::nullopt; // It is called again.
+        case Letter::Kind::no_descriptor: return no_descriptor_left();
+        case Letter::Kind::greeting: break;
+        }
+        const Greeting& greeting = letter.greeting;
+        if (greeting.to != door_.key() || greeting.from.token != giver_.token ||
+            greeting.from.key != giver_.key || !letter.file.valid()) {
+            return Status(Code::io_error, "shared memory: a peer answered with another heap");
+        }
+        return letter;
+    }
+
+    const Door& door_;
+    const HeapWish& giver_;
+    Clock::time_point deadline_;
+    Clock::time_point not_before_; ///< When it may be called again.
+    Descriptor socket_;            ///< Connected and greeted; the answer is due.
+};
 
 CommonLayout::CommonLayout(std::span<const HeapWish> members) : members_(members) {
     const std::uint64_t pages = members.size() + 1; // Between parts.
@@ -274,43 +290,70 @@ std::uint64_t CommonLayout::part(std::size_t member) const {
     return offset;
 }
 
-Result<std::shared_ptr<Segment>> meet(const Door& door, std::span<const HeapWish> members,
-                                      std::size_t self, Clock::time_point deadline) {
-    const CommonLayout layout(members);
-    if (layout.part_bytes(self) == 0) {
+Meeting::Meeting(const Door& door, std::span<const HeapWish> members, std::size_t self,
+                 Clock::time_point deadline)
+    : door_(door), members_(members), self_(self), layout_(members), deadline_(deadline) {}
+
+Meeting::~Meeting() = default;
+
+std::optional<Meeting::Segments> Meeting::step(Clock::time_point until) {
+    if (giver_ == nullptr && taker_ == nullptr) {
+        if (Status status = begin(); !status.ok()) {
+            return status;
+        }
+    }
+    return self_ == 0 ? give(until) : take(until);
+}
+
+Status Meeting::begin() {
+    if (layout_.part_bytes(self_) == 0) {
         return failure(
             Code::out_of_memory,
             "the file size limit ({} bytes, ulimit -f) leaves no room for the node heaps "
             "of {} processes: raise it",
-            members[0].file_bytes_max, members.size());
+            members_[0].file_bytes_max, members_.size());
     }
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        if (i != self && members[i].token == door.token()) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (i != self_ && members_[i].token == door_.token()) {
             return Status(Code::invalid_argument,
                           "shared memory: one context takes part in a group more than once");
         }
     }
-    if (self > 0) {
-        Result<Letter> letter = fetch(door, members[0], deadline);
-        if (!letter.ok()) {
-            return letter.status();
-        }
-        return map_once(members[0].token, layout.bytes(),
-                        [&] { return Segment::join(std::move(letter->file), layout.bytes()); });
+    if (self_ > 0) {
+        taker_ = std::make_unique<Taker>(door_, members_[0], deadline_);
+        return {};
     }
-    Result<std::unique_ptr<Segment>> made = Segment::create(layout.bytes());
+    Result<std::unique_ptr<Segment>> made = Segment::create(layout_.bytes());
     if (!made.ok()) {
         return made.status();
     }
-    std::shared_ptr<Segment> segment = std::move(*made);
-    if (Status status = segment->reserve(0, layout.bells_bytes()); !status.ok()) {
+    segment_ = std::move(*made);
+    if (Status status = segment_->reserve(0, layout_.bells_bytes()); !status.ok()) {
         return status;
     }
-    note_mapping(door.token(), segment);
-    if (Status status = Giver(door, *segment, members).run(deadline); !status.ok()) {
-        return status;
+    note_mapping(door_.token(), segment_);
+    giver_ = std::make_unique<Giver>(door_, *segment_, members_, deadline_);
+    return {};
+}
+
+std::optional<Meeting::Segments> Meeting::give(Clock::time_point until) {
+    std::optional<Status> ended = giver_->step(until);
+    if (!ended) {
+        return std::nullopt;
     }
-    return segment;
+    return ended->ok() ? Segments(std::move(segment_)) : Segments(std::move(*ended));
+}
+
+std::optional<Meeting::Segments> Meeting::take(Clock::time_point until) {
+    std::optional<Result<Letter>> ended = taker_->step(until);
+    if (!ended) {
+        return std::nullopt;
+    }
+    if (!ended->ok()) {
+        return ended->status();
+    }
+    return map_once(members_[0].token, layout_.bytes(),
+                    [&] { return Segment::join(std::move((*ended)->file), layout_.bytes()); });
 }
 
 } // namespace ucg::shm

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "shm/door.hpp"
@@ -54,12 +55,42 @@ class CommonLayout {
     std::uint64_t part_max_;
 };
 
-/// The common segment, with a descriptor that can be passed on, and the doorbells' pages.
-/// Collective: all members call it at about the same time, with the same wishes; `self` is the own
-/// one. Fails with timed_out when a member has not come by `deadline`, with unreachable when one is
-/// gone or has shut its door.
-Result<std::shared_ptr<Segment>> meet(const Door& door, std::span<const HeapWish> members,
-                                      std::size_t self,
-                                      std::chrono::steady_clock::time_point deadline);
+/// Processes meet, and share one segment then. Collective: all members do so at about the same
+/// time, with the same wishes. Not thread-safe.
+class Meeting {
+  public:
+    using Clock = std::chrono::steady_clock;
+    using Segments = Result<std::shared_ptr<Segment>>;
+
+    /// `self` is the own one of `members`; both, and the door, must outlive it.
+    Meeting(const Door& door, std::span<const HeapWish> members, std::size_t self,
+            Clock::time_point deadline);
+    ~Meeting();
+    Meeting(const Meeting&) = delete;
+    Meeting& operator=(const Meeting&) = delete;
+
+    /// Does what is due, after waiting for news until `until` at most. Empty as long as it is not
+    /// over; then, once, the common segment, with a descriptor that can be passed on, and the
+    /// doorbells' pages. Fails with timed_out when a member has not come by the deadline, with
+    /// unreachable when one is gone or has shut its door.
+    std::optional<Segments> step(Clock::time_point until);
+
+  private:
+    class Giver;
+    class Taker;
+
+    Status begin();
+    std::optional<Segments> give(Clock::time_point until);
+    std::optional<Segments> take(Clock::time_point until);
+
+    const Door& door_;
+    std::span<const HeapWish> members_;
+    std::size_t self_;
+    CommonLayout layout_;
+    Clock::time_point deadline_;
+    std::shared_ptr<Segment> segment_; ///< Of the giver.
+    std::unique_ptr<Giver> giver_;     ///< One of the two, once begun.
+    std::unique_ptr<Taker> taker_;
+};
 
 } // namespace ucg::shm

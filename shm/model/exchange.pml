@@ -1,6 +1,7 @@
 /*
  * How processes of a host pass their segments to one another (shm/exchange.hpp): PROCESSES of them
- * attach to those of their groups, one group after the other, each in its own order.
+ * attach to those of their groups, each in its own order, one group after the other, or, with
+ * AT_A_TIME, with the next one begun whenever they like.
  *
  *   caller  calls the door of one whose segment it misses, and sends its own with the greeting; may
  *           be refused that, since too many descriptors are in flight, hangs up then, and calls
@@ -142,6 +143,9 @@ proctype Process(byte me) {
         missing = MEMBER(me, group);
         do
         :: atomic { (missing & ~mapped[me]) == 0 -> hang_up(); break }
+#ifdef AT_A_TIME
+        :: atomic { group < GROUPS - 1 -> group++; missing = missing | MEMBER(me, group) }
+#endif
         CALL(0)
         CALL(1)
         HEAR_ANSWER(0)

@@ -34,6 +34,8 @@ void vectors(void);
 
 void first(void);
 void first_of_all(void);
+void first_of_all_crossed(void);
+void first_of_all_blocking(void);
 void first_threads(void);
 
 #endif

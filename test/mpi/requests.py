@@ -13,16 +13,15 @@ PARTS = ["many", "messages", "freed", "persistent", "persistent_many", "persiste
          "persistent_threads", "forgotten", "idup", "freed_early", "threads",
          "neighbors_many", "neighbors_freed", "neighbors_persistent", "repeated",
          "repeated_threads", "vectors",
-         "first", "first_of_all", "first_threads"]
+         "first", "first_of_all", "first_of_all_crossed", "first_of_all_blocking", "first_threads"]
 # The most that is passed on: Open MPI's own calls while it makes a communicator.
 OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
              "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3,
              "repeated": 3 * 10, "repeated_threads": 3 * 10, "persistent_many": 3,
              "vectors": 3 * 4 * 9,
              "first": 3 * 22 + 3 * 8 + 8 * 8 + 3 * 7 * 20 + 3 * 30 + 2 * 3 * 20 + 2 * 3 * 20,
-             "first_of_all": 3, "first_threads": 3 * 24 * 3 + 3 * 30}
-# Those in which processes share no memory when they could first be served.
-UNSHARED = {"first_of_all"}
+             "first_of_all": 3, "first_of_all_crossed": 3, "first_of_all_blocking": 3,
+             "first_threads": 3 * 24 * 3 + 3 * 30}
 # The most groups that are made: one a communicator; one for each persistent request that is live;
 # of those of requests that were freed, also as long as some process has not freed its own; and
 # eight that nobody uses.
@@ -41,9 +40,7 @@ def check(checks, launcher, program, part, ranks, tls):
     counted = mpirun.counters(job.output)
     passed = {name: calls for name, (_, calls) in counted.items() if calls > 0}
     own = passed.pop("iallreduce", 0)
-    if part not in UNSHARED or tls == "ucx":
-        checks.expect(own <= OWN_CALLS.get(part, 0) and not passed,
-                      f"{what}: passed on: {counted}")
+    checks.expect(own <= OWN_CALLS.get(part, 0) and not passed, f"{what}: passed on: {counted}")
 
 
 # The last rank has no context. (A line for mpirun with two programs would do as well, but that of

@@ -422,6 +422,47 @@ void first_of_all(void) {
     MPI_Comm_free(&ring);
 }
 
+/** Of two communicators, with which the processes begin in different orders; what is started at
+ *  half of them waits until the other half has had the other one. */
+static void cross(void (*call_other)(first_call_t* call, int seed, MPI_Comm other)) {
+    enum { ROUNDS = 40 };
+    MPI_Comm other = make_ring();
+    for (int i = 0; i < ROUNDS; i++) {
+        first_call_t calls[2];
+        MPI_Request request;
+        if (world_rank % 2 == 0) {
+            start_first(&calls[0], ALLTOALL, i, MPI_COMM_WORLD, &request);
+        }
+        call_other(&calls[1], i, other);
+        if (world_rank % 2 != 0) {
+            start_first(&calls[0], ALLTOALL, i, MPI_COMM_WORLD, &request);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check_first(&calls[0], MPI_COMM_WORLD, "the one that waits");
+        check_first(&calls[1], other, "the other one");
+    }
+    MPI_Comm_free(&other);
+}
+
+static void call_and_wait(first_call_t* call, int seed, MPI_Comm other) {
+    MPI_Request request;
+    start_first(call, ALLTOALL, seed, other, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void call_blocking(first_call_t* call, int seed, MPI_Comm other) {
+    fill_first(call, ALLTOALL, seed, world_rank, world_size);
+    MPI_Alltoall(call->send, 1, MPI_INT64_T, call->receive, 1, MPI_INT64_T, other);
+}
+
+void first_of_all_crossed(void) {
+    cross(call_and_wait);
+}
+
+void first_of_all_blocking(void) {
+    cross(call_blocking);
+}
+
 static void* use_communicators(void* argument) {
     enum { EACH = 8, CALLS = 40 };
     MPI_Comm* comms = argument;

@@ -106,7 +106,8 @@ class Creation {
     static ucg_status_t look(void* self) {
         auto& me = *static_cast<Creation*>(self);
         if (me.meanwhile) {
-            me.meanwhile();
+            const auto meanwhile = me.meanwhile; // It may change what is done next time.
+            meanwhile();
         }
         if (me.receive_ == nullptr) {
             return UCG_ERR_INVALID_PARAM;

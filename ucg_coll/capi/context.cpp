@@ -89,13 +89,13 @@ shm::Heap* Context::heap_at_hand() {
     return heap_.get();
 }
 
-std::optional<shm::HeapWish> Context::promise_heap() {
+std::optional<shm::HeapWish> Context::wish_for_heap(bool claims) {
     const std::lock_guard lock(memory_mutex_);
     UCG_ASSERT(heap_ == nullptr);
-    if (heap_promised_) {
+    if (heap_claimed_) {
         return std::nullopt;
     }
-    heap_promised_ = true;
+    heap_claimed_ = claims;
     if (!door_.has_value()) {
         if (Result<shm::Door> door = shm::Door::open(); door.ok()) {
             door_ = std::move(*door);
@@ -107,13 +107,24 @@ std::optional<shm::HeapWish> Context::promise_heap() {
     return wish.ok() ? *wish : shm::HeapWish{.token = door_->token(), .key = {}};
 }
 
-void Context::forget_promise() {
+bool Context::claim_heap(const shm::Token& wish) {
     const std::lock_guard lock(memory_mutex_);
-    heap_promised_ = false;
+    const shm::Token now = door_.has_value() ? door_->token() : shm::Token();
+    if (heap_ != nullptr || heap_claimed_ || now != wish) {
+        return false;
+    }
+    heap_claimed_ = true;
+    return true;
 }
 
-/// Those that miss this process then need not wait for their time-out.
-Result<shm::Heap*> Context::heap(std::span<const shm::HeapWish> wishes, std::size_t self) {
+void Context::release_claim() {
+    const std::lock_guard lock(memory_mutex_);
+    heap_claimed_ = false;
+}
+
+std::unique_ptr<shm::HeapJoin> Context::join_heap(std::span<const shm::HeapWish> wishes,
+                                                  std::size_t self,
+                                                  std::chrono::steady_clock::time_point deadline) {
     std::vector<shm::HeapWish> members;
     std::size_t place = 0;
     for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -123,22 +134,26 @@ Result<shm::Heap*> Context::heap(std::span<const shm::HeapWish> wishes, std::siz
         }
     }
     if (wishes[self].capacity_bytes == 0 || members.size() == 1) {
-        return heap_of(wishes[self].token);
+        return nullptr;
     }
-    Result<shm::Heap*> joined = join_heap(members, place);
-    if (!joined.ok()) {
-        give_up_shm();
-    }
-    return joined;
-}
-
-Result<shm::Heap*> Context::join_heap(std::span<const shm::HeapWish> members, std::size_t self) {
     const std::lock_guard lock(memory_mutex_);
     UCG_ASSERT(heap_ == nullptr && door_.has_value());
     shm::Door door = std::move(*door_);
     door_.reset();
-    return take_heap(shm::Heap::join(heap_options(), std::move(door), members, self,
-                                     std::chrono::seconds(config_.timeout_seconds())));
+    return std::make_unique<shm::HeapJoin>(heap_options(), std::move(door), std::move(members),
+                                           place, deadline);
+}
+
+/// Those that miss this process then need not wait for their time-out.
+Result<shm::Heap*> Context::take_joined(Result<std::unique_ptr<shm::Heap>> joined) {
+    Result<shm::Heap*> taken = [&] {
+        const std::lock_guard lock(memory_mutex_);
+        return take_heap(std::move(joined));
+    }();
+    if (!taken.ok()) {
+        give_up_shm();
+    }
+    return taken;
 }
 
 /// Other groups may have been made, or have failed, since the heap was told of. One that was given
@@ -185,7 +200,7 @@ Result<shm::Heap*> Context::take_heap(Result<std::unique_ptr<shm::Heap>> made) {
     return heap_.get();
 }
 
-/// A heap that is not there yet may be promised to a group that another thread makes.
+/// A heap that is not there yet may be claimed by a group that is being made.
 Status Context::make_heap() {
     {
         const std::lock_guard lock(memory_mutex_);
@@ -195,9 +210,9 @@ Status Context::make_heap() {
     }
     const std::lock_guard making(waiting_makers_);
     const std::lock_guard lock(memory_mutex_);
-    if (heap_promised_) {
-        return Status(Code::busy, "ucg_mem_alloc: this thread makes the first group, whose ranks "
-                                  "are to share memory; ask again when it is made");
+    if (heap_claimed_) {
+        return Status(Code::busy, "ucg_mem_alloc: the first group, whose ranks are to share "
+                                  "memory, is being made; ask again when it is made");
     }
     return heap_locked().status();
 }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -159,15 +160,24 @@ class Context {
     /// The node heap, if there is one.
     shm::Heap* heap_at_hand();
     /// What this process, which has no node heap, wishes of one that is made together with others,
-    /// of no capacity if it would make one alone. From then on nobody else makes it, until
-    /// forget_promise(). Empty if it is promised to another group: this thread makes both, one in
-    /// an exchange of the other.
-    std::optional<shm::HeapWish> promise_heap();
-    void forget_promise();
-    /// The node heap that this process has told of, its own `self` among the `wishes` of all ranks
-    /// of the group on this host. If there was none, it is made, together with those of the others
-    /// that wish for one. Fails where it is no more, or is another one. Collective.
-    Result<shm::Heap*> heap(std::span<const shm::HeapWish> wishes, std::size_t self);
+    /// of no capacity if it would make one alone. The same for all groups that ask. Empty if a
+    /// group that is being made has claimed it. `claims`: the caller's does, if it is not empty.
+    std::optional<shm::HeapWish> wish_for_heap(bool claims);
+    /// From now on nobody else makes the heap that was wished for, until release_claim(). False if
+    /// it cannot be made as was wished: another group has claimed it, or tried to make it.
+    bool claim_heap(const shm::Token& wish);
+    void release_claim();
+    /// Begins to make the node heap that is claimed, together with those of the others that wish
+    /// for one: `self` is the own one among the `wishes` of all ranks of the group on this host.
+    /// Null if none is to be made so: heap_of() has it then. Collective.
+    std::unique_ptr<shm::HeapJoin> join_heap(std::span<const shm::HeapWish> wishes,
+                                             std::size_t self,
+                                             std::chrono::steady_clock::time_point deadline);
+    /// What came of it.
+    Result<shm::Heap*> take_joined(Result<std::unique_ptr<shm::Heap>> joined);
+    /// The node heap that this process has told of, which is made if there is none. Fails where it
+    /// is no more, or is another one.
+    Result<shm::Heap*> heap_of(const shm::Token& token);
     /// Memory of the node heap for the caller, which it returns by its address. The first call
     /// waits for a thread that makes a group by waiting.
     Result<std::byte*> allocate(std::uint64_t bytes);
@@ -337,9 +347,7 @@ class Context {
     void collect_memory();
     Status make_heap();
     Result<shm::Heap*> heap_locked();
-    Result<shm::Heap*> heap_of(const shm::Token& token);
     shm::HeapOptions heap_options() const;
-    Result<shm::Heap*> join_heap(std::span<const shm::HeapWish> members, std::size_t self);
     Result<shm::Heap*> take_heap(Result<std::unique_ptr<shm::Heap>> made);
     void add_sleeping(int threads);
     void set_sleeper(std::shared_ptr<shm::Sleeper> sleeper);
@@ -391,7 +399,7 @@ class Context {
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.
     std::atomic<bool> reaches_attached_ = true;
     std::optional<shm::Door> door_; ///< Of the heap to come.
-    bool heap_promised_ = false;    ///< By a group that is being made.
+    bool heap_claimed_ = false;     ///< By a group that is being made.
     std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
 

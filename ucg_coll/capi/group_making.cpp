@@ -40,6 +40,7 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
         if (maker.owns_lock()) {
             maker.unlock();
         }
+        UCG_ASSERT(!exchanges.pauses());
         const Exchange due = exchanges.due();
         const bool succeeded =
             params.oob_allgather(params.oob_arg, due.mine, due.all, due.bytes) == 0;
@@ -77,7 +78,7 @@ std::optional<MadeGroup> GroupCreation::advance() {
         return std::nullopt;
     }
     within_ = true;
-    while (!task_.ended() && exchange() && go_on()) {
+    while (!task_.ended() && exchange() && go_on() && !exchanges_.pauses()) {
     }
     within_ = false;
     return task_.ended() ? std::optional(task_.outcome()) : std::nullopt;
@@ -94,8 +95,8 @@ bool GroupCreation::exchange() {
     return !under_way_;
 }
 
-/// From one exchange to the beginning of the next. False where another thread makes a group, which
-/// may wait for its peers, and these for what this thread has yet to do.
+/// From one exchange, or pause, to the beginning of the next. False where another thread makes a
+/// group, which may wait for its peers, and these for what this thread has yet to do.
 bool GroupCreation::go_on() {
     std::unique_lock<OptionalMutex> maker;
     if (context_ != nullptr) {
@@ -104,7 +105,9 @@ bool GroupCreation::go_on() {
             return false;
         }
     }
-    if (begun_) {
+    if (exchanges_.pauses()) {
+        exchanges_.go_on();
+    } else if (begun_) {
         exchanges_.end(succeeded_);
     } else {
         begun_ = true;
@@ -113,7 +116,7 @@ bool GroupCreation::go_on() {
     if (maker.owns_lock()) {
         maker.unlock();
     }
-    if (!task_.ended()) {
+    if (!task_.ended() && !exchanges_.pauses()) {
         const Exchange due = exchanges_.due();
         under_way_ = start_(oob_arg_, due.mine, due.all, due.bytes) == 0;
         succeeded_ = false;

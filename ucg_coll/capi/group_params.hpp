@@ -14,12 +14,12 @@ struct GroupParams {
     std::uint32_t rank = 0;
     std::uint32_t size = 0;
     std::string name = "group"; ///< For messages.
-    /// This rank may wait for what others do outside of exchanges.
-    bool may_wait = true;
+    /// This rank waits for what others do outside of exchanges; else it pauses meanwhile.
+    bool waits = true;
 
     GroupParams() = default;
-    GroupParams(const ucg_group_params_t& params, bool waits)
-        : rank(params.rank), size(params.size), may_wait(waits) {
+    GroupParams(const ucg_group_params_t& params, bool waiting)
+        : rank(params.rank), size(params.size), waits(waiting) {
         if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
             name = params.name;
         }

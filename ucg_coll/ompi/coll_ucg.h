@@ -263,8 +263,8 @@ typedef struct {
 
     _Atomic(coll_ucg_state_t) state; /**< Whichever thread ends the making of a group writes it. */
     int calls_before_group;      /**< That the previous modules still serve while it is fresh. */
-    int calls_before_background; /**< Nonblocking ones before the next try that waits for nobody, */
-    int background_pause;        /**< of which there are so many after the latest, in vain. */
+    int calls_before_background; /**< Nonblocking ones before the next try in the background. */
+    int pause;                   /**< So many calls were between the latest tries. */
     struct coll_ucg_background* background; /**< While it is forming. */
     bool retired;                           /**< It serves nobody any more. */
     bool polled;                            /**< The group is counted in polled_groups. */
@@ -321,6 +321,8 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module);
 void coll_ucg_count_call(mca_coll_ucg_module_t* module);
 /** Are all nonblocking functions among those that the component serves? */
 bool coll_ucg_serves_all_nonblocking(void);
+/** Do communicators get their groups at their first calls, whatever that costs? */
+bool coll_ucg_passes_none_on(void);
 /** Leaves the group, if there is one. Local. */
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
 

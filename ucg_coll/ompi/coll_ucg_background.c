@@ -3,6 +3,8 @@
  */
 #include "coll_ucg_background.h"
 
+#include <stdlib.h>
+
 #include "coll_ucg_oob.h"
 #include "coll_ucg_setup.h"
 #include "opal/runtime/opal_progress.h"
@@ -13,7 +15,10 @@ typedef struct coll_ucg_background {
     mca_coll_ucg_module_t* module;
     coll_ucg_oob_t oob;
     ucg_group_creation_h creation;
-    bool started;        /**< Guarded. */
+    bool started;   /**< Guarded. */
+    int tries;      /**< That have ended since another group was being made. */
+    unsigned polls; /**< Before the next one, by chance. */
+    unsigned chance;
     ucg_status_t status; /**< UCG_INPROGRESS: the group is being made. */
     coll_ucg_state_t
         settled;         /**< Else what the module's state is for the calls that have waited. */
@@ -107,6 +112,8 @@ static bool begin(mca_coll_ucg_module_t* module) {
     }
     making->creation = NULL;
     making->started = false;
+    making->tries = 0;
+    making->chance = (unsigned)ompi_comm_rank(module->comm);
     module->state = COLL_UCG_FORMING;
     return true;
 }
@@ -117,9 +124,6 @@ static bool is_of_this_rank(const coll_ucg_background_t* made) {
            UCG_ERR_INTERNAL == made->status;
 }
 
-/** Calls that a communicator passes on between two tries. */
-enum { PAUSE_MIN = 16, PAUSE_MAX = 1 << 14 };
-
 /** What has become of it. */
 static void settle(coll_ucg_background_t* made, ucg_group_h group) {
     mca_coll_ucg_module_t* module = made->module;
@@ -129,16 +133,7 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
         coll_ucg_enlist(module);
         made->settled = COLL_UCG_READY;
     } else if (UCG_ERR_BUSY == made->status) {
-        /* Processes that share memory for the first time wait for one another. */
-        COLL_UCG_VERBOSE(2,
-                         "coll/ucg: %s: nonblocking calls go to Open MPI's other collectives "
-                         "until a blocking one, such as MPI_Barrier, has made processes of a host "
-                         "share memory",
-                         module->comm->c_name);
-        const int pause = 2 * module->background_pause;
-        module->background_pause =
-            pause < PAUSE_MIN ? PAUSE_MIN : (pause > PAUSE_MAX ? PAUSE_MAX : pause);
-        module->calls_before_background = module->background_pause;
+        module->calls_before_background = coll_ucg_pause_after_busy(&module->pause);
         made->settled = COLL_UCG_FRESH;
     } else {
         made->settled = COLL_UCG_OFF;
@@ -285,13 +280,33 @@ void coll_ucg_await_background(mca_coll_ucg_module_t* module) {
 
 /* ------------------------------------------------------------------ progress */
 
+/** A process makes the memory that it shares with the group of one communicator at a time, and
+ *  meanwhile no other group comes about. That ends soon, since all processes of that communicator
+ *  have come. Groups of which each keeps the other from it, in another process, part by chance: a
+ *  try begins when its last process does. After some tries the calls are passed on. */
+static bool tries_again(coll_ucg_background_t* making) {
+    enum { TRIES_MAX = 24, EXPONENT_MAX = 10 };
+    if (UCG_ERR_BUSY != making->status ||
+        (TRIES_MAX <= making->tries && !coll_ucg_passes_none_on())) {
+        return false;
+    }
+    const int exponent = making->tries < EXPONENT_MAX ? making->tries : EXPONENT_MAX;
+    making->creation = NULL;
+    making->tries += making->tries < TRIES_MAX ? 1 : 0;
+    making->polls = (unsigned)rand_r(&making->chance) % (1U << exponent);
+    making->status = UCG_INPROGRESS;
+    return true;
+}
+
 /** Goes on with one group. Returns how many things happened. */
 static int go_on(coll_ucg_background_t* making) {
     ucg_group_h group = NULL;
     if (NULL != making->creation) {
         making->status = ucg_group_create_test(making->creation, &group);
+    } else if (UCG_INPROGRESS == making->status && 0 == making->polls--) {
+        start_making(making);
     }
-    if (UCG_INPROGRESS == making->status) {
+    if (tries_again(making) || UCG_INPROGRESS == making->status) {
         return 0;
     }
     settle(making, group);

@@ -395,6 +395,10 @@ bool coll_ucg_serves_all_nonblocking(void) {
     return true;
 }
 
+bool coll_ucg_passes_none_on(void) {
+    return 0 == mca_coll_ucg_component.setup_after;
+}
+
 /** Who wants the same bits from each call has them from libucg alone. */
 static void serve_all_if_reproducible(void) {
     const char* value = given("REPRODUCIBLE");

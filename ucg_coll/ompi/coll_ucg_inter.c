@@ -178,6 +178,7 @@ coll_ucg_exchange_t coll_ucg_exchange_of_sides(mca_coll_ucg_module_t* module) {
         .size = (uint32_t)(sides->local_size + sides->remote_size),
         .gather = gather_from_sides,
         .find_worst = find_worst_of_sides,
+        .across = true,
         .with_side = true,
     };
 }
@@ -223,6 +224,7 @@ static coll_ucg_exchange_t exchange_with_root(mca_coll_ucg_module_t* module, int
         .root = root,
         .gather = gather_with_root,
         .find_worst = find_worst_with_root,
+        .across = true,
         .with_side = !is_root,
     };
 }
@@ -240,6 +242,10 @@ static ucg_status_t set_up(mca_coll_ucg_module_t* module, int root, coll_ucg_par
     }
     coll_ucg_exchange_t exchange = exchange_with_root(module, root);
     const ucg_status_t status = coll_ucg_make_group_by(&exchange, &part->group);
+    if (UCG_ERR_BUSY == status) {
+        part->calls_before = coll_ucg_pause_after_busy(&part->pause);
+        return UCG_ERR_UNSUPPORTED;
+    }
     part->state = UCG_OK == status ? COLL_UCG_READY : COLL_UCG_OFF;
     if (UCG_OK == status) {
         start_polling(part);

@@ -18,6 +18,7 @@
 typedef struct {
     coll_ucg_state_t state;
     int calls_before; /**< That the previous modules still serve while it is fresh. */
+    int pause;        /**< So many were between the latest tries. */
     ucg_group_h group;
     bool polled;
     uint32_t hosts; /**< That the group is on; 0: not known yet. */

@@ -96,7 +96,7 @@ static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* com
 static void module_construct(mca_coll_ucg_module_t* module) {
     module->state = COLL_UCG_FRESH;
     module->calls_before_background = 0;
-    module->background_pause = 0;
+    module->pause = 0;
     module->background = NULL;
     module->retired = false;
     module->polled = false;

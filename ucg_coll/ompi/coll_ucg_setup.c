@@ -187,6 +187,21 @@ ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h 
     return status;
 }
 
+/** UCG_ERR_BUSY alike on both sides: then neither goes on. */
+static ucg_status_t make_side(coll_ucg_exchange_t* exchange, ucg_context_h* context) {
+    ucg_status_t status = UCG_OK;
+    if (!exchange->across) {
+        return UCG_OK;
+    }
+    if (exchange->with_side) {
+        status = coll_ucg_make_group_of_side(exchange, *context);
+    }
+    if (UCG_OK != status) {
+        *context = NULL; /* Then the other side goes without as well. */
+    }
+    return UCG_ERR_BUSY == agree(exchange, status) ? UCG_ERR_BUSY : UCG_OK;
+}
+
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
 static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
     ucg_context_h context = NULL;
@@ -202,10 +217,10 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
             return status;
         }
     }
-    if (exchange->with_side && UCG_OK != coll_ucg_make_group_of_side(exchange, context)) {
-        context = NULL; /* Then the other side goes without as well. */
+    status = make_side(exchange, &context);
+    if (UCG_OK == status) {
+        status = coll_ucg_create_group(exchange, context, group_p);
     }
-    status = coll_ucg_create_group(exchange, context, group_p);
     if (turns) {
         give_turn_back();
     }
@@ -244,16 +259,25 @@ ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* 
     /* The previous modules' allgather may call other collectives of the communicator. */
     module->state = COLL_UCG_SETTING_UP;
     making = true;
-    const ucg_status_t status = make_group(exchange, group_p);
+    ucg_status_t status;
+    do {
+        status = make_group(exchange, group_p);
+    } while (UCG_ERR_BUSY == status && coll_ucg_passes_none_on());
     making = false;
     module->state = before;
-    if (UCG_OK == status || exchange->failed) {
+    if (UCG_OK == status || UCG_ERR_BUSY == status || exchange->failed) {
         /* If it failed, other ranks may have succeeded: going on with other collectives here could
          * hang them all. */
         return status;
     }
     tell(module, (int)exchange->rank, (int)exchange->size, status);
     return UCG_ERR_UNSUPPORTED;
+}
+
+int coll_ucg_pause_after_busy(int* pause) {
+    enum { PAUSE_MIN = 16, PAUSE_MAX = 1 << 14 };
+    *pause = *pause < PAUSE_MIN / 2 ? PAUSE_MIN : (*pause > PAUSE_MAX / 2 ? PAUSE_MAX : 2 * *pause);
+    return *pause;
 }
 
 void coll_ucg_count_call(mca_coll_ucg_module_t* module) {
@@ -283,6 +307,10 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     }
     coll_ucg_exchange_t exchange = exchange_of_processes(module);
     const ucg_status_t status = coll_ucg_make_group_by(&exchange, &module->group);
+    if (UCG_ERR_BUSY == status) {
+        module->calls_before_group = coll_ucg_pause_after_busy(&module->pause);
+        return UCG_ERR_UNSUPPORTED;
+    }
     if (UCG_OK == status) {
         coll_ucg_enlist(module);
     }
@@ -294,7 +322,7 @@ ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_grou
     coll_ucg_exchange_t exchange = exchange_of_processes(module);
     exchange.gather = gather_in_group;
     exchange.find_worst = find_worst_in_group;
-    exchange.with_side = false; /* That has its group. */
+    exchange.across = false; /* The sides have their groups. */
     return coll_ucg_make_group_by(&exchange, group_p);
 }
 

@@ -15,15 +15,21 @@ typedef struct coll_ucg_exchange {
     int root; /**< Of a group for one root, as it was given in the call. */
     /** Gathers `bytes` bytes of each in the order of ranks. */
     int (*gather)(struct coll_ucg_exchange* exchange, const void* source, void* target, int bytes);
-    /** The greatest of all numbers. Takes no memory. NULL of those that take no turns. */
+    /** The greatest of all numbers. Takes no memory. NULL of one side alone. */
     int (*find_worst)(struct coll_ucg_exchange* exchange, const int* mine, int* worst);
-    bool with_side; /**< This process's side of an inter-communicator gets its group first. */
+    bool across;    /**< It is of both sides of an inter-communicator, or of one and a root. */
+    bool with_side; /**< Then this process's side gets its group first. */
     bool failed;    /**< In a way that the others may not know of. */
 } coll_ucg_exchange_t;
 
 /** Makes a group, at their turn. The same status on all of them; UCG_ERR_UNSUPPORTED: they go
- *  without, and somebody has said so. */
+ *  without, and somebody has said so. UCG_ERR_BUSY: one of them makes the memory that it shares for
+ *  the group of another communicator, and they may try again later. */
 ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* group_p);
+
+/** The calls that the previous modules serve before the next try, of which there were `*pause`
+ *  before the latest. */
+int coll_ucg_pause_after_busy(int* pause);
 
 /** The one step of it that has no turn. */
 ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h context,

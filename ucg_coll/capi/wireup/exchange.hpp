@@ -1,5 +1,6 @@
 // How a group's wire-up waits for the other ranks: it says what it tells them and where what all
-// tell is to be put, and goes on when that is there. Nothing here knows how an exchange is made.
+// tell is to be put, and goes on when that is there. Nothing here knows how an exchange is made. It
+// also pauses, where what it waits for brings itself about meanwhile.
 #pragma once
 
 #include <coroutine>
@@ -43,8 +44,31 @@ class Exchanges {
     };
     Ended make(const Exchange& exchange) { return {*this, exchange}; }
 
-    /// The one that the wire-up waits for; empty before it begins, and when it has ended.
+    /// To be awaited: go_on() is the end of it. Takes no memory.
+    class Pause {
+      public:
+        explicit Pause(Exchanges& exchanges) : exchanges_(exchanges) {}
+
+        bool await_ready() const noexcept { return false; }
+        void await_suspend(std::coroutine_handle<> waiting) noexcept {
+            exchanges_.waiting_ = waiting;
+        }
+        void await_resume() const noexcept {}
+
+      private:
+        Exchanges& exchanges_;
+    };
+    Pause pause() { return Pause(*this); }
+
+    /// The one that the wire-up waits for; empty before it begins, while it pauses, and when it has
+    /// ended.
     const Exchange& due() const { return due_; }
+
+    /// Does it wait, and for no exchange?
+    bool pauses() const { return waiting_ != nullptr && due_.under_way == nullptr; }
+
+    /// It looks again for what it waits for. REQUIRES: pauses().
+    void go_on() { std::exchange(waiting_, nullptr).resume(); }
 
     /// From now on its memory belongs to the caller of the library as well, until end().
     void begin() noexcept { *due_.under_way = true; }

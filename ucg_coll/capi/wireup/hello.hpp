@@ -33,7 +33,8 @@ struct Hello {
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
     std::uint32_t has_heap = 0;      ///< Its node heap is there: `heap` is no wish.
-    std::uint32_t may_wait = 1;      ///< For its peers' heaps.
+    std::uint32_t makes_heap = 0;    ///< For another group, so that it has none to offer yet.
+    std::uint32_t waits = 0;         ///< It has claimed the heap that it wishes for.
     std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
     std::uint64_t ring_bytes = 0;    ///< That the buffers of a ring may have.
     /// Single copies by the kernel from there on, by a setting; 0: none says; all ones: none.

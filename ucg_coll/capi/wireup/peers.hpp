@@ -79,6 +79,9 @@ class Peers {
     /// The same of texts, none of them longer than `width`: each is followed by zeros there.
     Ended allgather(Gathered<std::string, std::string>& memory, std::uint64_t width);
 
+    /// What is awaited is here, and no exchange: the caller does something else meanwhile.
+    Exchanges::Pause pause() { return exchanges_.pause(); }
+
     /// Did an allgather fail at this rank? It need not have failed at the others.
     bool interrupted() const { return interrupted_; }
 

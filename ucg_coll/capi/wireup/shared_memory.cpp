@@ -18,8 +18,8 @@ void SharedMemoryWireup::break_off() {
 }
 
 SharedMemoryWireup::~SharedMemoryWireup() {
-    if (promised_) {
-        context_.forget_promise();
+    if (claimed_) {
+        context_.release_claim();
     }
 }
 
@@ -32,16 +32,17 @@ void SharedMemoryWireup::tell(Hello& mine) {
         mine.heap = {.token = heap->address().token, .key = {}};
         mapped_ = heap->keep_mapped();
         guess(mine, *heap);
-    } else if (may_wait_) {
-        const std::optional<shm::HeapWish> wish = context_.promise_heap();
-        promised_ = wish.has_value();
-        may_wait_ = promised_;
+    } else {
+        const std::optional<shm::HeapWish> wish = context_.wish_for_heap(waits_);
+        wished_ = wish.has_value();
+        claimed_ = wished_ && waits_;
+        mine.makes_heap = wished_ ? 0 : 1;
+        mine.waits = waits_ ? 1 : 0;
         mine.heap = wish.value_or(shm::HeapWish());
         if (context_.config().cma_bytes_min() != ~std::uint64_t{0}) {
             mine.ticket = shm::own_access_ticket();
         }
     }
-    mine.may_wait = may_wait_ ? 1 : 0;
 }
 
 void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
@@ -65,10 +66,9 @@ void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
 
 namespace {
 
-/// Nobody is told: the program asks again later, or makes the group by waiting.
-Status others_to_wait_for() {
-    return failure(Code::busy, "ranks of a host that share memory for the first time wait for one "
-                               "another, and one of them may not");
+/// Nobody is told: the program asks again later.
+Status heap_is_claimed() {
+    return failure(Code::busy, "a rank makes the memory that it shares for another group just now");
 }
 
 } // namespace
@@ -76,7 +76,6 @@ Status others_to_wait_for() {
 Status SharedMemoryWireup::agree(const std::vector<Hello>& all) {
     for (const Hello& hello : all) {
         all_enable_ = all_enable_ && hello.shm_enabled != 0;
-        may_wait_ = may_wait_ && hello.may_wait != 0;
         staging_bytes_ = std::min(staging_bytes_, hello.staging_bytes);
         ring_room_ = std::min(ring_room_, hello.ring_bytes);
     }
@@ -84,38 +83,35 @@ Status SharedMemoryWireup::agree(const std::vector<Hello>& all) {
         heaps_.push_back(all[static_cast<std::size_t>(local)].heap);
         tickets_.push_back(all[static_cast<std::size_t>(local)].ticket);
     }
-    if (would_wait(all)) {
+    if (some_on_hosts(all, [](const Hello& hello) { return hello.makes_heap != 0; })) {
         offered_.reset();
-        return others_to_wait_for();
+        return heap_is_claimed();
     }
+    all_tell_of_claims_ = some_on_hosts(
+        all, [](const Hello& hello) { return hello.has_heap == 0 && hello.waits == 0; });
     look_at_guesses(all);
     return {};
 }
 
-/// Heaps are made together.
-bool SharedMemoryWireup::would_wait(const std::vector<Hello>& all) const {
-    if (may_wait_ || !all_enable_) {
-        return false;
+template <typename Holds>
+bool SharedMemoryWireup::some_on_hosts(const std::vector<Hello>& all, Holds holds) const {
+    bool some = false;
+    for (Rank rank = 0; all_enable_ && rank < group_.placement.rank_count(); ++rank) {
+        some = some ||
+               (holds(all[static_cast<std::size_t>(rank)]) && group_.local_ranks(rank).size() > 1);
     }
-    bool some_would = false;
-    for (Rank rank = 0; rank < group_.placement.rank_count(); ++rank) {
-        some_would = some_would || (all[static_cast<std::size_t>(rank)].has_heap == 0 &&
-                                    group_.local_ranks(rank).size() > 1);
-    }
-    return some_would;
+    return some;
 }
 
 /// Did all ranks guess, and rightly? Then the second exchange has taken place. Who knows the heaps
-/// of the same processes as all others, each its own among them, knows all of theirs. Ranks that
-/// may not wait have to know it exactly.
+/// of the same processes as all others, each its own among them, knows all of theirs.
 void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
     const std::uint64_t right_options = digest(options());
-    const bool right = !group_.several_hosts() && all_enable_ &&
-                       std::all_of(all.begin(), all.end(), [&](const Hello& hello) {
-                           return hello.guess.end == ShmEnd::made &&
-                                  hello.guessed_options == right_options &&
-                                  (may_wait_ || hello.attached_heaps == all.front().attached_heaps);
-                       });
+    const bool right =
+        !group_.several_hosts() && all_enable_ &&
+        std::all_of(all.begin(), all.end(), [&](const Hello& hello) {
+            return hello.guess.end == ShmEnd::made && hello.guessed_options == right_options;
+        });
     if (!right) {
         offered_.reset();
         return;
@@ -175,10 +171,16 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
         co_return group_.placement.ranks_per_host_max() == 1;
     }
     Status status;
+    if (all_tell_of_claims_) {
+        status = co_await agree_on_claims();
+        if (!status.ok()) {
+            co_return status;
+        }
+    }
     Result<std::vector<ShmOffer>> offers = std::move(guesses_);
     if (offered_ == nullptr) {
         ShmOffer mine;
-        offered_ = make(mine, status);
+        offered_ = co_await make(mine, status);
         offers = co_await peers_.allgather(mine);
     }
     if (!offers.ok()) {
@@ -190,13 +192,10 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
         co_return step_down(ends, status);
     }
     if (!all_attached(*offers)) {
-        if (!may_wait_) {
-            offered_.reset();
-            co_return others_to_wait_for();
-        }
         mapped_.reset(); // Who maps others for the first time lets go of those that have ended.
     }
-    ends = {attach(offered_.get(), *offers, status)};
+    const ShmEnd attached = co_await attach(offered_.get(), *offers, status);
+    ends.assign(1, attached);
     const Status agreed = co_await agree_on_ends(*offers, ends);
     if (!agreed.ok()) {
         co_return agreed;
@@ -209,6 +208,26 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
         co_return step_down(ends, status);
     }
     co_return settle(*offers);
+}
+
+/// Who is alone on its host makes none.
+bool SharedMemoryWireup::claim() {
+    if (wished_ && !claimed_ && group_.local_ranks(peers_.rank()).size() > 1) {
+        claimed_ = context_.claim_heap(heaps_[self()].token);
+        return claimed_;
+    }
+    return true;
+}
+
+Task<Status> SharedMemoryWireup::agree_on_claims() {
+    const std::uint32_t mine = claim() ? 1 : 0;
+    const Result<std::vector<std::uint32_t>> all = co_await peers_.allgather(mine);
+    if (!all.ok()) {
+        co_return all.status();
+    }
+    const bool good =
+        std::all_of(all->begin(), all->end(), [](std::uint32_t claimed) { return claimed != 0; });
+    co_return good ? Status() : heap_is_claimed();
 }
 
 /// All have connected. Always true.
@@ -249,34 +268,56 @@ Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offe
     co_return Status();
 }
 
+/// Who pauses cannot know when the others go on.
+SharedMemoryWireup::Clock::time_point SharedMemoryWireup::deadline() const {
+    return waits_ ? Clock::now() + std::chrono::seconds(context_.config().timeout_seconds())
+                  : Clock::time_point::max();
+}
+
+/// The node heap that this process has told of. If there was none it is made, together with those
+/// of the others on this host that wish for one.
+Task<Result<shm::Heap*>> SharedMemoryWireup::heap() {
+    const std::unique_ptr<shm::HeapJoin> join = context_.join_heap(heaps_, self(), deadline());
+    if (join == nullptr) {
+        co_return context_.heap_of(heaps_[self()].token);
+    }
+    std::optional<Result<std::unique_ptr<shm::Heap>>> joined;
+    while (!(joined = join->step(patience()))) {
+        if (!waits_) {
+            co_await peers_.pause();
+        }
+    }
+    co_return context_.take_joined(std::move(*joined));
+}
+
 /// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its host.
-std::unique_ptr<transport::ShmTransport> SharedMemoryWireup::make(ShmOffer& mine, Status& status) {
+Task<std::unique_ptr<transport::ShmTransport>> SharedMemoryWireup::make(ShmOffer& mine,
+                                                                        Status& status) {
     const Ranks local_ranks = group_.local_ranks(peers_.rank());
     if (local_ranks.size() == 1) {
         mine.end = ShmEnd::made;
         mine.attached = 1;
-        return nullptr;
+        co_return nullptr;
     }
-    const Rank self = group_.placement.index_on_host(peers_.rank());
-    Result<shm::Heap*> heap = context_.heap(heaps_, static_cast<std::size_t>(self));
+    Result<shm::Heap*> heap = co_await this->heap();
     if (!heap.ok()) {
         status = heap.status();
         mine.end = status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
-        return nullptr;
+        co_return nullptr;
     }
     Result<std::unique_ptr<Transport>> made =
-        Transport::create(**heap, local_ranks, self, options());
+        Transport::create(**heap, local_ranks, static_cast<Rank>(self()), options());
     if (!made.ok()) {
         status = made.status();
-        return nullptr;
+        co_return nullptr;
     }
-    if (promised_) { // It is new.
+    if (wished_) { // It is new.
         try_mates(**heap);
     }
     mine = offer_of(**heap, **made);
     mine.attached = knows_all_heaps(**heap) ? 1 : 0;
     mine.reaches_attached = context_.reaches_attached() ? 1 : 0;
-    return std::move(*made);
+    co_return std::move(*made);
 }
 
 /// The heaps of those that made theirs together with this one are attached from now on, and nobody
@@ -301,23 +342,39 @@ bool SharedMemoryWireup::knows_all_heaps(const shm::Heap& heap) const {
     });
 }
 
+Task<Status> SharedMemoryWireup::map(std::vector<shm::HeapAddress> heaps) {
+    shm::HeapAttach attach(*context_.heap_at_hand(), heaps, deadline());
+    std::optional<Status> mapped;
+    while (!(mapped = attach.step(patience()))) {
+        if (!waits_) {
+            co_await peers_.pause();
+        }
+    }
+    co_return *mapped;
+}
+
 /// Maps the heaps of the ranks on this host. Who fails says so to those that wait for its heap,
 /// which then need not wait for their time-out.
-ShmEnd SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOffer>& offers,
-                                  Status& status) {
+Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOffer>& offers,
+                                        Status& status) {
     if (mine == nullptr) {
-        return ShmEnd::made;
+        co_return ShmEnd::made;
     }
     std::vector<transport::ShmAddress> addresses;
+    std::vector<shm::HeapAddress> heaps;
     for (const Rank local : group_.local_ranks(peers_.rank())) {
         addresses.push_back(offers[static_cast<std::size_t>(local)].address);
+        heaps.push_back(addresses.back().heap);
     }
-    status = mine->connect(addresses);
+    status = co_await map(std::move(heaps));
     if (status.ok()) {
-        return ShmEnd::made;
+        status = mine->connect(addresses);
+    }
+    if (status.ok()) {
+        co_return ShmEnd::made;
     }
     context_.give_up_shm();
-    return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
+    co_return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
 }
 
 /// A rank that is alone on its host reaches all there.

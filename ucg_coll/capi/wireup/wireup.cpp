@@ -19,7 +19,7 @@ class Wireup {
   public:
     Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
         : context_(context), peers_(context, params, exchanges),
-          shared_memory_(context, peers_, group_, params.may_wait) {}
+          shared_memory_(context, peers_, group_, params.waits) {}
 
     ~Wireup() {
         if (!agreed_) {

@@ -186,8 +186,9 @@ ucg_status_t ucg_context_destroy(ucg_context_h context);
  * pages: for buffers, not for small objects. All pages are there when the call returns, on the NUMA
  * node where the calling thread runs (or as its memory policy says): allocate on the rank that uses
  * the memory most. Fails with UCG_ERR_NO_MEMORY when UCG_HEAP_SIZE, or the memory that the machine
- * or the control group has left, does not suffice; never later, by a signal. UCG_ERR_BUSY: it was
- * called within an exchange of the first group that this thread makes. `size` 0 gives NULL.
+ * or the control group has left, does not suffice; never later, by a signal. UCG_ERR_BUSY: the
+ * first group that shares memory is being made, by this thread or by ucg_group_create_start(), and
+ * its memory is not there yet; call again later. `size` 0 gives NULL.
  * The caller owns the memory; what is left goes with the context. It belongs to this process: a
  * forked child must not use it. Does not communicate.
  *
@@ -254,10 +255,9 @@ ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* p
  * none waits for another. `params` are copied, what oob_arg points to is not. Needs
  * UCG_GROUP_PARAM_FIELD_OOB_START. `context` may be NULL as for ucg_group_create().
  *
- * Processes of a host that share memory with each other for the first time wait for one another.
- * All ranks end such a group with UCG_ERR_BUSY, also those that call ucg_group_create() for it, and
- * nothing has changed. All may call that one, or start again once it has made another group of
- * them.
+ * A process makes the memory that it shares with its first group of processes of its host. Until
+ * that is there, other groups in which it shares memory end with UCG_ERR_BUSY, at all ranks alike,
+ * also at those that call ucg_group_create() for them, and nothing has changed: all may try again.
  */
 ucg_status_t ucg_group_create_start(ucg_context_h context, const ucg_group_params_t* params,
                                     ucg_group_creation_h* creation_p);

@@ -1,0 +1,158 @@
+// Groups whose ranks share no memory before, made without waiting: one thread for all ranks.
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test/ranks/capi_creation_orders.hpp"
+#include "test/support/catch.hpp"
+
+using namespace ucg::test;
+
+TEST_CASE("capi: ranks that share memory for the first time make their group without waiting",
+          "[capi][creation]") {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        CAPTURE(seed);
+        const Job job(4, {{"TLS", "shm"}});
+        std::mt19937 random(seed);
+        std::vector<Members> groups;
+        groups.emplace_back(std::vector<std::size_t>{0, 1, 2, 3});
+        REQUIRE(make_all(job, groups, random) == "");
+        REQUIRE(add_up(job, groups, random) == "");
+        groups[0].destroy();
+    }
+}
+
+TEST_CASE("capi: ranks that share memory with others than one another map it without waiting",
+          "[capi][creation]") {
+    const Job job(4, {{"TLS", "shm"}});
+    std::mt19937 random(1);
+    const std::vector<std::size_t> all = {0, 1, 2, 3};
+    REQUIRE(job.share_memory({0, 1}) == "");
+    std::vector<Members> groups;
+    groups.emplace_back(std::vector<std::size_t>{0, 1});
+    CHECK(groups[0].make(job) == Outcomes(2, UCG_OK));
+    CHECK(groups[0].creations[0]->exchanges() == 1); // Like the one before.
+    REQUIRE(job.share_memory({2, 3}) == "");
+    groups.emplace_back(all);
+    CHECK(groups[1].make(job) == Outcomes(4, UCG_OK)); // All have memory by now.
+    CHECK(groups[1].creations[0]->exchanges() == 3);
+    groups.emplace_back(all);
+    CHECK(groups[2].make(job) == Outcomes(4, UCG_OK));
+    CHECK(groups[2].creations[0]->exchanges() == 1);
+    CHECK(add_up(job, groups, random) == "");
+    for (Members& members : groups) {
+        members.destroy();
+    }
+}
+
+TEST_CASE("capi: a group whose ranks have not all come keeps no other from making their memory",
+          "[capi][creation]") {
+    const Job job(3, {{"TLS", "shm"}});
+    std::mt19937 random(1);
+    const bool waits = GENERATE(false, true);
+    CAPTURE(waits);
+    std::vector<Members> late;
+    late.emplace_back(std::vector<std::size_t>{0, 1});
+    REQUIRE(late[0].creations[0]->start(job.context(0)) == UCG_OK);
+    if (waits) {
+        REQUIRE(job.share_memory() == "");
+    } else {
+        Members members({0, 1, 2});
+        CHECK(members.make(job) == Outcomes(3, UCG_OK));
+        members.destroy();
+    }
+    REQUIRE(late[0].creations[1]->start(job.context(1)) == UCG_OK);
+    CHECK(late[0].test_all() == Outcomes(2, UCG_ERR_BUSY));
+    Members again({0, 1});
+    CHECK(again.make(job) == Outcomes(2, UCG_OK));
+    again.destroy();
+}
+
+TEST_CASE("capi: a group is not made while one of its ranks makes its memory for another",
+          "[capi][creation]") {
+    const Job job(3, {{"TLS", "shm"}});
+    std::mt19937 random(1);
+    std::vector<Members> groups;
+    groups.emplace_back(std::vector<std::size_t>{0, 1});
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+        REQUIRE(groups[0].creations[rank]->start(job.context(rank)) == UCG_OK);
+    }
+    groups[0].creations[0]->test(); // It knows that all have come.
+    for (int i = 0; i < 2; ++i) {   // Nothing has changed by the first.
+        CHECK(Members({0, 1, 2}).make(job) == Outcomes(3, UCG_ERR_BUSY));
+    }
+    CHECK_THAT(job.share_memory(), ContainsSubstring(ucg_status_string(UCG_ERR_BUSY)));
+    void* memory = nullptr;
+    CHECK(ucg_mem_alloc(job.context(0), 1, &memory) == UCG_ERR_BUSY);
+    CHECK(groups[0].test_all() == Outcomes(2, UCG_OK));
+    groups.emplace_back(std::vector<std::size_t>{0, 1, 2});
+    CHECK(groups[1].make(job) == Outcomes(3, UCG_OK));
+    CHECK(add_up(job, groups, random) == "");
+    for (Members& members : groups) {
+        members.destroy();
+    }
+}
+
+TEST_CASE("capi: memory of the program's own is there before that of a group that is being made",
+          "[capi][creation]") {
+    const Job job(2, {{"TLS", "shm"}});
+    Members members({0, 1});
+    REQUIRE(members.creations[0]->start(job.context(0)) == UCG_OK);
+    void* memory = nullptr;
+    REQUIRE(ucg_mem_alloc(job.context(0), 1, &memory) == UCG_OK);
+    REQUIRE(members.creations[1]->start(job.context(1)) == UCG_OK);
+    CHECK(members.test_all() == Outcomes(2, UCG_ERR_BUSY));
+    Members again({0, 1});
+    CHECK(again.make(job) == Outcomes(2, UCG_OK));
+    again.destroy();
+    ucg_mem_free(job.context(0), memory);
+}
+
+TEST_CASE("capi: groups are made at a time by ranks that share no memory yet, at the second try",
+          "[capi][creation]") {
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+        CAPTURE(seed);
+        const Job job(4, {{"TLS", "shm"}});
+        std::mt19937 random(seed);
+        std::vector<Members> first = overlapping_groups();
+        const std::string made = make_all(job, first, random);
+        CHECK((made.empty() || made == ucg_status_string(UCG_ERR_BUSY)));
+        std::vector<Members> groups = overlapping_groups();
+        const bool all_share = first[0].creations[0]->group != nullptr;
+        REQUIRE((!all_share || make_all(job, groups, random).empty()));
+        for (Members& members : first) {
+            members.destroy();
+        }
+        for (Members& members : groups) {
+            members.destroy();
+        }
+    }
+}
+
+TEST_CASE("capi: memory that is being made is given back when its group is abandoned",
+          "[capi][creation]") {
+    for (int steps = 0; steps < 8; ++steps) { // Into the making of the memory, and of the group.
+        CAPTURE(steps);
+        const Job job(3, {{"TLS", "shm"}});
+        auto& creations = never_ended({0, 1, 2}).creations;
+        for (std::size_t rank = 0; rank < 3; ++rank) {
+            REQUIRE(creations[rank]->start(job.context(rank)) == UCG_OK);
+        }
+        for (int step = 0; step < steps; ++step) {
+            for (const auto& creation : creations) {
+                creation->test();
+            }
+        }
+        for (const auto& creation : creations) {
+            if (creation->outcome() == UCG_INPROGRESS) {
+                creation->abandon();
+            } else {
+                ucg_group_destroy(creation->group);
+            }
+        }
+        Members after({0, 1, 2});
+        CHECK(after.make(job) == Outcomes(3, UCG_OK));
+        after.destroy();
+    }
+}
