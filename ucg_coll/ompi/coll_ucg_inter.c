@@ -133,7 +133,10 @@ ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_cont
     if (COLL_UCG_READY == side->state) {
         return UCG_OK;
     }
-    const ucg_status_t status = coll_ucg_create_group(&ours, context, &side->group);
+    ucg_status_t status;
+    do { /* Of a pause the other side would not know. */
+        status = coll_ucg_create_group(&ours, context, &side->group);
+    } while (UCG_ERR_BUSY == status);
     exchange->failed = exchange->failed || ours.failed;
     if (UCG_OK == status) {
         side->state = COLL_UCG_READY;
@@ -178,7 +181,6 @@ coll_ucg_exchange_t coll_ucg_exchange_of_sides(mca_coll_ucg_module_t* module) {
         .size = (uint32_t)(sides->local_size + sides->remote_size),
         .gather = gather_from_sides,
         .find_worst = find_worst_of_sides,
-        .across = true,
         .with_side = true,
     };
 }
@@ -224,7 +226,6 @@ static coll_ucg_exchange_t exchange_with_root(mca_coll_ucg_module_t* module, int
         .root = root,
         .gather = gather_with_root,
         .find_worst = find_worst_with_root,
-        .across = true,
         .with_side = !is_root,
     };
 }

@@ -187,21 +187,6 @@ ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h 
     return status;
 }
 
-/** UCG_ERR_BUSY alike on both sides: then neither goes on. */
-static ucg_status_t make_side(coll_ucg_exchange_t* exchange, ucg_context_h* context) {
-    ucg_status_t status = UCG_OK;
-    if (!exchange->across) {
-        return UCG_OK;
-    }
-    if (exchange->with_side) {
-        status = coll_ucg_make_group_of_side(exchange, *context);
-    }
-    if (UCG_OK != status) {
-        *context = NULL; /* Then the other side goes without as well. */
-    }
-    return UCG_ERR_BUSY == agree(exchange, status) ? UCG_ERR_BUSY : UCG_OK;
-}
-
 /** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
 static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
     ucg_context_h context = NULL;
@@ -217,10 +202,10 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
             return status;
         }
     }
-    status = make_side(exchange, &context);
-    if (UCG_OK == status) {
-        status = coll_ucg_create_group(exchange, context, group_p);
+    if (exchange->with_side && UCG_OK != coll_ucg_make_group_of_side(exchange, context)) {
+        context = NULL; /* Then the other side goes without as well. */
     }
+    status = coll_ucg_create_group(exchange, context, group_p);
     if (turns) {
         give_turn_back();
     }
@@ -322,7 +307,7 @@ ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_grou
     coll_ucg_exchange_t exchange = exchange_of_processes(module);
     exchange.gather = gather_in_group;
     exchange.find_worst = find_worst_in_group;
-    exchange.across = false; /* The sides have their groups. */
+    exchange.with_side = false; /* That has its group. */
     return coll_ucg_make_group_by(&exchange, group_p);
 }
 

@@ -15,10 +15,9 @@ typedef struct coll_ucg_exchange {
     int root; /**< Of a group for one root, as it was given in the call. */
     /** Gathers `bytes` bytes of each in the order of ranks. */
     int (*gather)(struct coll_ucg_exchange* exchange, const void* source, void* target, int bytes);
-    /** The greatest of all numbers. Takes no memory. NULL of one side alone. */
+    /** The greatest of all numbers. Takes no memory. NULL of those that take no turns. */
     int (*find_worst)(struct coll_ucg_exchange* exchange, const int* mine, int* worst);
-    bool across;    /**< It is of both sides of an inter-communicator, or of one and a root. */
-    bool with_side; /**< Then this process's side gets its group first. */
+    bool with_side; /**< This process's side of an inter-communicator gets its group first. */
     bool failed;    /**< In a way that the others may not know of. */
 } coll_ucg_exchange_t;
 
