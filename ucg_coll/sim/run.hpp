@@ -41,6 +41,12 @@ class Run {
                               ///< if it is known.
     };
 
+    /// The way to a rank's memory, for those who copy by it.
+    struct Way {
+        Picoseconds free = 0;
+        Rank user = kNoRank; ///< The last. Nobody is in its own way.
+    };
+
     struct RankState : graph::Position {
         std::uint32_t op = 0;            ///< The schedule's op that the step is, or comes to next.
         Picoseconds clock = 0;           ///< The processor is busy until then.
@@ -55,11 +61,12 @@ class Run {
         bool waits_for_send = false;
         bool is_resting = false;      ///< Waits, and has nothing to do.
         Picoseconds alarm = -1;       ///< It is let go on at this time at the latest, if it rests.
-        Picoseconds way_out_free = 0; ///< For the next copy out of its memory by a receiver,
-        Picoseconds way_copied_free = 0; ///< and into it by a sender.
-        Picoseconds way_in_since = 0;    ///< Messages come through rings, one after the other,
-        Picoseconds way_in_free = 0;     ///< and the next one may follow.
-        std::vector<Slot*> copies;       ///< Receives that are copied once and have not been.
+        Way way_out;                  ///< Of copies out of its memory by receivers,
+        Way way_copied;               ///< and into it by senders.
+        Picoseconds way_in_since = 0; ///< Messages come through rings, one after the other,
+        Picoseconds way_in_free = 0;  ///< and the next one may follow.
+        std::vector<Slot*> copies;    ///< Receives that are copied once and have not been.
+        std::vector<Slot*> posted;    ///< Other receives that have not been taken in.
         std::array<bool, graph::kBufferKinds.size()> written =
             {};                  ///< Of own buffers, by graph::BufferKind.
         bool is_in_turn = false; ///< and has come to peers' memory in the order of time.
@@ -136,6 +143,8 @@ class Run {
     void collect_waits(const RankState& state, const graph::LoweredSchedule& program);
     /// Waits for them. False: an arrival is not known; the rank will be let go on.
     bool wait(Rank rank, RankState& state);
+    /// What came before the last of them? False: not all is known; the rank will be let go on.
+    bool find_arrived(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
     static Picoseconds passed_way_in(RankState& state, const Message& message);
     std::optional<Picoseconds> known_due(const RankState& state) const;
@@ -143,7 +152,7 @@ class Run {
     void rest(Rank rank, RankState& state, std::optional<Picoseconds> until);
     void copy_once(Rank rank, RankState& state, Slot& slot);
     static Picoseconds copied(const Copying& copying, Picoseconds offered, Picoseconds begin);
-    static Picoseconds way_taken(Picoseconds& free, Picoseconds takes, Picoseconds begin,
+    static Picoseconds way_taken(Way& way, Rank user, Picoseconds takes, Picoseconds begin,
                                  Picoseconds end);
     void finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end);
     MessageId await_receipt(Rank rank, MessageId id, const price::MessagePrice& price);

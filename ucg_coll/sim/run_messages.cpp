@@ -40,6 +40,9 @@ bool Run::wait(Rank rank, RankState& state) {
         receives = true;
     }
     if (receives) {
+        if (!find_arrived(rank, state)) {
+            return false;
+        }
         take_in(rank, state);
     }
     const Picoseconds start = state.clock;
@@ -141,7 +144,7 @@ void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     if (!copying.by_both || reduces_next(program(rank).steps[state.step]) || !sender.is_resting) {
         const Picoseconds end = begin + copying.alone;
         finish_copy(rank, state, slot,
-                    way_taken(sender.way_out_free, copying.contended, begin, end));
+                    way_taken(sender.way_out, rank, copying.contended, begin, end));
         return;
     }
     const Picoseconds offered = std::max({sender.clock, message.arrival + message.take, slot.done});
@@ -158,9 +161,8 @@ void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     } else {
         const Picoseconds first = std::min(offered, begin);
         Picoseconds end = copied(copying, offered, begin);
-        for (Picoseconds* way : {&sender.way_out_free, &state.way_copied_free}) { // Half by each.
-            end = way_taken(*way, copying.contended / 2, first, end);
-        }
+        end = way_taken(sender.way_out, rank, copying.contended / 2, first, end); // Half by each.
+        end = way_taken(state.way_copied, from, copying.contended / 2, first, end);
         if (end > offered) {
             const Picoseconds start = std::exchange(sender.clock, end);
             record(Activity::Kind::take, from, std::max(start, offered));
@@ -183,13 +185,11 @@ Picoseconds Run::copied(const Copying& copying, Picoseconds offered, Picoseconds
 
 /// Receivers who copy out of one memory, or senders who copy into it, share the way there: who
 /// comes while it is taken is done no sooner than all of them can be.
-Picoseconds Run::way_taken(Picoseconds& free, Picoseconds takes, Picoseconds begin,
+Picoseconds Run::way_taken(Way& way, Rank user, Picoseconds takes, Picoseconds begin,
                            Picoseconds end) {
-    if (free > begin) {
-        end = std::max(end, free + takes);
-    }
-    free = std::max(free, begin) + takes;
-    return end;
+    const Picoseconds from = way.user == user ? begin : std::max(way.free, begin);
+    way = {from + takes, user};
+    return from > begin ? std::max(end, way.free) : end;
 }
 
 void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) {
@@ -226,14 +226,37 @@ Picoseconds Run::passed_way_in(RankState& state, const Message& message) {
     return arrival;
 }
 
-/// Takes in what is awaited and has arrived, in order of arrival; of equals, in the order awaited.
-void Run::take_in(Rank rank, RankState& state) {
+/// Who has to wait takes in all that comes meanwhile, as the engine polls for all of it.
+bool Run::find_arrived(Rank rank, RankState& state) {
     arrived_.clear();
+    Picoseconds last = 0;
     for (Slot* slot : awaited_) {
         if (slot->message != kNoMessage) {
             arrived_.push_back(slot);
+            last = std::max(last, mailbox_[slot->message].arrival);
         }
     }
+    if (last <= state.clock) {
+        return true;
+    }
+    for (Slot* slot : state.posted) {
+        if (std::find(awaited_.begin(), awaited_.end(), slot) != awaited_.end()) {
+            continue;
+        }
+        const Picoseconds arrival = mailbox_[slot->message].arrival;
+        if (arrival == Message::kUnknown && now_ < last) {
+            rest(rank, state, last);
+            return false;
+        }
+        if (arrival != Message::kUnknown && arrival < last) {
+            arrived_.push_back(slot);
+        }
+    }
+    return true;
+}
+
+/// In order of arrival; of equals, in the order awaited.
+void Run::take_in(Rank rank, RankState& state) {
     std::stable_sort(arrived_.begin(), arrived_.end(), [&](const Slot* a, const Slot* b) {
         return mailbox_[a->message].arrival < mailbox_[b->message].arrival;
     });
@@ -257,6 +280,7 @@ void Run::take_in(Rank rank, RankState& state) {
             trace_->transfers[message.transfer].taken = state.clock;
         }
         *slot = {.done = state.clock};
+        std::erase(state.posted, slot);
         mailbox_.release(id);
     }
 }
@@ -271,9 +295,7 @@ Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& 
     }
     const price::MessagePrice price = message_price(
         options_.network, placement_.distance(plan.peer, rank), bytes, price::Source::settled);
-    if (price.copy_ns > 0) {
-        state.copies.push_back(&slot);
-    }
+    (price.copy_ns > 0 ? state.copies : state.posted).push_back(&slot);
     state.note_written(plan.address);
     return {};
 }

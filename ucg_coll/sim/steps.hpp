@@ -72,13 +72,15 @@ inline std::uint64_t touched_bytes(const graph::Step& step, const graph::Lowered
 }
 
 /// What goes through the caches while the step copies so many bytes from one place to another, or
-/// publishes them: of a strip of a vector, all of which has its turn, that vector.
+/// publishes them: of a strip of a vector, all of which has its turn, that vector. Peers' vectors
+/// are windows, which stay in caches, unless ranks help one another.
 inline std::uint64_t copied_through_bytes(const graph::Step& step,
                                           const graph::LoweredSchedule& program,
                                           std::uint64_t bytes, const OwnBuffers& own) {
     std::uint64_t sum = 0;
     for (const graph::Address& address : program.addresses_of(step)) {
-        const bool strip = !address.of_peer && address.stride != graph::Stride::fixed;
+        const bool strip =
+            (!address.of_peer || program.helped) && address.stride != graph::Stride::fixed;
         const bool input = strip && address.buffer == graph::BufferKind::input;
         const bool output = strip && address.buffer == graph::BufferKind::output;
         sum += std::max({bytes, input ? own.input_bytes : 0, output ? own.output_bytes : 0});
