@@ -64,11 +64,4 @@ double combine_boards_ns(const cost::Profile& profile, const cost::MemoryLevel& 
                                profile.memory.cache_for(2 * bytes));
 }
 
-double reduce_strip_ns(const cost::Profile& profile, std::uint64_t bytes,
-                       const cost::CacheRates& near, const cost::CacheRates& there) {
-    return combining_ns(profile, 2, bytes,
-                        there.reduce_operand_per_byte_ns + there.reduce_target_per_byte_ns +
-                            near.reduce_operand_per_byte_ns);
-}
-
 } // namespace ucg::price

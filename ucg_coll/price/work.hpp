@@ -50,9 +50,4 @@ double combine_arriving_ns(const cost::Profile& profile, const Arriving& arrivin
 double combine_boards_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
                          unsigned operands, std::uint64_t bytes);
 
-/// A reduction of two, of which one has just come to a place in `near` that all strips of a vector
-/// take in turn; the other and the target lie `there`.
-double reduce_strip_ns(const cost::Profile& profile, std::uint64_t bytes,
-                       const cost::CacheRates& near, const cost::CacheRates& there);
-
 } // namespace ucg::price

@@ -118,10 +118,6 @@ TEST_CASE("price: copies and reductions cost more where caches do not hold the b
           Approx(profile().memory.cache(cost::Cache::memory).copy_per_byte_ns));
     CHECK(price::reduce_ns(profile(), 2, 0) == profile().reduce_fixed_ns);
     CHECK(price::reduce_ns(profile(), 3, 4096) > price::reduce_ns(profile(), 2, 4096));
-    const cost::CacheRates& near = profile().memory.cache(cost::Cache::l1);
-    const cost::CacheRates& there = profile().memory.cache(cost::Cache::memory);
-    CHECK(price::reduce_strip_ns(profile(), 4096, near, there) <
-          price::reduce_strip_ns(profile(), 4096, there, there));
 }
 
 TEST_CASE("price: what is combined where it arrives is read once", "[price]") {

@@ -45,8 +45,8 @@ graph::Schedule build_barrier(const Facts& facts, const graph::Request& request,
 
 double allgather_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t longest = longest_block(request);
-    const double landing_ns = host_link(facts).copy_ns(all_blocks(request));
-    return all_boards_ns(facts, use_of(request, longest, longest), landing_ns);
+    return all_boards_ns(facts, use_of(request, longest, longest),
+                         landing_ns(facts, request.rank_count, longest));
 }
 
 graph::Schedule build_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -66,7 +66,8 @@ graph::Schedule build_allgather(const Facts& facts, const graph::Request& reques
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t all = request.bytes * static_cast<std::uint64_t>(request.rank_count);
-    return all_boards_ns(facts, use_of(request, all, request.bytes), host_link(facts).copy_ns(all));
+    return all_boards_ns(facts, use_of(request, all, request.bytes),
+                         landing_ns(facts, request.rank_count, request.bytes));
 }
 
 graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {

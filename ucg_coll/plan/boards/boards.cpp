@@ -70,6 +70,12 @@ double all_boards_ns(const Facts& facts, const BoardUse& use, double combine_ns)
         [&](const Work& work) { return boards_work_ns(facts, work, use) + combine_ns; });
 }
 
+double landing_ns(const Facts& facts, Rank count, std::uint64_t block_bytes) {
+    const Link link = host_link(facts);
+    const double copy_ns = link.copy_ns(block_bytes);
+    return (count - 1) * copy_ns + link.beside_ns(copy_ns, 0);
+}
+
 double combining_boards_ns(const Facts& facts, Rank operands, std::uint64_t bytes) {
     return operands < 2 ? 0
                         : price::combine_boards_ns(facts.profile, widest_level(facts),

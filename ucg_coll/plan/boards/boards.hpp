@@ -59,6 +59,9 @@ double boards_work_ns(const Facts& facts, const Work& work, const BoardUse& use)
 /// the last.
 double all_boards_ns(const Facts& facts, const BoardUse& use, double combine_ns);
 
+/// Copying a block of each board to its place, and the own one while others are on their way.
+double landing_ns(const Facts& facts, Rank count, std::uint64_t block_bytes);
+
 /// What combining the boards of all but one of the operands, where they lie, adds to reading them.
 double combining_boards_ns(const Facts& facts, Rank operands, std::uint64_t bytes);
 

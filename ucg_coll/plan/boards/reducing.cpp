@@ -16,7 +16,8 @@ using graph::Slice;
 double reading_all_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes,
                       std::uint64_t read_bytes, Rank combined, bool prefix = false) {
     const Rank peers = request.rank_count - 1;
-    const double combine_ns = combining_boards_ns(facts, combined, read_bytes);
+    const double combine_ns = combined == 1 ? host_link(facts).copy_ns(read_bytes)
+                                            : combining_boards_ns(facts, combined, read_bytes);
     return all_boards_ns(facts, {peers, peers, shared_bytes, read_bytes, prefix}, combine_ns);
 }
 

@@ -51,7 +51,10 @@ graph::Schedule build_bcast(const Facts& facts, const graph::Request& request, R
 double boards_allgather_ns(const Facts& facts, const graph::Request& request) {
     graph::Request scatter = request;
     scatter.bytes = bcast_block_bytes(request.rank_count, request.bytes);
-    return from_root_ns(facts, scatter, request.bytes) + bcast_allgather_ns(facts, request);
+    const double share_ns = cost::copy_ns(facts.profile.memory, request.bytes);
+    return after_scatter_ns(request.rank_count, request.bytes,
+                            from_root_ns(facts, scatter, request.bytes), share_ns,
+                            bcast_allgather_ns(facts, request));
 }
 
 graph::Schedule build_boards_allgather(const Facts& facts, const graph::Request& request,
@@ -84,8 +87,7 @@ graph::Schedule build_reduce(const Facts& facts, const graph::Request& request, 
 
 double gather_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = request.bytes;
-    const std::uint64_t all = block * static_cast<std::uint64_t>(request.rank_count);
-    return to_root_ns(facts, request, block, host_link(facts).copy_ns(all));
+    return to_root_ns(facts, request, block, landing_ns(facts, request.rank_count, block));
 }
 
 graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -30,12 +30,17 @@ TreeLevel level_of(const Facts& facts, const TreeLimits& limits, std::size_t ind
     return {own.distance, up(own.ranks, below), up(all.ranks, own.ranks)};
 }
 
+/// Until what is shared there can be read.
+double sharing_ns(const Facts& facts, const Link& link, std::uint64_t bytes) {
+    return link.message_ns(0) - link.take_ns() + cost::copy_ns(facts.profile.memory, bytes);
+}
+
 /// From a share at that level until each of `readers` has taken in so many boards.
 double reading_ns(const Facts& facts, topo::Distance distance, Rank readers, Rank boards,
                   std::uint64_t bytes) {
     const Link link(facts, distance);
     const std::uint64_t lines = static_cast<std::uint64_t>(boards) * cost::board_line_bytes(bytes);
-    return link.message_ns(0) - link.take_ns() + cost::copy_ns(facts.profile.memory, bytes) +
+    return sharing_ns(facts, link, bytes) +
            cost::board_lines_ns(facts.profile.memory.level(distance),
                                 static_cast<std::uint64_t>(readers), lines);
 }
@@ -53,12 +58,12 @@ double up_tree_ns(const Facts& facts, const TreeLimits& limits, TreeEnd end, std
     double ns = 0;
     for (std::size_t i = 0; i < limits.count + (end == TreeEnd::root ? 1 : 0); ++i) {
         const TreeLevel level = level_of(facts, limits, i);
+        const bool delivered = i == 0; // The deliverer sends a message; boards are read after it.
         if (level.members > 1) {
-            ns += reading_ns(facts, level.distance, 1, level.members - 1, bytes) +
-                  combining_ns(facts, level, bytes);
-        }
-        if (i == 0) { // The deliverer's message.
-            ns += Link(facts, level.distance).take_ns();
+            const Link link(facts, level.distance);
+            const double message_ns = link.message_ns(bytes) - sharing_ns(facts, link, bytes);
+            ns += reading_ns(facts, level.distance, 1, level.members - (delivered ? 2 : 1), bytes) +
+                  combining_ns(facts, level, bytes) + (delivered ? std::max(0.0, message_ns) : 0);
         }
     }
     return ns;

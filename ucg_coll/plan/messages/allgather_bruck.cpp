@@ -58,6 +58,14 @@ void allgather_bruck(Builder& builder, const Team& team, Slice own, const BlockM
     }
 }
 
+/// A run around the end of the vector is packed, and unpacked where it goes. Where both ends copy a
+/// message, who waits for what is packed copies its own meanwhile, and both copy the rest together.
+static double packed_round_ns(const Link& link, double copy_ns, std::uint64_t bytes) {
+    const double message_ns = link.passing_on_ns(bytes);
+    const double together_ns = link.pushing_ns(bytes) > 0 ? std::min(copy_ns, message_ns) / 2 : 0;
+    return message_ns - together_ns + 2 * copy_ns;
+}
+
 double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
                           std::uint64_t longest) {
     const auto ranks = static_cast<std::uint64_t>(count);
@@ -66,9 +74,8 @@ double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
         const std::uint64_t blocks = std::min(distance, ranks - distance);
         const std::uint64_t bytes = std::max(longest, divide_up(total, ranks) * blocks);
         const Link round = link.rotated_before(4 * distance);
-        // A run around the end of the vector is packed, and unpacked where it goes.
         ns += distance == 1 ? round.message_ns(bytes) + round.beside_ns(link.copy_ns(bytes), bytes)
-                            : round.passing_on_ns(bytes) + 2 * link.copy_ns(bytes);
+                            : packed_round_ns(round, link.copy_ns(bytes), bytes);
     }
     return ns;
 }

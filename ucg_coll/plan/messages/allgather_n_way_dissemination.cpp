@@ -120,7 +120,7 @@ class Price {
         const bool first = distance == 1;
         const double ns = link.phase_ns(
             bytes, first ? price::Source::settled : price::Source::fresh, Link::round_of(peers),
-            first ? link_.copy_ns(longest_) : 0); // The own block, while messages travel.
+            first ? link_.copy_ns(longest_) : 0, &link_); // The own block, while messages travel.
         // A run around the end of the vector is packed, and unpacked where it goes.
         return ns + (first ? 0 : 2 * link_.copy_ns(bytes)) +
                (peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0);

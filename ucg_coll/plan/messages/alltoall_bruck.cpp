@@ -130,15 +130,17 @@ void alltoall_bruck(Builder& builder, const Team& team, const BlockMap& source,
 
 double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     const auto ranks = static_cast<std::uint64_t>(count);
-    const double block_ns = link.copy_ns(block_bytes);
-    double ns = static_cast<double>(ranks) * block_ns;
+    double ns = static_cast<double>(ranks) * link.copy_ns(block_bytes);
     for (unsigned bit = 0; bit < ceil_log2(ranks); ++bit) {
         const std::uint64_t blocks = count_with_bit(ranks, bit);
         const std::uint64_t bytes = blocks * block_bytes;
         const Link round = link.rotated_before(std::uint64_t{4} << bit);
-        // Several are packed.
+        // Several are packed, in runs.
+        const std::uint64_t run = std::min(std::uint64_t{1} << bit, blocks);
         ns += blocks == 1 ? round.message_ns(bytes)
-                          : round.passing_on_ns(bytes) + static_cast<double>(blocks) * block_ns;
+                          : round.passing_on_ns(bytes) + static_cast<double>(blocks) /
+                                                             static_cast<double>(run) *
+                                                             link.copy_ns(run * block_bytes);
     }
     return ns;
 }

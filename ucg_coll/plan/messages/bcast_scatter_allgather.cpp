@@ -88,15 +88,17 @@ void scatter_down_tree(Builder& builder, const Team& team, const BlockMap& block
     }
 }
 
-double scatter_ns(const Link& link, Rank count, std::uint64_t bytes, RootedPiece piece) {
+/// Of a short vector the first members have all there is to scatter.
+Rank holders_of(Rank count, std::uint64_t bytes) {
     const std::uint64_t block = bcast_block_bytes(count, bytes);
-    // Of a short vector the first members have all there is to scatter. One block goes down a tree,
-    // as in a k-nomial broadcast, which is to be chosen then: hence two members at least.
-    const auto holders = static_cast<Rank>(
-        std::clamp<std::uint64_t>(divide_up(bytes, std::max<std::uint64_t>(block, 1)),
-                                  std::min<std::uint64_t>(2, static_cast<std::uint64_t>(count)),
-                                  static_cast<std::uint64_t>(count)));
-    return rooted_ns(link, holders, block, Root::sends, piece);
+    return block == 0 ? 0 : static_cast<Rank>(divide_up(bytes, block));
+}
+
+double scatter_ns(const Link& link, Rank count, std::uint64_t bytes, RootedPiece piece) {
+    const Rank holders = holders_of(count, bytes);
+    return holders < 2
+               ? 0
+               : rooted_ns(link, holders, bcast_block_bytes(count, bytes), Root::sends, piece);
 }
 
 } // namespace
@@ -125,6 +127,9 @@ void bcast_allgather(Builder& builder, const Team& from_root, const BlockMap& bl
 double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                           const AllgatherChoice& choice) {
     const std::uint64_t block = bcast_block_bytes(count, bytes);
+    if (count == 2) { // The root alone sends.
+        return link.message_ns(block, Sender::waits) + link.sends_before_ns(1, block);
+    }
     const Rank sends = allgather_sends(count, choice);
     const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
     return allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
@@ -165,8 +170,19 @@ void bcast_scatter_allgather(Builder& builder, const Team& team, Rank root, Slic
 
 double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                                   const BcastChoices& choices) {
-    return scatter_ns(link, count, bytes, choices.scatter) +
-           bcast_allgather_ns(link, count, bytes, choices.allgather);
+    const std::uint64_t block = bcast_block_bytes(count, bytes);
+    const double ns = after_scatter_ns(
+        count, bytes, scatter_ns(link, count, bytes, choices.scatter), link.next_ns(block),
+        bcast_allgather_ns(link, count, bytes, choices.allgather));
+    // Messages are cut to pieces anyway, so that two are no faster than one of all bytes.
+    return count == 2 ? std::max(ns, link.message_ns(bytes, Sender::waits)) : ns;
+}
+
+double after_scatter_ns(Rank count, std::uint64_t bytes, double scatter_ns, double begun_ns,
+                        double allgather_ns) {
+    return count > 2 && holders_of(count, bytes) > 1
+               ? scatter_ns + allgather_ns
+               : std::max(scatter_ns, begun_ns + allgather_ns);
 }
 
 const Algorithm kBcastScatterAllgather = {

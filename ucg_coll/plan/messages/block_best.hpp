@@ -83,6 +83,11 @@ double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
 /// That choice among all ranks, and what it costs where they share processors or not.
 AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request& request);
 double bcast_allgather_ns(const Facts& facts, const graph::Request& request);
+/// Both halves. One of two ranks, or of those of whose blocks all but the root's are empty, waits
+/// for none that is scattered before it sends: then the second half begins when the root has had
+/// `begun_ns` of the first.
+double after_scatter_ns(Rank count, std::uint64_t bytes, double scatter_ns, double begun_ns,
+                        double allgather_ns);
 /// A BlocksHeld: the root has all blocks, each of the others its own.
 Rank held_by_root(Rank index, Rank count);
 

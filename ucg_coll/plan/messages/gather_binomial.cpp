@@ -53,14 +53,18 @@ struct BlockSteps {
         const Link way = link.rotated_before(static_cast<std::uint64_t>(child.span) + 1);
         const std::uint64_t bytes = static_cast<std::uint64_t>(child.members) * block_bytes;
         const bool settled = root == Root::sends ? child.of_root : child.is_leaf();
-        return {alone_ns(child, way.to_one_of(bytes, settled ? price::Source::settled
-                                                             : price::Source::fresh)),
-                root == Root::sends ? way.sends_apart_ns(bytes) : way.busy_ns(bytes),
-                way.has_plain_messages(bytes), way.pushing_ns(bytes)};
+        return {
+            alone_ns(child,
+                     way.to_one_of(bytes, settled ? price::Source::settled : price::Source::fresh),
+                     root == Root::sends ? link.copy_ns(block_bytes) : 0),
+            root == Root::sends ? way.sends_apart_ns(bytes) : way.busy_ns(bytes),
+            way.has_plain_messages(bytes), way.pushing_ns(bytes)};
     }
-    /// The sender helps when it is free; what others copy takes the way to its memory, too.
-    static double alone_ns(const TreeChild& child, const ToOneOf& way) {
-        const double alone = std::min(child.busy_before / child.members, 1.0);
+    /// The sender helps when it is free, its own block copied; what others copy takes the way to
+    /// its memory, too.
+    static double alone_ns(const TreeChild& child, const ToOneOf& way, double own_ns) {
+        const double part = own_ns / std::max(way.busy_ns - way.announced_ns, 1.0);
+        const double alone = std::min(child.busy_before / child.members + part, 1.0);
         const double of_all = 1 + static_cast<double>(child.members_before) / child.members;
         const double taken_ns = way.contended_ns > 0 && child.before > 0
                                     ? way.announced_ns + of_all * way.contended_ns

@@ -126,7 +126,10 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
     const bool two_arms = root > 0 && root + 1 < count;
-    const double combining_ns = link.combining_ns(segment, bytes);
+    // Several segments come to places that they take in turn: these go through the caches, as do
+    // two vectors at the root.
+    const double combining_ns = further > 0 ? link.reduce_ns(2, segment, (2 * bytes + segment) / 3)
+                                            : link.combining_ns(segment, bytes);
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment) + combining_ns; };
     const price::Source source = count > 2 ? price::Source::fresh : price::Source::settled;
     return link.along_ns(hops(count, root), count, hop_ns) +
@@ -139,8 +142,8 @@ std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std:
                                    Operator op) {
     const double fixed_ns = link.relay_fixed_ns() + link.reduce_ns(2, 0);
     const double per_byte_ns = link.relay_byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
-    const std::uint64_t segment =
-        pipeline_segment(bytes, hops(count, root), fixed_ns, per_byte_ns, op.element_bytes);
+    const std::uint64_t segment = pipeline_segment(bytes, std::max(hops(count, root), 2), fixed_ns,
+                                                   per_byte_ns, op.element_bytes);
     // That is best for one alone; in a row, each further message keeps the ranks of the chain.
     const std::uint64_t whole = std::max(round_up(bytes, op.element_bytes), op.element_bytes);
     return reduce_chain_ns(link, count, root, bytes, whole) <

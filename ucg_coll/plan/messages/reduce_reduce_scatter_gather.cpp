@@ -55,18 +55,29 @@ void reduce_scatter_gather(Builder& builder, const Team& team, Rank root, Slice 
     gather(builder, team, choices.gather, root, own, result);
 }
 
+/// What the own block adds to a gather: who helps the root to copy helps with that, too.
+static double own_copy_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece gather) {
+    const double copy_ns = link.copy_ns(block);
+    if (link.pushing_ns(block) > 0) {
+        return copy_ns / (gather == RootedPiece::linear ? count : 2);
+    }
+    return link.beside_ns(copy_ns, block);
+}
+
 double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
                                 const ReduceBlockChoices& choices) {
     const std::uint64_t block = longest_cut(count, bytes, op);
+    // The others have blocks to gather only of vectors that are long enough.
+    const bool gathers = bytes > block;
     // The gather finds the root's own block in place, and has only just combined what it sends.
-    const double begun_ns = count == 1 ? 0
-                                       : link.passing_on_ns(block, Sender::waits) -
-                                             link.message_ns(block, Sender::waits) -
-                                             link.beside_ns(link.copy_ns(block), block);
+    const double begun_ns = !gathers ? 0
+                                     : link.passing_on_ns(block, Sender::waits) -
+                                           link.message_ns(block, Sender::waits) -
+                                           own_copy_ns(link, count, block, choices.gather);
     // All take part in the reduce-scatters before.
     const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0;
     return (1 + before) * reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
-           rooted_ns(link, count, block, Root::receives, choices.gather) + begun_ns;
+           (gathers ? rooted_ns(link, count, block, Root::receives, choices.gather) : 0) + begun_ns;
 }
 
 const Algorithm kReduceReduceScatterGather = {

@@ -172,7 +172,7 @@ class Price {
         const std::uint64_t bytes =
             std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
         double ns = link.phase_ns(bytes, first ? price::Source::settled : price::Source::fresh,
-                                  Link::round_of(peers));
+                                  Link::round_of(peers), 0, &link_);
         // One message of most members goes around the end of their vector and is packed.
         ns += first && round.distance > 1 ? link_.copy_ns(bytes) : 0;
         ns += peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0;

@@ -29,11 +29,50 @@ std::uint64_t strip_bytes(const Facts& facts, const graph::Request& request) {
                               std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
 }
 
+/// An exchange of so many bytes of vectors of `total` in strips, or in one, which are combined.
+double exchange_ns(const Link& link, std::uint64_t bytes, std::uint64_t total, price::Source source,
+                   std::uint64_t strip_bytes) {
+    const std::uint64_t strip = std::min(bytes, strip_bytes);
+    const double further = bytes > 0 ? static_cast<double>(divide_up(bytes, strip) - 1) : 0;
+    const double first_ns =
+        source == price::Source::settled ? link.message_ns(strip) : link.passing_on_ns(strip);
+    return first_ns + further * link.relay_ns(strip, source) +
+           (further + 1) * link.combining_ns(strip, total);
+}
+
+double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
+                std::uint64_t strip_bytes) {
+    if (count == 1) {
+        return link.copy_ns(total);
+    }
+    double ns = 0;
+    if (folds(count)) {
+        const Link pair = link.within(2);
+        ns += pair.message_ns(total) + pair.combining_ns(total, total) + pair.message_ns(longest);
+    }
+    std::uint64_t bytes = total;
+    const auto acting = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
+    for (Rank distance = acting / 2; distance > 0; distance /= 2) {
+        bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
+        const bool settled = 2 * distance == acting && !folds(count);
+        ns += exchange_ns(link.within(2 * static_cast<std::uint64_t>(distance)), bytes, total,
+                          settled ? price::Source::settled : price::Source::fresh,
+                          distance == 1 ? strip_bytes : bytes);
+    }
+    return ns;
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
+    const std::uint64_t strip = strip_bytes(facts, request);
     return crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request), [&](const Link& link) {
-            return reduce_scatter_recursive_halving_ns(link, request.rank_count,
-                                                       all_blocks(request), longest_block(request));
+            // What comes stays in the cache, which no price of a strip says: measured, strips take
+            // less than the whole, though each has a message.
+            const auto with_strips_of = [&](std::uint64_t bytes) {
+                return price_ns(link, request.rank_count, all_blocks(request),
+                                longest_block(request), bytes);
+            };
+            return std::min(with_strips_of(strip), with_strips_of(all_blocks(request)));
         });
 }
 
@@ -160,24 +199,7 @@ void reduce_scatter_recursive_halving(Builder& builder, const Team& team, const 
 
 double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::uint64_t total,
                                            std::uint64_t longest) {
-    if (count == 1) {
-        return link.copy_ns(total);
-    }
-    double ns = 0;
-    if (folds(count)) {
-        const Link pair = link.within(2);
-        ns += pair.message_ns(total) + pair.combining_ns(total, total) + pair.message_ns(longest);
-    }
-    std::uint64_t bytes = total;
-    const auto acting = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
-    for (Rank distance = acting / 2; distance > 0; distance /= 2) {
-        bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
-        const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
-        const bool settled = 2 * distance == acting && !folds(count);
-        ns += (settled ? round.message_ns(bytes) : round.passing_on_ns(bytes)) +
-              round.combining_ns(bytes, total);
-    }
-    return ns;
+    return price_ns(link, count, total, longest, total);
 }
 
 const Algorithm kReduceScatterRecursiveHalving = {

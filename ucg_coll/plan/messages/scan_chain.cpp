@@ -19,11 +19,17 @@ using graph::Slice;
 /// before the next is asked for.
 constexpr std::uint32_t kRotation = 2;
 
+/// Or is it only received, by the last of two ranks?
+bool is_combined(const graph::Request& request) {
+    return request.collective == graph::Collective::scan || request.rank_count > 2;
+}
+
 /// The messages of a segment, one after the other: where the ranks of each host follow one another,
 /// only those from host to host cross the network.
-double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segment) {
+double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segment,
+                        Sender sender) {
     const Rank count = facts.placement.rank_count();
-    const auto first_ns = [&](const Link& hop) { return hop.message_ns(segment); };
+    const auto first_ns = [&](const Link& hop) { return hop.message_ns(segment, sender); };
     const auto further_ns = [&](const Link& hop) { return hop.passing_on_ns(segment); };
     return link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
 }
@@ -33,13 +39,17 @@ double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segm
 /// asked for when the one before has been passed on, so that latency shows.
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
     const Link link = flat_link(facts, Traffic::sparse);
-    const bool combines = request.collective == graph::Collective::scan || request.rank_count > 2;
-    const double reduce_ns = combines ? link.reduce_strip_ns(segment, request.bytes) : 0;
+    const bool combines = is_combined(request);
+    // Two vectors go through the caches, and the place to which each segment comes.
+    const double reduce_ns =
+        combines ? link.reduce_ns(2, segment, (2 * request.bytes + segment) / 3) : 0;
     const Rank relays = request.rank_count - 2;
     const double each_ns =
         relays > 0 ? link.along_relay_ns(segment, reduce_ns) : link.busy_ns(segment) + reduce_ns;
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
-    return first_segment_ns(facts, link, segment) + (relays + 1) * reduce_ns +
+    // Who has nothing to combine, nor a segment to come, helps to copy what it sends.
+    const Sender sender = combines || further > 0 ? Sender::busy : Sender::waits;
+    return first_segment_ns(facts, link, segment, sender) + (relays + 1) * reduce_ns +
            further * (sharers(facts) * each_ns + turn_ns(facts.profile, facts.ranks_per_cpu)) +
            link.sends_before_ns(further + 1, segment);
 }
@@ -52,8 +62,10 @@ std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request
                             turn_ns(facts.profile, facts.ranks_per_cpu);
     const double per_byte_ns =
         sharers(facts) * (link.relay_byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
-    std::uint64_t best = pipeline_segment(request.bytes, request.rank_count - 1, fixed_ns,
-                                          per_byte_ns, request.element_bytes);
+    // What is combined at its end passes two ranks at least.
+    const Rank hops = std::max(request.rank_count - 1, is_combined(request) ? 2 : 1);
+    std::uint64_t best =
+        pipeline_segment(request.bytes, hops, fixed_ns, per_byte_ns, request.element_bytes);
     double best_ns = chain_ns(facts, request, best);
     for (std::uint64_t segment = best; segment < request.bytes;) {
         segment = segment > request.bytes / 2 ? request.bytes : 2 * segment;

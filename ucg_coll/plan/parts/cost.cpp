@@ -180,7 +180,7 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
         const double all_ns = to_all_ns(count - 2, count, each_ns);
         if (root == Root::sends) {
             const double taken_ns =
-                announces && has_processor_
+                announces && has_processor_ && count > 2
                     ? messages_.announced_ns() + messages_.contended_ns(block_bytes, count - 1)
                     : 0;
             return own_ns + std::max(message_ns(block_bytes) + all_ns, taken_ns);
@@ -196,14 +196,16 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     const cost::LogGp& model = messages_.model();
     const double each_ns = single_copy_ns(block_bytes, Source::settled);
     const double all_ns = copy_ns(block_bytes) + (count - 1) * each_ns;
-    const double contended_ns = to_all_ns(
-        count - 1, count, [&](const Link& link) { return link.taken_by_one_ns(block_bytes); });
+    const double contended_ns =
+        count > 2 ? to_all_ns(count - 1, count,
+                              [&](const Link& link) { return link.taken_by_one_ns(block_bytes); })
+                  : 0;
     return messages_.announced_ns() + (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
            std::max({each_ns, all_ns / count, contended_ns});
 }
 
 double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase,
-                      double beside_ns) const {
+                      double beside_ns, const Link* in) const {
     if (!has_plain_messages(bytes)) { // Copies follow one another.
         const double copies_ns =
             (source == Source::fresh ? passing_on_ns(bytes) : message_ns(bytes)) +
@@ -213,15 +215,21 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
                 ? messages_.announced_ns() +
                       messages_.contended_ns(bytes, static_cast<std::uint64_t>(phase.sends))
                 : 0;
-        return std::max(copies_ns, taken_ns) + this->beside_ns(beside_ns, bytes);
+        // Of several messages those that come late are copied by both ends, which makes up for a
+        // part of what each end had to do first.
+        const bool makes_up = phase.takes > 1 && crowded_ == nullptr;
+        const double own_ns = makes_up ? std::max(0.0, beside_ns - message_terms(bytes).flight_ns)
+                                       : this->beside_ns(beside_ns, bytes);
+        return std::max(copies_ns, taken_ns) + own_ns;
     }
     const cost::MessageTerms terms = message_terms(bytes);
     const double last_ns =
         cost::last_arrival_ns(terms, static_cast<std::uint32_t>(phase.last_sent)) +
         (phase.last_takes - 1) * terms.take_ns;
-    const price::MessagePrice price = messages_.price(bytes, source);
-    return std::max(last_ns, phase.sends * (terms.issue_ns + price.fill_ns) +
-                                 phase.takes * (terms.take_ns + price.drain_ns) + beside_ns);
+    const price::MessagePrice out = messages_.price(bytes, source);
+    const price::MessagePrice taken = in == nullptr ? out : in->messages_.price(bytes, source);
+    return std::max(last_ns, phase.sends * (out.terms.issue_ns + out.fill_ns) +
+                                 phase.takes * (taken.terms.take_ns + taken.drain_ns) + beside_ns);
 }
 
 double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
@@ -229,7 +237,7 @@ double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
         return work_ns;
     }
     // On a host processors bring every byte, so that they have nothing to do but for the latency.
-    const cost::MessageTerms terms = message_terms(bytes);
+    const cost::MessageTerms terms = message_terms(messages_.copied_once(bytes) ? 0 : bytes);
     const double idle_ns = terms.flight_ns + (messages_.across_hosts() ? terms.inject_ns : 0);
     return std::max(0.0, work_ns - idle_ns);
 }
@@ -299,14 +307,6 @@ double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const
                : reduce_ns(2, bytes, vector_bytes);
 }
 
-double Link::reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
-    if (bytes >= vector_bytes) {
-        return reduce_ns(2, bytes, vector_bytes); // The one strip there is.
-    }
-    return price::reduce_strip_ns(profile_, bytes, rates(2 * bytes),
-                                  rates(2 * vector_bytes + 2 * bytes));
-}
-
 double Link::copy_ns(std::uint64_t bytes) const {
     return price::copy_ns(profile_, bytes, rates(price::touched_by_copy(bytes)));
 }
@@ -355,10 +355,10 @@ unsigned root_children(Rank count, unsigned radix) {
 
 std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,
                                std::uint64_t granularity) {
-    const double turns = std::max(1, hops - 1);
-    const double best =
-        per_byte_ns > 0 ? std::sqrt(static_cast<double>(total) * fixed_ns / (turns * per_byte_ns))
-                        : static_cast<double>(total);
+    const double turns = std::max(0, hops - 1); // Over a single link nothing is gained.
+    const double apart_ns = turns * per_byte_ns;
+    const double best = apart_ns > 0 ? std::sqrt(static_cast<double>(total) * fixed_ns / apart_ns)
+                                     : static_cast<double>(total);
     const std::uint64_t unit = std::lcm(granularity, std::uint64_t{kCacheLine});
     // The comparison in floating point keeps the conversion in range.
     if (best >= static_cast<double>(total) || unit >= total) {

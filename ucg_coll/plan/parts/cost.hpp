@@ -128,6 +128,12 @@ class Link {
                    ? message_ns(bytes, Sender::busy)
                    : 0;
     }
+    /// By how much later the next of several messages to one rank has come from a sender that
+    /// waits.
+    double next_ns(std::uint64_t bytes) const {
+        return pushing_ns(bytes) > 0 ? message_ns(bytes, Sender::waits) - messages_.announced_ns()
+                                     : busy_ns(bytes);
+    }
     /// Between two messages of a rank that only sends or only receives.
     double busy_ns(std::uint64_t bytes) const;
     /// Between hosts, where messages cost their sender much and it need not wait for them: how long
@@ -163,9 +169,10 @@ class Link {
         return {.sends = peers, .takes = peers, .last_sent = peers};
     }
     /// From the first send to the last take: by the way of the last message, or, if that is longer,
-    /// by what the processor does for all of them, and besides for `beside_ns`.
+    /// by what the processor does for all of them, and besides for `beside_ns`. Ranks at the border
+    /// of a socket may take by a way in, `in`, that is farther than that of most.
     double phase_ns(std::uint64_t bytes, price::Source source, const PhaseMessages& phase,
-                    double beside_ns = 0) const;
+                    double beside_ns = 0, const Link* in = nullptr) const;
     /// What `work_ns` of one's own add to an exchange of such messages, which it is done beside:
     /// who has sent waits for what comes.
     double beside_ns(double work_ns, std::uint64_t bytes) const;
@@ -222,9 +229,6 @@ class Link {
     double combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
     /// Is a message that only a reduction reads combined where it arrives, and copied nowhere?
     bool combines_in_place(std::uint64_t bytes) const { return messages_.combined_in_place(bytes); }
-    /// A reduction of two operands, of which one has just come, a strip of a vector, and lies in a
-    /// place that all strips take in turn, so that caches hold it.
-    double reduce_strip_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
     double copy_ns(std::uint64_t bytes) const;
 
   private:

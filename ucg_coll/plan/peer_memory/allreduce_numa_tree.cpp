@@ -24,7 +24,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const unsigned radix = climb_radix(facts, strips);
     const auto strip_ns = [&](std::uint64_t bytes) {
         return climb_turns_ns(facts, radix) + turn_ns(facts.profile, facts.ranks_per_cpu) +
-               climb_strip_ns(facts, radix, bytes, request.bytes) + read_strip_ns(facts, bytes);
+               climb_strip_ns(facts, radix, bytes, request.bytes) +
+               read_strip_ns(facts, bytes, request.bytes);
     };
     const double span_ns =
         2 * publish_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);

@@ -48,10 +48,16 @@ double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64
     // Where ranks take turns, who waits for the next tile waits for one more.
     const double turns_ns =
         std::max(tiles.count - 2, 0) * turn_ns(facts.profile, facts.ranks_per_cpu);
-    return meet_ns(facts) + combine_ns + turns_ns +
-           host_link(facts).phase_ns(
-               tiles.bytes, price::Source::fresh,
-               {.sends = count - 1, .takes = tiles.count - 1, .last_sent = count - 1});
+    const Link link = host_link(facts);
+    const auto phase_ns = [&](const Link& way, Rank sends, Rank takes) {
+        return way.phase_ns(tiles.bytes, price::Source::fresh,
+                            {.sends = sends, .takes = takes, .last_sent = sends});
+    };
+    // The last message is one of the farthest.
+    return meet_ns(facts) + combine_ns + turns_ns + phase_ns(link, 1, 1) +
+           link.to_all_ns(1, count, [&](const Link& way) {
+               return phase_ns(way, count - 1, tiles.count - 1) - phase_ns(way, 1, 1);
+           });
 }
 
 template <const Variant& variant>

@@ -75,7 +75,18 @@ double read_allgather_ns(const Facts& facts, const graph::Request& request) {
     graph::Request scatter = request;
     scatter.collective = graph::Collective::scatter;
     scatter.bytes = bcast_block_bytes(request.rank_count, request.bytes);
-    return kScatterPeerRead.cost_ns(facts, scatter) + bcast_allgather_ns(facts, request);
+    const Link link = host_link(facts);
+    const Rank count = request.rank_count;
+    const double there_and_back_ns = kScatterPeerRead.cost_ns(facts, scatter);
+    // Who has read, and told its parent, goes on; so does the root when it has told its children.
+    const double back_ns = facts.ranks_per_cpu > 1 ? 0 : link.message_ns(0); // All turns count.
+    // Of two ranks one reads a block and receives the other.
+    const double taken_ns = count == 2 ? link.next_ns(scatter.bytes) : 0;
+    const double told_ns =
+        publish_ns(facts, request.bytes) + barrier_tree_radix(link, count) * link.busy_ns(0);
+    return std::max(there_and_back_ns,
+                    after_scatter_ns(count, request.bytes, there_and_back_ns - back_ns + taken_ns,
+                                     told_ns, bcast_allgather_ns(facts, request)));
 }
 
 graph::Schedule build_read_allgather(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -144,12 +144,15 @@ double reduce_unit_ns(const Facts& facts, const graph::Request& request, std::ui
 
 struct Units {
     std::uint64_t count = 1; ///< Of each part.
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; ///< Of one on average: the last is shorter.
 };
 
 Units units_of(const graph::Request& request, std::uint64_t part_bytes, std::uint64_t operands) {
-    const std::uint64_t bytes = std::min(part_bytes, unit_bytes(request, part_bytes, operands));
-    return {bytes > 0 ? divide_up(part_bytes, bytes) : 0, bytes};
+    if (part_bytes == 0) {
+        return {.count = 0};
+    }
+    const std::uint64_t count = divide_up(part_bytes, unit_bytes(request, part_bytes, operands));
+    return {count, divide_up(part_bytes, count)};
 }
 
 /// All do as many of the units of so many parts, and all tell all. Ranks that share processors have
@@ -159,7 +162,8 @@ double shared_ns(const Facts& facts, const graph::Request& request, std::uint64_
     const Link link = host_link(facts);
     const auto each = static_cast<double>(divide_up(parts * units.count, count_of(request)));
     return 2 * link.message_ns(0) +
-           std::max(request.rank_count - 2, 0) * (link.busy_ns(0) + link.take_ns()) +
+           link.to_all_ns(std::max(request.rank_count - 2, 0), request.rank_count,
+                          [](const Link& way) { return way.busy_ns(0) + way.take_ns(); }) +
            each * unit_ns * std::max(1.0, facts.ranks_per_cpu);
 }
 

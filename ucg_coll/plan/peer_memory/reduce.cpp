@@ -53,9 +53,13 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
         const Tiles tiles = tiles_of(bytes, request.rank_count);
         const double read_ns =
             read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
-        return meet_ns(facts) +
-               combine_tile_ns(facts, tiles, operands, request.bytes + tiles.bytes) +
-               link.message_ns(0) + (operands - 2) * link.take_ns() +
+        const double combine_ns =
+            combine_tile_ns(facts, tiles, operands, request.bytes + tiles.bytes);
+        // Who has no tile to combine tells the root at once.
+        const double told_ns = link.message_ns(0) - (tiles.count > 1 ? 0 : combine_ns);
+        return meet_ns(facts) + combine_ns + std::max(told_ns, link.take_ns()) +
+               link.to_all_ns(operands - 2, request.rank_count,
+                              [](const Link& way) { return way.take_ns(); }) +
                read_and_copy_ns(facts, read_ns, bytes - tiles.bytes, request.bytes);
     };
     const double span_ns =

@@ -136,7 +136,13 @@ void read_by_strips(graph::Builder& builder, const Stages& stages, const Strips&
 
 double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
     const unsigned radix = climb_radix(facts, strips);
-    const double ends_ns = host_link(facts).message_ns(0) + climb_turns_ns(facts, radix);
+    const Link link = host_link(facts);
+    const cost::NodeModel& node = facts.shared.node;
+    // The first leader tells one child after the other that it has been read.
+    const unsigned children = root_children(static_cast<Rank>(node.cores_per_socket), radix) +
+                              root_children(static_cast<Rank>(node.sockets), radix);
+    const double ends_ns = link.message_ns(0) + (std::max(children, 1U) - 1) * link.busy_ns(0) +
+                           climb_turns_ns(facts, radix);
     const double climb_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
         return climb_strip_ns(facts, radix, bytes, strips.total_bytes);
     });
@@ -180,8 +186,7 @@ double read_twice_ns(const Facts& facts, const Strips& strips) {
         down_and_up_ns(link.within_group(), static_cast<Rank>(node.cores_per_socket)) +
         down_and_up_ns(across, static_cast<Rank>(node.sockets));
     // Each leader publishes what it has read.
-    return publish_ns(facts, bytes) / static_cast<double>(strips.count()) +
-           by_strips_ns(facts, strips,
+    return by_strips_ns(facts, strips,
                         cost::two_stage_broadcast_ns(node, bytes) + publish_ns(facts, bytes),
                         signals_ns);
 }
@@ -200,11 +205,12 @@ double read_by_strips_ns(const Facts& facts, const Strips& strips) {
                               cost::one_stage_broadcast_ns(known_node(facts), bytes));
 }
 
-double read_strip_ns(const Facts& facts, std::uint64_t bytes) {
+double read_strip_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t vector_bytes) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     return barrier_tree_ns(link, count, barrier_tree_radix(link, count)) +
-           cost::broadcast_ns(known_node(facts), bytes);
+           read_and_copy_ns(facts, cost::broadcast_ns(known_node(facts), bytes), bytes,
+                            vector_bytes);
 }
 
 namespace {

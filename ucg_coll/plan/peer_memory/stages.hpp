@@ -92,8 +92,9 @@ double read_by_strips_ns(const Facts& facts, const Strips& strips);
 /// In one stage; each rank reads for `read_ns`.
 double read_once_ns(const Facts& facts, const Strips& strips, double read_ns);
 double read_twice_ns(const Facts& facts, const Strips& strips);
-/// One strip that others read in one stage or two, told of it down a tree.
-double read_strip_ns(const Facts& facts, std::uint64_t bytes);
+/// One strip of vectors of `vector_bytes` that others read in one stage or two, told of it down a
+/// tree.
+double read_strip_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t vector_bytes);
 /// Do two stages take less?
 bool read_in_two_stages(const Facts& facts, std::uint64_t bytes);
 
