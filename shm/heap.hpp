@@ -338,7 +338,8 @@ class HeapAttach {
     Status late(std::span<const HeapAddress> missing) const;
 
     Heap& heap_;
-    std::vector<HeapAddress> wanted_; ///< Those behind the own place first.
+    std::vector<HeapAddress> wanted_;    ///< Those behind the own place first.
+    std::shared_ptr<const void> mapped_; ///< Who was mapped already is not missed again.
     Clock::time_point started_;
     Clock::time_point deadline_;
 };

@@ -68,6 +68,7 @@ HeapAttach::HeapAttach(Heap& heap, std::span<const HeapAddress> peers, Clock::ti
     if (!wanted_.empty()) { // A group of such ranks has counted on those that are attached.
         const std::lock_guard lock(heap_.attach_mutex_);
         heap_.unmap_ended(); // Before there are more.
+        mapped_ = heap_.keep_mapped();
         heap_.exchange_->want(wanted_);
     }
 }

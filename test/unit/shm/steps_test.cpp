@@ -187,6 +187,24 @@ TEST_CASE("shm/steps: a peer that is gone fails those alone who want it", "[shm]
     CHECK(all[1].outcome->ok());
 }
 
+TEST_CASE("shm/steps: who was mapped and is gone does not come to be missed again", "[shm]") {
+    std::mt19937 random(1);
+    auto ranks = heaps(3);
+    Attach all = {std::make_unique<HeapAttach>(*ranks[0], addresses(ranks, {0, 1, 2}), kNever), {}};
+    std::vector<Attach> pair;
+    begin(pair, ranks, {0, 1});
+    REQUIRE(step_all(pair, random, kRounds));
+    pair.clear();
+    const std::vector<HeapAddress> gone = addresses(ranks, {1});
+    ranks[1].reset();
+    std::vector<Attach> others;
+    begin(others, ranks, {0, 2}); // Lets go of who has gone, where nobody counts on them.
+    REQUIRE(step_all(others, random, kRounds));
+    all.step();
+    CHECK(all.outcome.has_value());
+    CHECK(ranks[0]->base_of(gone[0].token) != nullptr);
+}
+
 TEST_CASE("shm/steps: who waits is not kept by what the same process has begun and left", "[shm]") {
     require_all_ok(test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
         auto heap = Heap::create({kMebi});
