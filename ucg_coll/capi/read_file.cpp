@@ -1,6 +1,5 @@
 #include "ucg_coll/capi/read_file.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,12 +11,14 @@ Result<std::string> read_file(const std::string& path, std::string_view what, st
                               int& error) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),
                                                                std::fclose);
+    constexpr std::size_t kChunk = 1 << 13; // Not on the stack: a thread's may be short.
     std::string text;
-    std::array<char, 1 << 13> chunk;
     std::size_t count = 1;
     while (file != nullptr && count > 0 && text.size() <= bytes_max) {
-        count = std::fread(chunk.data(), 1, chunk.size(), file.get());
-        text.append(chunk.data(), count);
+        const std::size_t before = text.size();
+        text.resize(before + kChunk);
+        count = std::fread(text.data() + before, 1, kChunk, file.get());
+        text.resize(before + count);
     }
     error = errno;
     if (file == nullptr || std::ferror(file.get()) != 0) {
