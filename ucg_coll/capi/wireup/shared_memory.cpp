@@ -366,7 +366,9 @@ Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOf
         addresses.push_back(offers[static_cast<std::size_t>(local)].address);
         heaps.push_back(addresses.back().heap);
     }
-    status = co_await map(std::move(heaps));
+    if (!all_attached(offers)) {
+        status = co_await map(std::move(heaps));
+    }
     if (status.ok()) {
         status = mine->connect(addresses);
     }

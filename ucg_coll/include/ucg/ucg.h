@@ -242,8 +242,8 @@ typedef struct {
  * and UCG_ERR_INTERNAL: these are of this rank alone, and the program should end. Others may wait
  * for its part of an exchange; those that have had the last one have a group whose collectives
  * fail. Threads that call this function with one context do so one after the other; those that do
- * anything else do not wait for it. A process that has no context passes NULL, so that the others
- * need not wait for it: then all fail with UCG_ERR_UNREACHABLE.
+ * anything else do not wait for it. A process that has no context passes NULL: all fail then, with
+ * UCG_ERR_UNREACHABLE, and need not wait for it. UCG_ERR_BUSY: see ucg_group_create_start().
  */
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
