@@ -156,6 +156,22 @@ TEST_CASE("plan: where messages cost processors much, few leave one rank", "[pla
     CHECK(choose(facts, request_of({Collective::reduce, 4, 0, 8, 8}, 0)).name == "knomial");
 }
 
+TEST_CASE("plan: long messages of a host do not share its link where others wait for them",
+          "[plan]") {
+    const cost::Profile profile =
+        cost::with_network(cost::default_profile(), cost::NetworkKind::one_kernel);
+    for (const std::uint32_t ranks_per_host : {1U, 2U}) {
+        const topo::Placement placement = topo::Placement::regular(4, ranks_per_host);
+        const Rank count = placement.rank_count();
+        const Facts facts{placement, profile, {}, 2};
+        const auto chosen = [&](Collective collective) {
+            return choose(facts, request_of({collective, count, 0, 1 << 20, 1}, 0)).name;
+        };
+        CHECK(chosen(Collective::alltoall) == "pairwise");
+        CHECK(chosen(Collective::scatter) != "binomial");
+    }
+}
+
 TEST_CASE("plan: refusals name the reason", "[plan]") {
     const topo::Placement placement = topo::Placement::one_host(4);
     const Facts facts{placement, cost::default_profile()};

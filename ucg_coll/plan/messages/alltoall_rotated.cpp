@@ -28,16 +28,29 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return contended_ns(facts, alone_ns, 1, block);
 }
 
-template <Rank window>
+/// Where only the ends of a message know its length, each rank has a window of its own: one step at
+/// a time, if its messages are mostly long. Whoever waits, waits for lower steps only.
+Rank own_window(const Facts& facts, const BlockMap& source, const BlockMap& target, Rank window) {
+    const std::uint64_t all_bytes =
+        checked_add(source.run_bytes(0, source.count()), target.run_bytes(0, target.count()));
+    const std::uint64_t mean_bytes = all_bytes / (2 * static_cast<std::uint64_t>(source.count()));
+    const bool is_long = flat_link(facts, Traffic::dense).is_bound_by_way_out(mean_bytes);
+    return is_long ? kPairwise : window;
+}
+
+template <graph::Collective collective, Rank window>
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
-    static_cast<void>(facts);
     Builder builder(request, rank, window == kPairwise ? "pairwise" : "linear");
     const Team team = Team::whole(request.rank_count, rank);
     const BlockMap target = output_blocks(builder, request);
+    const BlockMap source = request.in_place ? target : input_blocks(builder, request);
+    const Rank own = collective == graph::Collective::alltoallv
+                         ? own_window(facts, source, target, window)
+                         : window;
     if (request.in_place) {
-        alltoall_in_place(builder, team, target, window);
+        alltoall_in_place(builder, team, target, own);
     } else {
-        alltoall_rotated(builder, team, input_blocks(builder, request), target, window);
+        alltoall_rotated(builder, team, source, target, own);
     }
     return builder.finish();
 }
@@ -50,7 +63,7 @@ constexpr Algorithm row() {
         .summary = window == kPairwise ? "one exchange at a time (Thakur, Rabenseifner, Gropp 2005)"
                                        : "every block directly, a window of messages under way",
         .cost_ns = cost_ns<window>,
-        .build = build<window>,
+        .build = build<collective, window>,
     };
 }
 
@@ -137,8 +150,12 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
     const Rank first = std::min(window, count - 1);
     const Rank further = count - 1 - first;
     const Rank last = further % window;
+    const double meeting_ns =
+        count > 2 && link.is_bound_by_way_out(block_bytes)
+            ? link.meeting_ns(static_cast<std::uint64_t>(count - 1) * block_bytes)
+            : 0;
     return steps_ns(first, copy_ns) + (further / window) * steps_ns(window, 0) +
-           (last > 0 ? steps_ns(last, 0) : 0);
+           (last > 0 ? steps_ns(last, 0) : 0) + meeting_ns;
 }
 
 const Algorithm kAlltoallPairwise = row<graph::Collective::alltoall, kPairwise>();

@@ -2,6 +2,7 @@
 // upwards, and passes them on in one message. ceil(log2 P) rounds. Thakur, Rabenseifner, Gropp,
 // "Optimization of collective communication operations in MPICH", 2005.
 #include <algorithm>
+#include <bit>
 
 #include "ucg_coll/plan/messages/binomial.hpp"
 #include "ucg_coll/plan/messages/block_pieces.hpp"
@@ -116,6 +117,11 @@ double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_byte
         const Link level = link.within(2 * distance);
         ns += root == Root::sends ? level.sends_before_ns(1, bytes)
                                   : level.receives_before_ns(1, bytes);
+    }
+    if (root == Root::sends && link.is_bound_by_way_out(block_bytes)) {
+        const std::uint64_t first = std::bit_floor(ranks - 1); // Blocks, at most, of the first one.
+        ns += static_cast<double>((ranks - 1 - std::min(first, ranks - first)) * block_bytes) *
+              link.byte_ns();
     }
     return ns;
 }

@@ -259,6 +259,13 @@ double Link::busy_ns(std::uint64_t bytes) const {
     return std::max(way_ns, price.terms.issue_ns + std::max(price.fill_ns, price.drain_ns));
 }
 
+bool Link::is_bound_by_way_out(std::uint64_t bytes) const {
+    constexpr double kLatenciesMin = 16; // One message more is then some 6 % of one at most.
+    const cost::LogGp& model = messages_.model();
+    return messages_.across_hosts() &&
+           static_cast<double>(bytes) * model.gap_per_byte_ns >= kLatenciesMin * model.latency_ns;
+}
+
 double Link::relay_ns(std::uint64_t bytes, Source source) const {
     if (!has_processor_) { // Between two of its turns others use the caches.
         source = Source::fresh;

@@ -211,6 +211,10 @@ class Link {
                    ? messages_.model().gap_ns - profile_.level(topo::Distance::network).gap_ns
                    : 0;
     }
+    /// Do messages of so many bytes take so long to leave the host that their number costs nothing?
+    /// What a rank sends at a time to several hosts shares the way out, so that all of it arrives
+    /// with the last, and what is to be passed on comes later than the models have it.
+    bool is_bound_by_way_out(std::uint64_t bytes) const;
     /// What one more byte of a long message costs.
     double byte_ns() const { return messages_.model().gap_per_byte_ns; }
     /// One reduction of `operands` slices of `bytes` each, parts of vectors of `vector_bytes`. What
