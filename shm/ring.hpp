@@ -43,7 +43,7 @@ class BackedBuffers {
     /// Have all buffers that a message of that length may use got pages, wherever it begins?
     bool suffice(std::uint64_t message_bytes) const {
         return message_bytes <= up_to_ ||
-               (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kWholeBytes);
+               (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kPageBytes);
     }
 
     /// Backs the buffers that the message needs, which begins at place n of the round, and returns
@@ -143,11 +143,11 @@ class BackedBuffers {
     }
 
     Kind kind_of(std::uint64_t length) const {
-        return length <= shape_.short_bytes() ? brief : length <= kWholeBytes ? page : whole;
+        return length <= shape_.short_bytes() ? brief : length <= kPageBytes ? page : whole;
     }
     std::uint64_t bytes_of(Kind kind) const {
         return kind == brief  ? shape_.short_bytes()
-               : kind == page ? std::min<std::uint64_t>(kWholeBytes, shape_.slot_bytes)
+               : kind == page ? std::min<std::uint64_t>(kPageBytes, shape_.slot_bytes)
                               : shape_.slot_bytes;
     }
     void sum_up() {
@@ -155,7 +155,7 @@ class BackedBuffers {
         pages_ = done_[page] == all(page);
         up_to_ = !briefs                      ? kInlineBytes
                  : done_[whole] == all(whole) ? ~std::uint64_t{0}
-                 : pages_                     ? 2 * kWholeBytes // Cut into pages.
+                 : pages_                     ? kPageBytes
                                               : std::max(kInlineBytes, shape_.short_bytes());
     }
 
@@ -238,7 +238,7 @@ class RingSender {
             copy_short(slot.payload.data(), data + moved, length);
         } else {
             std::byte* const buffer = buffers_ + shape_.buffer_offset(place(), length);
-            if (length <= kWholeBytes) {
+            if (length <= kPageBytes) {
                 copy_bytes(buffer, data + moved, length);
             } else {
                 copy_at_pace(pace_, buffer, data + moved, length);

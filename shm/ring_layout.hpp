@@ -88,8 +88,12 @@ struct alignas(2 * kCacheLine) RingReceipt {
 };
 static_assert(sizeof(RingReceipt) == 2 * kCacheLine);
 
-/// Messages up to this length travel whole, where the slots are that long.
-inline constexpr std::uint64_t kWholeBytes = 4096;
+/// Fragments up to this length have buffers of one page.
+inline constexpr std::uint64_t kPageBytes = 4096;
+
+/// Messages up to this length travel whole, where the slots are that long: a second fragment's line
+/// has to come, too, and its receiver to look for it, which takes longer than to copy so much.
+inline constexpr std::uint64_t kWholeBytes = 8192;
 
 /// Fragments up to this length have buffers of their own, side by side: a ring of short messages
 /// touches five pages, where buffers of 16 KiB would cost a page for each.
@@ -99,7 +103,7 @@ inline constexpr std::uint64_t kShortBytes = 1024;
 struct RingShape {
     std::uint32_t depth = 0;      ///< Slots; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
-    /// Buffers that fragments longer than kWholeBytes take in turn, a power of two; fewer than
+    /// Buffers that fragments longer than kPageBytes take in turn, a power of two; fewer than
     /// slots: as many. With more of them than the receiver's own cache holds, the sender finds
     /// each in a cache that both share, where it writes several times faster. New pages take long,
     /// so the first fragments of a ring, which may be all, do with as many as slots.
@@ -112,16 +116,16 @@ struct RingShape {
         return depth * short_bytes() + long_buffers() * std::uint64_t{slot_bytes};
     }
     std::uint32_t long_buffers() const {
-        return slot_bytes > kWholeBytes ? std::max(buffers, depth) : depth;
+        return slot_bytes > kPageBytes ? std::max(buffers, depth) : depth;
     }
     /// 0 where slots are so short that they need none.
-    std::uint64_t short_bytes() const { return slot_bytes > kWholeBytes ? kShortBytes : 0; }
+    std::uint64_t short_bytes() const { return slot_bytes > kPageBytes ? kShortBytes : 0; }
     /// From the start of the first buffer, of a fragment of `bytes` at place n of the round.
     std::uint64_t buffer_offset(std::uint64_t n, std::uint64_t bytes) const {
         if (bytes <= short_bytes()) {
             return (n & (depth - 1)) * short_bytes();
         }
-        return long_offset(bytes <= kWholeBytes ? n & (depth - 1) : long_index(n));
+        return long_offset(bytes <= kPageBytes ? n & (depth - 1) : long_index(n));
     }
     std::uint64_t long_offset(std::uint64_t index) const {
         return depth * short_bytes() + index * slot_bytes;
@@ -174,12 +178,12 @@ inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t n,
     if (flags == 0 && begins_run(shape, n, message_bytes, rest)) {
         return kRunSlots * std::uint64_t{shape.slot_bytes};
     }
-    const std::uint64_t half = (message_bytes / 2 + kCacheLine - 1) / kCacheLine * kCacheLine;
-    const std::uint64_t most =
-        (flags & kCutShort) != 0
-            ? shape.short_bytes()
-            : std::min<std::uint64_t>(shape.slot_bytes, std::max(half, kWholeBytes));
-    return std::min(rest, most);
+    if ((flags & kCutShort) != 0) {
+        return std::min(rest, shape.short_bytes());
+    }
+    const std::uint64_t half = round_up(message_bytes / 2, kCacheLine);
+    const std::uint64_t most = message_bytes <= kWholeBytes ? message_bytes : half;
+    return std::min({rest, most, std::uint64_t{shape.slot_bytes}});
 }
 
 } // namespace ucg::shm

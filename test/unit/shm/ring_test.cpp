@@ -100,12 +100,22 @@ TEST_CASE("shm/ring: buffers are backed as far as messages need them", "[shm]") 
     CHECK(send(41) == 1024);
     CHECK(sender.has_backed());
     CHECK(send(4096) == 4096);
-    CHECK(send(8192) == 2 * 4096);
+    CHECK(send(8192) == 16 << 10); // A whole buffer.
     CHECK(send(32 << 10) == 2 * (16 << 10));
     CHECK(send(1 << 20) > 0); // Around the ring: all of it.
     CHECK(send(1 << 20) == 0);
     CHECK(send(700) == 0);
     CHECK(send((16 << 10) + 200) == 0);
+}
+
+TEST_CASE("shm/ring: short messages travel whole, longer ones in two parts at least", "[shm]") {
+    const RingShape shape = {16, 16 << 10};
+    CHECK(fragment_bytes(shape, 0, 4096, 0) == 4096);
+    CHECK(fragment_bytes(shape, 0, 8192, 0) == 8192);
+    CHECK(fragment_bytes(shape, 0, 8200, 0) == 4160); // A half, in whole lines.
+    CHECK(fragment_bytes(shape, 1, 8200, 4160) == 4040);
+    CHECK(fragment_bytes(shape, 0, 64 << 10, 0) == 16 << 10);
+    CHECK(fragment_bytes({16, 1024}, 0, 8192, 0) == 1024);
 }
 
 TEST_CASE("shm/ring: where pages are short, messages go in shorter pieces", "[shm]") {

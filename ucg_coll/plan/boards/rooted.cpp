@@ -1,6 +1,7 @@
 // Collectives with a root by boards: bcast, reduce, gather, scatter. Who shares does not wait
 // for those that read.
 #include <algorithm>
+#include <array>
 
 #include "ucg_coll/plan/boards/pieces.hpp"
 #include "ucg_coll/plan/messages/block_best.hpp"
@@ -122,6 +123,12 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
     return builder.finish();
 }
 
+/// To a single reader a part would be written twice that it can read from the board.
+constexpr std::array kAllgatherNeeds = {
+    kOneHost, kBoards, kVectorTaken,
+    Need{"more than two ranks",
+         [](const Facts&, const graph::Request& request) { return request.rank_count > 2; }}};
+
 } // namespace
 
 const Algorithm kBcastBoards = {
@@ -140,7 +147,7 @@ const Algorithm kBcastBoardsAllgather = {
                "allgather",
     .cost_ns = boards_allgather_ns,
     .build = build_boards_allgather,
-    .needs = kVectorNeeds,
+    .needs = kAllgatherNeeds,
 };
 
 const Algorithm kReduceBoards = {

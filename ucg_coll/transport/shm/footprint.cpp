@@ -38,9 +38,9 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
             const std::uint64_t slot = (ring - shm::RingShape::head_bytes()) / slots;
             const std::uint64_t buffers =
                 slot - std::min(slot, std::uint64_t{sizeof(shm::RingSlot)});
-            return buffers > shm::kWholeBytes + shm::kShortBytes
+            return buffers > shm::kPageBytes + shm::kShortBytes
                        ? buffers - shm::kShortBytes
-                       : std::min(buffers, shm::kWholeBytes);
+                       : std::min(buffers, shm::kPageBytes);
         };
         while (room_per_slot(depth) < least && depth > kDepthMin) {
             depth /= 2;
