@@ -32,7 +32,8 @@ class Launcher:
             OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
             # The vector operators of Open MPI 4.1 saturate sums of 8-bit integers.
             OMPI_MCA_op="^avx",
-            # What looks for devices that are not here, which takes longer than most programs do.
+            # These transports look for devices that are not here, which takes longer than most
+            # programs do.
             OMPI_MCA_btl="^openib,ofi,uct",
             OMPI_MCA_mtl="^ofi,psm,psm2",
             # Tests call few collectives on each communicator, and mean libucg's.

@@ -17,25 +17,33 @@ using graph::Builder;
 
 constexpr Rank kPairwise = 1;
 
-template <Rank window>
+/// Lengths of an alltoallv are known to the ends of a message alone, so that each rank has a window
+/// of its own: one step at a time, if its messages, of `mean_bytes`, are mostly long. Whoever
+/// waits, waits for lower steps only.
+Rank own_window(const Facts& facts, graph::Collective collective, std::uint64_t mean_bytes,
+                Rank window) {
+    const bool alone = collective == graph::Collective::alltoallv &&
+                       flat_link(facts, Traffic::dense).is_bound_by_way_out(mean_bytes);
+    return alone ? kPairwise : window;
+}
+
+template <graph::Collective collective, Rank window>
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
+    const Rank own = own_window(facts, collective, block, window);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
     const double alone_ns = crowded_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 3 * all_bytes, [&](const Link& link) {
-            return alltoall_rotated_ns(link, request.rank_count, block, window);
+            return alltoall_rotated_ns(link, request.rank_count, block, own);
         });
     return contended_ns(facts, alone_ns, 1, block);
 }
 
-/// Where only the ends of a message know its length, each rank has a window of its own: one step at
-/// a time, if its messages are mostly long. Whoever waits, waits for lower steps only.
-Rank own_window(const Facts& facts, const BlockMap& source, const BlockMap& target, Rank window) {
+/// Of what this rank sends and receives.
+std::uint64_t mean_bytes(const BlockMap& source, const BlockMap& target) {
     const std::uint64_t all_bytes =
         checked_add(source.run_bytes(0, source.count()), target.run_bytes(0, target.count()));
-    const std::uint64_t mean_bytes = all_bytes / (2 * static_cast<std::uint64_t>(source.count()));
-    const bool is_long = flat_link(facts, Traffic::dense).is_bound_by_way_out(mean_bytes);
-    return is_long ? kPairwise : window;
+    return all_bytes / (2 * static_cast<std::uint64_t>(source.count()));
 }
 
 template <graph::Collective collective, Rank window>
@@ -44,9 +52,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const Team team = Team::whole(request.rank_count, rank);
     const BlockMap target = output_blocks(builder, request);
     const BlockMap source = request.in_place ? target : input_blocks(builder, request);
-    const Rank own = collective == graph::Collective::alltoallv
-                         ? own_window(facts, source, target, window)
-                         : window;
+    const Rank own = own_window(facts, collective, mean_bytes(source, target), window);
     if (request.in_place) {
         alltoall_in_place(builder, team, target, own);
     } else {
@@ -56,13 +62,23 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 }
 
 template <graph::Collective collective, Rank window>
+constexpr std::string_view summary() {
+    if (window == kPairwise) {
+        return "one exchange at a time (Thakur, Rabenseifner, Gropp 2005)";
+    }
+    return collective == graph::Collective::alltoallv
+               ? "every block directly, a window of messages under way, or one where they are "
+                 "long and cross hosts"
+               : "every block directly, a window of messages under way";
+}
+
+template <graph::Collective collective, Rank window>
 constexpr Algorithm row() {
     return {
         .name = window == kPairwise ? "pairwise" : "linear",
         .collective = collective,
-        .summary = window == kPairwise ? "one exchange at a time (Thakur, Rabenseifner, Gropp 2005)"
-                                       : "every block directly, a window of messages under way",
-        .cost_ns = cost_ns<window>,
+        .summary = summary<collective, window>(),
+        .cost_ns = cost_ns<collective, window>,
         .build = build<collective, window>,
     };
 }

@@ -118,8 +118,9 @@ double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_byte
         ns += root == Root::sends ? level.sends_before_ns(1, bytes)
                                   : level.receives_before_ns(1, bytes);
     }
+    // The largest message shares the root's way out with the others, and arrives with the last.
     if (root == Root::sends && link.is_bound_by_way_out(block_bytes)) {
-        const std::uint64_t first = std::bit_floor(ranks - 1); // Blocks, at most, of the first one.
+        const std::uint64_t first = std::bit_floor(ranks - 1);
         ns += static_cast<double>((ranks - 1 - std::min(first, ranks - first)) * block_bytes) *
               link.byte_ns();
     }
