@@ -1,8 +1,8 @@
 #!/bin/sh
 # on_hosts.sh HOSTS SLOTS COMMAND...: runs COMMAND on the head of a cluster of HOSTS hosts, where a
 # plain mpirun starts SLOTS ranks on each. All hosts see the source tree and TMPDIR, as they would a
-# home directory, wherever these lie. Exits with the command's status, or 77 (skipped) without
-# namespaces.
+# home directory, wherever these lie. VCLUSTER_LINKS are words more for vcluster, such as
+# "--latency 1ms". Exits with the command's status, or 77 (skipped) without namespaces.
 set -eu
 
 hosts=$1
@@ -21,6 +21,6 @@ share="--share $scratch"
 case $root in
 /tmp/* | /run/*) share="$share --share $root" ;; # Hosts have folders of these names of their own.
 esac
-# shellcheck disable=SC2086 # Two words each.
-"$vcluster" run --hosts "$hosts" --slots "$slots" $share -- \
+# shellcheck disable=SC2086 # Several words.
+"$vcluster" run --hosts "$hosts" --slots "$slots" ${VCLUSTER_LINKS-} $share -- \
     env TMPDIR="$scratch" "$@"

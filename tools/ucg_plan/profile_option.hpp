@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/cli.hpp"
+#include "tools/times.hpp"
 #include "tools/ucg_plan/question.hpp"
 #include "tools/ucg_plan/this_machine.hpp"
 #include "ucg_coll/cost/cost.hpp"
@@ -32,6 +33,10 @@ class ProfileOption {
                        "virtual hosts of one machine (default: unknown)")
             ->check(CLI::IsMember(names()))
             ->type_name("NAME");
+        add_parsed_option(app, "--network-latency", message_ns_, parse_time_ns, "TIME",
+                          "What a short message takes there one way, such as 1ms, where the "
+                          "profile has not measured it; groups find out whether it is far longer "
+                          "than usual, as a power of ten (default: as is usual there)");
         add_size_option(app, "--staging", staging_bytes_,
                         "Memory of each rank that others of its host read, as UCG_STAGING "
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
@@ -67,10 +72,10 @@ class ProfileOption {
     Result<cost::Profile> load() const {
         if (path_.empty() && is_here()) {
             const Result<cost::Profile> profile = costs_here();
-            return profile ? cost::with_network(*profile, network()) : profile;
+            return profile ? with_network(*profile) : profile;
         }
         if (path_.empty()) {
-            return cost::with_network(cost::default_profile(), network());
+            return with_network(cost::default_profile());
         }
         if (path_ == "builtin") {
             return cost::builtin_costs(topo::this_processor()).profile;
@@ -83,7 +88,7 @@ class ProfileOption {
         if (!profile) {
             return in_file(path_, profile.status());
         }
-        return cost::with_network(*profile, network());
+        return with_network(*profile);
     }
 
   private:
@@ -99,11 +104,16 @@ class ProfileOption {
             [&](cost::NetworkKind network) { return cost::name(network) == network_; });
     }
 
+    cost::Profile with_network(const cost::Profile& profile) const {
+        return cost::with_network(profile, network(), message_ns_);
+    }
+
     bool is_here() const { return question_ != nullptr && question_->on_this_machine(); }
 
     const QuestionOptions* question_ = nullptr;
     std::string path_;
     std::string network_ = std::string(cost::name(cost::NetworkKind::unknown));
+    double message_ns_ = 0; ///< 0: nothing was said.
     std::uint64_t staging_bytes_ = 1 << 20;
     std::uint64_t board_bytes_ = 8 << 10;
     bool no_kernel_copies_ = false;

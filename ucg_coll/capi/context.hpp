@@ -203,6 +203,16 @@ class Context {
     /// or, where nothing was measured, as a look at the kernel's copies says, which is made once.
     /// The maker's.
     std::uint64_t single_copy_bytes_min();
+    /// By what time of a short message between hosts (cost::listed_message_ns) groups of this
+    /// process plan where nobody has measured their network: what the first of them found out when
+    /// it was made. Empty: none has. The maker's.
+    std::optional<double> network_message_ns() const { return network_message_ns_; }
+    /// The first counts. The maker's.
+    void learn_network(double message_ns) {
+        if (!network_message_ns_) {
+            network_message_ns_ = message_ns;
+        }
+    }
     /// The processes of the job on this host, in whatever groups, as far as the caller told.
     const CpuLoad& host_load() const { return host_load_; }
 
@@ -382,6 +392,7 @@ class Context {
     std::vector<std::shared_ptr<Planner>>
         latest_planners_;                     ///< what was asked for last comes first.
     std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
+    std::optional<double> network_message_ns_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.

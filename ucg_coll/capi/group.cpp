@@ -15,12 +15,18 @@ PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
             .placement = std::move(wired.placement),
             .cluster = std::move(wired.cluster),
             .ranks_of_phases = std::move(wired.ranks_of_phases),
-            .profile = cost::with_network(wired.profile, wired.network),
+            .profile = cost::with_network(wired.profile, wired.network, wired.network_message_ns),
             .board_bytes = wired.board_bytes,
             .staging_bytes = wired.staging_bytes,
             .buffers_in_heap = wired.buffers_in_heap,
             .kernel_copies = wired.kernel_copies,
             .ranks_per_cpu = wired.ranks_per_cpu};
+}
+
+std::string message_time(const WiredGroup& wired) {
+    return wired.network_message_ns > 0
+               ? fmt::format(" with messages of {:g} us", wired.network_message_ns / 1e3)
+               : "";
 }
 
 /// No warning: results are right, and who runs a program may not be the one who tunes its hosts.
@@ -73,11 +79,11 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
     }
     engine_ = std::make_unique<engine::Engine>(std::move(transports));
     log(LogLevel::info,
-        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}, "
+        "{}: rank {} of {} on {} hosts, shared memory {}, staging {} bytes, ucx {}, network {}{}, "
         "switches {}{}",
         name_, rank_, rank_count_, planner_->placement().host_count(), wired.shm ? "on" : "off",
         planner_->facts().shared.staging_bytes, wired.ucx ? "on" : "off", cost::name(wired.network),
-        planner_->facts().network == nullptr ? "unknown" : "known",
+        message_time(wired), planner_->facts().network == nullptr ? "unknown" : "known",
         wired.load.oversubscribed() ? ", oversubscribed" : "");
     context_.expect_group();
     shm_ = std::move(wired.shm);

@@ -1,5 +1,6 @@
 #include "ucg_coll/capi/group_making.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "ucg_coll/capi/wireup/wireup.hpp"
@@ -40,7 +41,14 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
         if (maker.owns_lock()) {
             maker.unlock();
         }
-        UCG_ASSERT(!exchanges.pauses());
+        if (exchanges.pauses()) {
+            // Others may need the host's progress before they come to answer.
+            context->host_progress();
+            std::this_thread::yield();
+            maker.lock();
+            exchanges.go_on();
+            continue;
+        }
         const Exchange due = exchanges.due();
         const bool succeeded =
             params.oob_allgather(params.oob_arg, due.mine, due.all, due.bytes) == 0;

@@ -1,5 +1,7 @@
 #include "ucg_coll/cost/profile.hpp"
 
+#include <algorithm>
+
 namespace ucg::cost {
 
 double message_ns(const LogGp& model, std::uint64_t bytes) {
@@ -65,12 +67,17 @@ NetworkPostal postal_of(const LogGp& model) {
             .measured = false};
 }
 
+constexpr auto kNetworkLevel = static_cast<std::size_t>(topo::Distance::network);
+
 /// Sending by the kernel took a processor 6.5 us in virtual machines (AMD EPYC), of which the
 /// receiver's part of the protocol is one between virtual hosts, and an answer took 25 us there.
 /// Between machines interrupts and the wire come on top: those figures are estimated, not measured.
 /// Bytes are those of 1 Gbit/s, the slowest that is usual: who does not move them twice where they
 /// are cheaper loses least.
-LogGp kernel_network(NetworkKind network) {
+LogGp builtin_network(NetworkKind network) {
+    if (network == NetworkKind::unknown) {
+        return default_profile().levels[kNetworkLevel];
+    }
     const bool wire = network == NetworkKind::tcp;
     return {.latency_ns = wire ? 10000.0 : 1000.0,
             .overhead_ns = wire ? 5000.0 : 6000.0,
@@ -80,15 +87,34 @@ LogGp kernel_network(NetworkKind network) {
 
 } // namespace
 
-Profile with_network(Profile profile, NetworkKind network) {
-    constexpr auto kLevel = static_cast<std::size_t>(topo::Distance::network);
+double listed_message_ns(NetworkKind network, double seen_ns, double ranks_per_cpu) {
+    const double as_built_in = 4 * std::max(ranks_per_cpu, 1.0);
+    if (!(seen_ns > as_built_in * message_ns(builtin_network(network), 1))) {
+        return 0;
+    }
+    double listed_ns = 1e4;
+    while (listed_ns < 1e9 && seen_ns * seen_ns > listed_ns * (10 * listed_ns)) {
+        listed_ns *= 10;
+    }
+    return listed_ns;
+}
+
+bool has_builtin_network(const Profile& profile) {
     const Profile& builtin = default_profile();
-    if (network == NetworkKind::unknown || profile.levels[kLevel] != builtin.levels[kLevel] ||
-        profile.network != builtin.network) {
+    return profile.levels[kNetworkLevel] == builtin.levels[kNetworkLevel] &&
+           profile.network == builtin.network;
+}
+
+Profile with_network(Profile profile, NetworkKind network, double message_ns) {
+    if (!has_builtin_network(profile) || (network == NetworkKind::unknown && message_ns == 0)) {
         return profile;
     }
-    profile.levels[kLevel] = kernel_network(network);
-    profile.network.minimum = profile.network.median = postal_of(profile.levels[kLevel]);
+    LogGp costs = builtin_network(network);
+    if (message_ns > 0) {
+        costs.latency_ns = std::max(message_ns - 2 * costs.overhead_ns, costs.latency_ns);
+    }
+    profile.levels[kNetworkLevel] = costs;
+    profile.network.minimum = profile.network.median = postal_of(costs);
     return profile;
 }
 

@@ -90,9 +90,20 @@ inline constexpr std::array kNetworks = {NetworkKind::unknown, NetworkKind::tcp,
                                          NetworkKind::one_kernel};
 std::string_view name(NetworkKind network);
 
-/// The profile with the built-in costs of such a network, unless its own are others than those of
+/// By what time of a short message, one way, to plan where messages were seen to take `seen_ns`
+/// when a group was made: the nearest, by ratio, of the powers of ten from 10 us to 1 s, which are
+/// so far apart that what is seen on one network hardly ever falls on both sides of a border; 0,
+/// which is as built in, for anything up to four times as long as such a network's built-in costs
+/// have it, or as many times more as ranks share a processor: they wait for one another.
+double listed_message_ns(NetworkKind network, double seen_ns, double ranks_per_cpu = 1);
+
+/// The profile with the built-in costs of such a network, of which a short message takes
+/// `message_ns` one way; 0: as built in. Unless its own costs are others than those of
 /// default_profile(): then somebody has measured them.
-Profile with_network(Profile profile, NetworkKind network);
+Profile with_network(Profile profile, NetworkKind network, double message_ns = 0);
+
+/// Has nobody measured the network, so that with_network() has a say?
+bool has_builtin_network(const Profile& profile);
 
 /// Equal for equal profiles, on every rank and in every build: ranks compare it before they plan.
 std::uint64_t hash_of(const Profile& profile);

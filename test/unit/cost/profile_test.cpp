@@ -334,6 +334,41 @@ TEST_CASE("profile: a network that nobody has measured costs what its kind does"
     }
 }
 
+TEST_CASE("cost: what was seen of a network counts in powers of ten, and only if it is far slower",
+          "[cost]") {
+    CHECK(listed_message_ns(NetworkKind::tcp, 0) == 0);
+    CHECK(listed_message_ns(NetworkKind::tcp, 79e3) == 0); // 20 us are built in.
+    CHECK(listed_message_ns(NetworkKind::tcp, 81e3) == 1e5);
+    CHECK(listed_message_ns(NetworkKind::one_kernel, 51e3) == 0); // 13 us.
+    CHECK(listed_message_ns(NetworkKind::one_kernel, 53e3) == 1e5);
+    CHECK(listed_message_ns(NetworkKind::one_kernel, 415e3, 8) == 0);
+    CHECK(listed_message_ns(NetworkKind::one_kernel, 417e3, 8) == 1e6);
+    CHECK(listed_message_ns(NetworkKind::unknown, 19e3) == 0); // 5 us.
+    CHECK(listed_message_ns(NetworkKind::unknown, 21e3) == 1e4);
+    CHECK(listed_message_ns(NetworkKind::tcp, 316e3) == 1e5);
+    CHECK(listed_message_ns(NetworkKind::tcp, 317e3) == 1e6);
+    CHECK(listed_message_ns(NetworkKind::tcp, 2.2e6) == 1e6);
+    CHECK(listed_message_ns(NetworkKind::tcp, 1e12) == 1e9);
+}
+
+TEST_CASE("cost: a network that was seen to be slow has messages that take as long", "[cost]") {
+    const Profile& builtin = default_profile();
+    for (const NetworkKind network : kNetworks) {
+        INFO(name(network));
+        const Profile usual = with_network(builtin, network);
+        const Profile slow = with_network(builtin, network, 1e6);
+        CHECK(message_ns(slow.level(topo::Distance::network), 1) == Approx(1e6));
+        CHECK(slow.level(topo::Distance::network).overhead_ns ==
+              usual.level(topo::Distance::network).overhead_ns);
+        CHECK(slow.network.median.alpha_p_ns + slow.network.median.alpha_r_ns +
+                  slow.network.median.beta_ns_per_byte ==
+              Approx(1e6));
+        CHECK(has_builtin_network(builtin));
+        CHECK_FALSE(has_builtin_network(slow));
+        CHECK(with_network(slow, network, 1e8) == slow); // Its own costs, now.
+    }
+}
+
 TEST_CASE("cost: the figures of a profile are its keys, but for the marks", "[cost]") {
     const Profile& profile = default_profile();
     std::string listed;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "ucg_coll/capi/wireup/hello.hpp"
+#include "ucg_coll/capi/wireup/latency_probe.hpp"
 
 namespace ucg::capi {
 
@@ -14,10 +16,16 @@ Task<Status> NetworkWireup::exchange() {
     const Result<Network*> network = start();
     network_ = network.ok() ? *network : nullptr;
     const Status status = co_await exchange_addresses();
-    co_return network.ok() ? status : network.status();
+    if (!network.ok() || !status.ok() || !learns_) {
+        co_return network.ok() ? status : network.status();
+    }
+    co_return co_await learn();
 }
 
 Status NetworkWireup::make_transport() {
+    if (group_.ucx != nullptr) {
+        return {};
+    }
     Result<std::unique_ptr<transport::Transport>> made =
         network_->make_transport(group_ids_, peers_.rank(), peers_by_ucx());
     if (!made.ok()) {
@@ -59,13 +67,79 @@ Result<Network*> NetworkWireup::start() {
     return context_.ucx(group_.several_hosts());
 }
 
+/// Who may not wait for others answers them late, which looks like a slow network; so a group that
+/// is made so takes over what all its ranks know already.
+bool NetworkWireup::is_network_unknown(const std::vector<NetworkEnd>& ends) {
+    if (!group_.several_hosts() || context_.config().reproducible() ||
+        !cost::has_builtin_network(group_.profile)) {
+        return false;
+    }
+    const auto all = [&](std::uint32_t NetworkEnd::*mark) {
+        return std::all_of(ends.begin(), ends.end(),
+                           [&](const NetworkEnd& end) { return end.*mark != 0; });
+    };
+    if (!all(&NetworkEnd::has_learned)) {
+        return all(&NetworkEnd::waits);
+    }
+    for (const NetworkEnd& end : ends) {
+        group_.network_message_ns = std::max(group_.network_message_ns, end.message_ns);
+    }
+    return false;
+}
+
+/// Finds out how long messages take between hosts: in the median of the pairs that look, so that
+/// some that are disturbed, or nearer to one another than most, do not decide for all.
+Task<Status> NetworkWireup::learn() {
+    Status mine;
+    bool made = false;
+    try {
+        mine = make_transport();
+        made = mine.ok();
+    } catch (const std::bad_alloc&) {
+    }
+    const Status told = co_await tell(made);
+    if (Status status = agree(told, mine); !status.ok()) {
+        co_return status;
+    }
+    const double seen_ns = co_await look();
+    Result<std::vector<double>> seen = co_await peers_.allgather(seen_ns);
+    if (!seen.ok()) {
+        co_return seen.status();
+    }
+    std::erase(*seen, 0);
+    if (!seen->empty()) {
+        const auto middle = seen->begin() + static_cast<std::ptrdiff_t>((seen->size() - 1) / 2);
+        std::nth_element(seen->begin(), middle, seen->end());
+        group_.network_message_ns =
+            cost::listed_message_ns(group_.network, *middle, group_.ranks_per_cpu);
+    }
+    context_.learn_network(group_.network_message_ns);
+    co_return Status();
+}
+
+/// 0 at most ranks: hosts look in pairs, and each pair's first leader tells.
+Task<double> NetworkWireup::look() {
+    const topo::Placement& placement = group_.placement;
+    const std::uint32_t host = placement.host(peers_.rank());
+    const std::uint32_t other = host ^ 1U;
+    if (placement.leader(host) != peers_.rank() || other >= placement.host_count()) {
+        co_return 0;
+    }
+    LatencyProbe probe(*group_.ucx, placement.leader(other), host < other);
+    while (probe.look() == LatencyProbe::State::waits) {
+        co_await peers_.pause();
+    }
+    co_return probe.seen_ns();
+}
+
 /// Every rank's UCX address, or the same failure on all ranks if one has none.
 Task<Status> NetworkWireup::exchange_addresses() {
     const std::string_view mine = network_ == nullptr ? std::string_view() : network_->address();
-    const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(
-        NetworkEnd{mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
-                   context_.take_group_id(),
-                   group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
+    const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(NetworkEnd{
+        mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
+        context_.take_group_id(), waits_ ? 1U : 0U, context_.network_message_ns() ? 1U : 0U,
+        context_.network_message_ns().value_or(0),
+        group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
     if (!ends.ok()) {
         co_return ends.status();
     }
@@ -88,6 +162,7 @@ void NetworkWireup::take_in(const std::vector<NetworkEnd>& ends) {
                     [](const NetworkEnd& end) { return end.only_tcp != 0; })) {
         group_.network = one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
     }
+    learns_ = is_network_unknown(ends);
     if (group_.several_hosts()) {
         place_hosts(ends_of(ends, &NetworkEnd::topology));
     }

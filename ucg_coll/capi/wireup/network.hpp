@@ -21,20 +21,26 @@ struct NetworkEnd {
     std::uint64_t address_bytes = 0; ///< 0: it has no UCX.
     std::uint32_t only_tcp = 0;
     std::uint32_t group_id = 0; ///< By which number it is going to know the group.
+    std::uint32_t waits = 0;    ///< GroupParams::waits.
+    /// An earlier group has found out how long messages take between hosts:
+    std::uint32_t has_learned = 0;
+    double message_ns = 0; ///< cost::listed_message_ns.
     TopologyEnd topology;
 };
 
 /// In this order: exchange(), make_transport(), tell(), agree().
 class NetworkWireup {
   public:
-    /// All must outlive it. `one_kernel`: all ranks are on hosts of one.
-    NetworkWireup(Context& context, Peers& peers, WiredGroup& group, bool one_kernel)
-        : context_(context), peers_(peers), group_(group), one_kernel_(one_kernel) {}
+    /// All must outlive it. `one_kernel`: all ranks are on hosts of one. `waits`: as in
+    /// GroupParams.
+    NetworkWireup(Context& context, Peers& peers, WiredGroup& group, bool one_kernel, bool waits)
+        : context_(context), peers_(peers), group_(group), one_kernel_(one_kernel), waits_(waits) {}
 
     /// The group knows its placement, and has shared memory if it has any. Collective.
     Task<Status> exchange();
 
-    /// May fail at this rank alone, with or without an exception.
+    /// Does nothing where exchange() has needed the transport. May fail at this rank alone, with or
+    /// without an exception.
     Status make_transport();
 
     /// The last exchange, for which there is memory since the one before: has this rank all that it
@@ -50,12 +56,17 @@ class NetworkWireup {
     Task<Status> exchange_addresses();
     void take_in(const std::vector<NetworkEnd>& ends);
     void place_hosts(std::span<const TopologyEnd> ends);
+    bool is_network_unknown(const std::vector<NetworkEnd>& ends);
+    Task<Status> learn();
+    Task<double> look();
     std::vector<std::string> peers_by_ucx() const;
 
     Context& context_;
     Peers& peers_;
     WiredGroup& group_;
     bool one_kernel_;
+    bool waits_;
+    bool learns_ = false; ///< How long messages take is to be found out.
     transport::Network* network_ = nullptr;
     std::vector<std::uint32_t> group_ids_; ///< By rank.
     std::vector<std::uint64_t> lengths_;   ///< Of the ranks' addresses,

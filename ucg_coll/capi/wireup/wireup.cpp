@@ -19,7 +19,7 @@ class Wireup {
   public:
     Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
         : context_(context), peers_(context, params, exchanges),
-          shared_memory_(context, peers_, group_, params.waits) {}
+          shared_memory_(context, peers_, group_, params.waits), waits_(params.waits) {}
 
     ~Wireup() {
         if (!agreed_) {
@@ -58,7 +58,7 @@ class Wireup {
         if (!group_.several_hosts() && *shared) {
             co_return Status();
         }
-        network_.emplace(context_, peers_, group_, one_kernel_);
+        network_.emplace(context_, peers_, group_, one_kernel_, waits_);
         co_return co_await network_->exchange();
     }
 
@@ -162,8 +162,9 @@ class Wireup {
     WiredGroup group_;
     SharedMemoryWireup shared_memory_;
     std::optional<NetworkWireup> network_; ///< If the group needs one.
-    bool one_kernel_ = false;              ///< All ranks are on hosts of one.
-    bool agreed_ = false;                  ///< All ranks have come to the same end.
+    const bool waits_;
+    bool one_kernel_ = false; ///< All ranks are on hosts of one.
+    bool agreed_ = false;     ///< All ranks have come to the same end.
 };
 
 } // namespace

@@ -27,8 +27,9 @@ struct WiredGroup {
     std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.
     cost::Profile profile;             ///< That all ranks plan and copy by.
     cost::NetworkKind network = cost::NetworkKind::unknown; ///< Between the hosts.
-    CpuLoad load;                                           ///< Of this host.
-    double ranks_per_cpu = 1; ///< Of the group, on the fullest machine.
+    double network_message_ns = 0; ///< Of a short message there, one way; 0: as built in.
+    CpuLoad load;                  ///< Of this host.
+    double ranks_per_cpu = 1;      ///< Of the group, on the fullest machine.
     /// Of each rank that has others on its host, for these: the longest share on a board,
     std::uint64_t board_bytes = 0;
     std::uint64_t staging_bytes = 0; ///< and what it has for them to read.
@@ -51,8 +52,9 @@ using MakeGroup = std::function<void(WiredGroup&)>;
 /// Collective over the group; waits for an exchange as often on every rank: once where all
 /// ranks share a host, have mapped the heaps of the same processes and made a group of this size
 /// and kind; twice where they know one another, or none of them has a node heap yet; three times
-/// where some have, and do not know one another; and three times more for UCX. `make_group` is
-/// called once the ranks have agreed. If it throws for want of memory, all ranks fail where
+/// where some have, and do not know one another; and three times more for UCX, five times where
+/// they find out how long messages take between their hosts. `make_group` is called once the ranks
+/// have agreed. If it throws for want of memory, all ranks fail where
 /// messages go by UCX; else this one throws, and the group of the others fails when they wait for
 /// it. A failure is logged here, on the rank that has its cause; further ones of the process at
 /// info. Where a rank may not wait for what others do outside of exchanges, and some would have to,

@@ -1,0 +1,36 @@
+// Times as people write them on a command line, and options whose values are parsed so.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "ucg_coll/base/base.hpp"
+
+namespace ucg::tools {
+
+/// The number that `text` begins with; what follows it stays in `text`. False: none.
+bool take_number(std::string_view& text, double& number);
+
+/// "400ns", "0.4ns", "1.5us", "2ms", "250ps", "1s", "0": in nanoseconds. Fails with
+/// invalid_argument and what was expected and found; a number without its unit is refused.
+Result<double> parse_time_ns(std::string_view text);
+
+/// Adds an option whose value `parse` reads; a wrong one is refused with its message. `value` must
+/// outlive the parsing.
+template <typename T, typename U>
+CLI::Option* add_parsed_option(CLI::App& app, const std::string& flag, T& value,
+                               Result<U> (*parse)(std::string_view), const std::string& type,
+                               const std::string& description) {
+    const auto assign = [&value, parse, flag](const std::string& text) {
+        const Result<U> parsed = parse(text);
+        if (!parsed) {
+            throw CLI::ValidationError(flag, std::string(parsed.status().message()));
+        }
+        value = *parsed;
+    };
+    return app.add_option_function<std::string>(flag, assign, description)->type_name(type);
+}
+
+} // namespace ucg::tools
