@@ -47,12 +47,13 @@ class BackedBuffers {
     }
 
     /// Backs the buffers that the message needs, which begins at place n of the round, and returns
-    /// flags that say how to cut it. `back(offset, bytes)` gives pages to bytes of the buffers, and
-    /// says whether it could.
+    /// flags that say how to cut it: those that are wanted, if there are pages for that.
+    /// `back(offset, bytes)` gives pages to bytes of the buffers, and says whether it could.
     template <typename Back>
-    std::uint64_t prepare(std::uint64_t n, std::uint64_t message_bytes, Back back) {
-        if (suffice(message_bytes) || fits(n, message_bytes, 0, back)) {
-            return 0;
+    std::uint64_t prepare(std::uint64_t n, std::uint64_t message_bytes, std::uint64_t wanted,
+                          Back back) {
+        if (suffice(message_bytes) || fits(n, message_bytes, wanted, back)) {
+            return wanted;
         }
         const bool cuts_short = shape_.short_bytes() > 0 && fits(n, message_bytes, kCutShort, back);
         return cuts_short ? kCutShort : kCutToLines;
@@ -212,17 +213,17 @@ class RingSender {
     /// shorter pieces.
     template <typename Back>
     void begin(std::uint64_t message_bytes, Back back) {
-        cut_ = 0;
+        cut_ = message_bytes > kWholeBytes && distance_.far() ? kCutLong : 0;
         if (reuses_ && sent_ % kRunSlots == 0 && message_bytes > kInlineBytes && emptied()) {
             first_ = sent_;
         }
         if (backed_.suffice(message_bytes)) [[likely]] {
             return;
         }
-        cut_ =
-            backed_.prepare(place(), message_bytes, [&](std::uint64_t offset, std::uint64_t bytes) {
-                return back(buffers_ + offset, bytes);
-            });
+        cut_ = backed_.prepare(place(), message_bytes, cut_,
+                               [&](std::uint64_t offset, std::uint64_t bytes) {
+                                   return back(buffers_ + offset, bytes);
+                               });
     }
 
     /// Sends the fragment of the begun message that begins at byte `moved`, and returns its length.
@@ -247,7 +248,7 @@ class RingSender {
         }
         publish(slot, tag, message_bytes | cut_, slots_of(shape_, length));
         if (message_bytes >= timed_bytes_min_ && moved + length == message_bytes) {
-            time_credit();
+            time_credit(message_bytes);
         }
         return length;
     }
@@ -288,7 +289,7 @@ class RingSender {
         ++sent_;
         slot.turn.store(sent_, std::memory_order_release);
         if (message_bytes >= timed_bytes_min_) {
-            time_credit();
+            time_credit(message_bytes);
         }
         return elsewhere.mark;
     }
@@ -320,7 +321,10 @@ class RingSender {
 
   private:
     static constexpr std::uint64_t kPrefetch = 1;
-    static constexpr unsigned kTimedPeriod = 4;
+    /// Messages for each that is timed, short and long ones.
+    static constexpr unsigned kTimedPeriod = 16;
+    static constexpr unsigned kTimedPeriodLong = 4;
+    static constexpr std::uint64_t kTimedLongBytes = 64 << 10;
 
     /// Where in the round of buffers the next fragment goes.
     std::uint64_t place() const { return sent_ - first_; }
@@ -333,8 +337,9 @@ class RingSender {
 
     /// Times a read of the credit, if the receiver has written it since the last one. Such a read
     /// may cost a long message some per cent, so there are few.
-    void time_credit() {
-        if (++untimed_ < kTimedPeriod) {
+    void time_credit(std::uint64_t message_bytes) {
+        const bool is_long = message_bytes >= kTimedLongBytes;
+        if (++untimed_ < (is_long ? kTimedPeriodLong : kTimedPeriod)) {
             return;
         }
         std::uint64_t released = 0;

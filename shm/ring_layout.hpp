@@ -50,10 +50,13 @@ inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
 /// private memory as well.
 inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
-/// How a message is cut, where memory is too short for the usual buffers.
+/// How a message is cut, where memory is too short for the usual buffers,
 inline constexpr std::uint64_t kCutShort = std::uint64_t{1} << 60;
 inline constexpr std::uint64_t kCutToLines = std::uint64_t{1} << 59;
-inline constexpr std::uint64_t kCut = kCutShort | kCutToLines;
+/// and where the receiver's core is far: into fewer pieces, since the first lines of each take as
+/// long as it takes to learn that there is one.
+inline constexpr std::uint64_t kCutLong = std::uint64_t{1} << 58;
+inline constexpr std::uint64_t kCut = kCutShort | kCutToLines | kCutLong;
 inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites | kCut;
 
 /// What a slot's payload says of a message that stays with its sender.
@@ -92,7 +95,8 @@ static_assert(sizeof(RingReceipt) == 2 * kCacheLine);
 inline constexpr std::uint64_t kPageBytes = 4096;
 
 /// Messages up to this length travel whole, where the slots are that long: a second fragment's line
-/// has to come, too, and its receiver to look for it, which takes longer than to copy so much.
+/// has to come, too, and its receiver to look for it, which takes longer than to copy so much. With
+/// kCutLong all that fit into a slot do.
 inline constexpr std::uint64_t kWholeBytes = 8192;
 
 /// Fragments up to this length have buffers of their own, side by side: a ring of short messages
@@ -154,14 +158,27 @@ inline std::uint64_t slots_of(const RingShape& shape, std::uint64_t fragment_byt
     return fragment_bytes <= shape.slot_bytes ? 1 : divide_up(fragment_bytes, shape.slot_bytes);
 }
 
-/// May slot number n begin a run with so much of a message left? Runs lie at multiples of their
-/// length, so that none goes around the ring. In a ring of few slots a sender that waits for a run
-/// of them might wait for credit that the receiver holds back.
-inline bool begins_run(const RingShape& shape, std::uint64_t n, std::uint64_t message_bytes,
-                       std::uint64_t rest) {
-    const std::uint64_t run_bytes = kRunSlots * std::uint64_t{shape.slot_bytes};
-    return message_bytes >= kRunsOfMessage * run_bytes && rest >= run_bytes && n % kRunSlots == 0 &&
-           shape.depth >= 4 * kRunSlots;
+/// With kCutLong, so many are one of a message that has at least that many of them.
+inline constexpr std::uint32_t kShortRunSlots = 2;
+inline constexpr std::uint32_t kShortRunsOfMessage = 2;
+
+/// How many slots, from number n on, are one fragment where so much of a message is left. Runs lie
+/// at multiples of their length, so that none goes around the ring. In a ring of few slots a sender
+/// that waits for a run of them might wait for credit that the receiver holds back.
+inline std::uint32_t run_slots(const RingShape& shape, std::uint64_t n, std::uint64_t message_bytes,
+                               std::uint64_t rest, std::uint64_t flags) {
+    const auto fits = [&](std::uint32_t slots, std::uint32_t of_message) {
+        const std::uint64_t bytes = slots * std::uint64_t{shape.slot_bytes};
+        return message_bytes >= of_message * bytes && rest >= bytes && n % slots == 0;
+    };
+    if (shape.depth < 4 * kRunSlots || (flags & (kCutShort | kCutToLines)) != 0) {
+        return 1;
+    }
+    if (fits(kRunSlots, kRunsOfMessage)) {
+        return kRunSlots;
+    }
+    return (flags & kCutLong) != 0 && fits(kShortRunSlots, kShortRunsOfMessage) ? kShortRunSlots
+                                                                                : 1;
 }
 
 /// The length of fragment number n of a ring, which begins at byte `moved` of its message; both
@@ -175,15 +192,17 @@ inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t n,
     if (rest <= kInlineBytes || (flags & kCutToLines) != 0) { // A slot's buffer is longer.
         return std::min(rest, kInlineBytes);
     }
-    if (flags == 0 && begins_run(shape, n, message_bytes, rest)) {
-        return kRunSlots * std::uint64_t{shape.slot_bytes};
-    }
     if ((flags & kCutShort) != 0) {
         return std::min(rest, shape.short_bytes());
     }
+    const std::uint64_t slot_bytes = shape.slot_bytes;
+    if (const std::uint32_t slots = run_slots(shape, n, message_bytes, rest, flags); slots > 1) {
+        return slots * slot_bytes;
+    }
+    const std::uint64_t whole_bytes = (flags & kCutLong) != 0 ? slot_bytes : kWholeBytes;
     const std::uint64_t half = round_up(message_bytes / 2, kCacheLine);
-    const std::uint64_t most = message_bytes <= kWholeBytes ? message_bytes : half;
-    return std::min({rest, most, std::uint64_t{shape.slot_bytes}});
+    const std::uint64_t most = message_bytes <= whole_bytes ? message_bytes : half;
+    return std::min({rest, most, slot_bytes});
 }
 
 } // namespace ucg::shm

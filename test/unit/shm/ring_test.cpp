@@ -316,17 +316,19 @@ TEST_CASE("shm/ring: buffers of a ring lie apart from one another, and within it
 TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") {
     const RingShape shape = {GENERATE(4U, 16U), GENERATE(512U, 4096U, 16384U)};
     const std::uint64_t bytes = GENERATE(1U, 40U, 4096U, 4097U, 8192U, 16385U, 65537U, 1U << 20);
+    const std::uint64_t flags = GENERATE(std::uint64_t{0}, kCutLong);
     for (std::uint64_t n = 0; n < 2 * kRunSlots; ++n) {
         std::uint64_t moved = 0;
         for (std::uint64_t slot = n; moved < bytes;) {
-            const std::uint64_t length = fragment_bytes(shape, slot, bytes, moved);
+            const std::uint64_t length = fragment_bytes(shape, slot, bytes, moved, flags);
             const std::uint64_t slots = slots_of(shape, length);
             REQUIRE(length > 0);
             REQUIRE(length <= slots * shape.slot_bytes);
             if (slots > 1) { // A run, which does not go around the ring.
-                REQUIRE(slots == kRunSlots);
+                const bool is_short = slots == kShortRunSlots;
+                REQUIRE((is_short ? flags == kCutLong : slots == kRunSlots));
                 REQUIRE(slot % shape.depth + slots <= shape.depth);
-                REQUIRE(bytes >= kRunsOfMessage * length);
+                REQUIRE(bytes >= (is_short ? kShortRunsOfMessage : kRunsOfMessage) * length);
             }
             slot += slots;
             moved += length;
@@ -339,12 +341,35 @@ TEST_CASE("shm/ring: runs begin where they lie right, and the message is long en
     const RingShape shape = {4 * kRunSlots, 512};
     const std::uint64_t run_bytes = kRunSlots * 512;
     const std::uint64_t bytes = kRunsOfMessage * run_bytes;
-    CHECK(begins_run(shape, 0, bytes, run_bytes));
-    CHECK(begins_run(shape, kRunSlots, bytes, bytes));
-    CHECK_FALSE(begins_run(shape, 1, bytes, run_bytes));
-    CHECK_FALSE(begins_run(shape, 0, bytes - 1, run_bytes));
-    CHECK_FALSE(begins_run(shape, 0, bytes, run_bytes - 1));
-    CHECK_FALSE(begins_run({2 * kRunSlots, 512}, 0, bytes, run_bytes));
+    CHECK(run_slots(shape, 0, bytes, run_bytes, 0) == kRunSlots);
+    CHECK(run_slots(shape, kRunSlots, bytes, bytes, 0) == kRunSlots);
+    CHECK(run_slots(shape, 1, bytes, run_bytes, 0) == 1);
+    CHECK(run_slots(shape, 0, bytes - 1, run_bytes, 0) == 1);
+    CHECK(run_slots(shape, 0, bytes, run_bytes - 1, 0) == 1);
+    CHECK(run_slots(shape, 0, bytes, run_bytes, kCutShort) == 1);
+    CHECK(run_slots(shape, 0, bytes, run_bytes, kCutToLines) == 1);
+    CHECK(run_slots({2 * kRunSlots, 512}, 0, bytes, run_bytes, kCutLong) == 1);
+}
+
+TEST_CASE("shm/ring: where the receiver is far, messages have fewer pieces", "[shm]") {
+    const RingShape shape = {16, 16384};
+    const auto pieces = [&](std::uint64_t bytes, std::uint64_t flags) {
+        std::vector<std::uint64_t> lengths;
+        std::uint64_t slot = 0;
+        for (std::uint64_t moved = 0; moved < bytes; moved += lengths.back()) {
+            lengths.push_back(fragment_bytes(shape, slot, bytes, moved, flags));
+            slot += slots_of(shape, lengths.back());
+        }
+        return lengths;
+    };
+    using Lengths = std::vector<std::uint64_t>;
+    CHECK(pieces(16384, 0) == Lengths{8192, 8192});
+    CHECK(pieces(16384, kCutLong) == Lengths{16384});
+    CHECK(pieces(32768, kCutLong) == Lengths{16384, 16384});
+    CHECK(pieces(65536, 0) == Lengths{16384, 16384, 16384, 16384});
+    CHECK(pieces(65536, kCutLong) == Lengths{32768, 32768});
+    CHECK(pieces(81920, kCutLong) == Lengths{32768, 32768, 16384});
+    CHECK(pieces(262144, 0) == pieces(262144, kCutLong));
 }
 
 TEST_CASE("shm/ring: a sender never waits for a run while its receiver has taken everything",

@@ -132,8 +132,8 @@ transport::ShmOptions SharedMemoryWireup::options() const {
                                         : ~std::uint64_t{0};
     if (memory.cma.permitted) {
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
-        options.near_ns = cost::near_read_ns(memory);
     }
+    options.near_ns = cost::near_read_ns(memory);
     options.joint_copy_bytes_min = memory.joint.bytes_min;
     options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
     // Where a rank has little address space left, all messages and shares go in shorter pieces.

@@ -61,7 +61,7 @@ class Outbox {
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
           readable_(&readable), depth_(shape.depth), receiver_(receiver), limits_(limits),
           writes_(receiver.writes()) {
-        ring_.learn_distance(limits.far_bytes, limits.near_ns);
+        ring_.learn_distance(std::min(limits.far_bytes, shm::kWholeBytes + 1), limits.near_ns);
         if (reuses_buffers) {
             ring_.reuse_buffers();
         }

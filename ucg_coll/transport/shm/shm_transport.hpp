@@ -47,9 +47,10 @@ struct ShmOptions {
     /// and the sender, where it permits that; all ones: never. A system call costs more than a
     /// second copy below that.
     std::uint64_t single_copy_bytes_min = 16 << 10;
-    /// The same where sender and receiver have cores that share no cache, if that is less: as the
-    /// sender finds out, by reads of what the receiver has written that take `near_ns` or longer.
+    /// The same where sender and receiver have cores that share no cache, if that is less.
     std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};
+    /// The sender finds that out by reads of what the receiver has written: they take so long or
+    /// longer there. Messages in the ring are cut into fewer pieces then. 0: no core is far.
     std::uint32_t near_ns = 0;
     /// The same of messages in the sender's segment, which no system call copies.
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
