@@ -187,19 +187,42 @@ int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t
     return allgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, module);
 }
 
+static COLL_UCG_APART int
+iallgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+                 const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
+                 struct ompi_communicator_t* comm, ompi_request_t** request,
+                 mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened =
+            coll_ucg_open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iallgatherv, latest, opened, request);
+    }
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts,
+                               displs, rdtype, comm, request);
+}
+
 int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                              void* rbuf, const int* rcounts, const int* displs,
                              struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                              ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, coll_ucg_open_allgatherv(&mine->call, sbuf, scount, sdtype, OUTPUT), request);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const int own = rcounts[ompi_comm_rank(comm)];
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const coll_ucg_latest_t call = {
+        .type = rdtype, .count = own, .in_place = in_place, .vector_count = 2, .vectors = vectors};
+    const bool alike = in_place || (scount == own && sdtype == rdtype);
+    if (alike &&
+        coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_iallgatherv), &call)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iallgatherv, in_place ? NULL : sbuf, rbuf,
+                                request);
     }
-    COLL_UCG_LEAVE_NONBLOCKING(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts,
-                               displs, rdtype, comm, request);
+    return iallgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, request,
+                            module, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_allgatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

@@ -174,20 +174,45 @@ int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdis
                           module, alike ? &call : NULL);
 }
 
+static COLL_UCG_APART int ialltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
+                                          struct ompi_datatype_t* sdtype, void* rbuf,
+                                          const int* rcounts, const int* rdispls,
+                                          struct ompi_datatype_t* rdtype,
+                                          struct ompi_communicator_t* comm,
+                                          ompi_request_t** request, mca_coll_base_module_t* module,
+                                          const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened = open_alltoall_blocks(&mine->call, V_INPUT, V_OUTPUT);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_ialltoallv, latest, opened, request);
+    }
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf,
+                               rcounts, rdispls, rdtype, comm, request);
+}
+
 int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdispls,
                             struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
                             const int* rdispls, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, ompi_request_t** request,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine, open_alltoall_blocks(&mine->call, V_INPUT, V_OUTPUT),
-                                     request);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(scounts),
+                                         OF_RANKS(sdispls)};
+    const coll_ucg_latest_t call = {
+        .type = rdtype, .in_place = in_place, .vector_count = in_place ? 2 : 4, .vectors = vectors};
+    const bool alike = in_place || sdtype == rdtype;
+    ucg_status_t status = UCG_OK;
+    if (alike &&
+        coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_ialltoallv), &call) &&
+        coll_ucg_try_to_restart(ucg, COLL_UCG_FN_ialltoallv, in_place ? NULL : sbuf, rbuf, request,
+                                &status)) {
+        return coll_ucg_restarted(ucg, COLL_UCG_FN_ialltoallv, status);
     }
-    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf,
-                               rcounts, rdispls, rdtype, comm, request);
+    return ialltoallv_anew(sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls, rdtype, comm,
+                           request, module, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
@@ -246,20 +271,43 @@ int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdis
                           module, &call);
 }
 
+static COLL_UCG_APART int ialltoallw_anew(const void* sbuf, const int* scounts, const int* sdispls,
+                                          struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                                          const int* rcounts, const int* rdispls,
+                                          struct ompi_datatype_t* const* rdtypes,
+                                          struct ompi_communicator_t* comm,
+                                          ompi_request_t** request, mca_coll_base_module_t* module,
+                                          const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened = open_alltoall_blocks(&mine->call, W_INPUT, W_OUTPUT);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_ialltoallw, latest, opened, request);
+    }
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf,
+                               rcounts, rdispls, rdtypes, comm, request);
+}
+
 int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdispls,
                             struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
                             const int* rdispls, struct ompi_datatype_t* const* rdtypes,
                             struct ompi_communicator_t* comm, ompi_request_t** request,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(mine, open_alltoall_blocks(&mine->call, W_INPUT, W_OUTPUT),
-                                     request);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(rdtypes),
+                                         OF_RANKS(scounts), OF_RANKS(sdispls), OF_RANKS(sdtypes)};
+    const coll_ucg_latest_t call = {
+        .in_place = in_place, .vector_count = in_place ? 3 : 6, .vectors = vectors};
+    ucg_status_t status = UCG_OK;
+    if (coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_ialltoallw), &call) &&
+        coll_ucg_try_to_restart(ucg, COLL_UCG_FN_ialltoallw, in_place ? NULL : sbuf, rbuf, request,
+                                &status)) {
+        return coll_ucg_restarted(ucg, COLL_UCG_FN_ialltoallw, status);
     }
-    COLL_UCG_LEAVE_NONBLOCKING(ucg, ialltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf,
-                               rcounts, rdispls, rdtypes, comm, request);
+    return ialltoallw_anew(sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls, rdtypes, comm,
+                           request, module, &call);
 }
 
 int mca_coll_ucg_alltoallw_init(const void* sbuf, const int* scounts, const int* sdispls,

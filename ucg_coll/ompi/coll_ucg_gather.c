@@ -202,19 +202,40 @@ int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* s
                         alike ? &call : NULL);
 }
 
+static COLL_UCG_APART int
+igatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
+              const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype, int root,
+              struct ompi_communicator_t* comm, ompi_request_t** request,
+              mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened = open_gatherv(&mine->call, sbuf, scount, sdtype, OUTPUT, root);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_igatherv, latest, opened, request);
+    }
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, igatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
+                               rdtype, root, comm, request);
+}
+
 int mca_coll_ucg_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
                           const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
                           int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_gatherv(&mine->call, sbuf, scount, sdtype, OUTPUT, root), request);
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const int own = ompi_comm_rank(comm) == root ? rcounts[root] : 0;
+    coll_ucg_latest_t call;
+    const bool alike = coll_ucg_describe_rooted(
+        &call, ucg, root, sbuf, scount, sdtype,
+        (coll_ucg_root_blocks_t){.count = own, .type = rdtype, .vectors = vectors});
+    if (alike && coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_igatherv), &call)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_igatherv, call.in_place ? NULL : sbuf, rbuf,
+                                request);
     }
-    COLL_UCG_LEAVE_NONBLOCKING(ucg, igatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
-                               rdtype, root, comm, request);
+    return igatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root, comm, request,
+                         module, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_gatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,

@@ -96,20 +96,41 @@ int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts
     return reduce_scatter_anew(sbuf, rbuf, rcounts, dtype, op, comm, module);
 }
 
+static COLL_UCG_APART int ireduce_scatter_anew(const void* sbuf, void* rbuf, const int* rcounts,
+                                               struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                                               struct ompi_communicator_t* comm,
+                                               ompi_request_t** request,
+                                               mca_coll_base_module_t* module,
+                                               const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened =
+            coll_ucg_open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op);
+        status =
+            coll_ucg_start_described(mine, COLL_UCG_FN_ireduce_scatter, latest, opened, request);
+    }
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm,
+                               request);
+}
+
 int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
                                  struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, coll_ucg_open_reduce_scatter(&mine->call, sbuf, rbuf, rcounts, dtype, op),
-            request);
+    const bool in_place = MPI_IN_PLACE == sbuf;
+    const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
+    const coll_ucg_latest_t call = {
+        .type = dtype, .op = op, .in_place = in_place, .vector_count = 1, .vectors = &counts};
+    const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ireduce_scatter);
+    if (coll_ucg_repeats(latest, dtype, op, 0, in_place) &&
+        coll_ucg_same_vectors(latest, &counts, 1)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_ireduce_scatter, in_place ? NULL : sbuf, rbuf,
+                                request);
     }
-    COLL_UCG_LEAVE_NONBLOCKING(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm,
-                               request);
+    return ireduce_scatter_anew(sbuf, rbuf, rcounts, dtype, op, comm, request, module, &call);
 }
 
 int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, const int* rcounts,

@@ -58,6 +58,13 @@ bool coll_ucg_try_to_restart(mca_coll_ucg_module_t* module, enum coll_ucg_functi
                              const void* send, void* receive, ompi_request_t** request_p,
                              ucg_status_t* status_p);
 
+/** Counts a call that was started so, and returns what the collective function returns. */
+static inline int coll_ucg_restarted(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                     ucg_status_t status) {
+    module->counters.taken[function]++;
+    return OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
+}
+
 /** What coll_ucg_start_call() does, for a call that may be repeated; `arguments`: NULL if not. */
 ucg_status_t coll_ucg_start_described(coll_ucg_request_t* request, enum coll_ucg_function function,
                                       const coll_ucg_latest_t* arguments, ucg_status_t opened,

@@ -199,20 +199,43 @@ int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displ
                          alike ? &call : NULL);
 }
 
+static COLL_UCG_APART int iscatterv_anew(const void* sbuf, const int* scounts, const int* displs,
+                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+                                         struct ompi_datatype_t* rdtype, int root,
+                                         struct ompi_communicator_t* comm, ompi_request_t** request,
+                                         mca_coll_base_module_t* module,
+                                         const coll_ucg_latest_t* latest) {
+    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        const ucg_status_t opened = open_scatterv(&mine->call, INPUT, rbuf, rcount, rdtype, root);
+        status = coll_ucg_start_described(mine, COLL_UCG_FN_iscatterv, latest, opened, request);
+    }
+    COLL_UCG_LEAVE_NONBLOCKING(ucg, iscatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount,
+                               rdtype, root, comm, request);
+}
+
 int mca_coll_ucg_iscatterv(const void* sbuf, const int* scounts, const int* displs,
                            struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
                            struct ompi_datatype_t* rdtype, int root,
                            struct ompi_communicator_t* comm, ompi_request_t** request,
                            mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = coll_ucg_start_call(
-            mine, open_scatterv(&mine->call, INPUT, rbuf, rcount, rdtype, root), request);
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(scounts, ompi_comm_size(comm)),
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const int own = ompi_comm_rank(comm) == root ? scounts[root] : 0;
+    coll_ucg_latest_t call;
+    const bool alike = coll_ucg_describe_rooted(
+        &call, ucg, root, rbuf, rcount, rdtype,
+        (coll_ucg_root_blocks_t){.count = own, .type = sdtype, .vectors = vectors});
+    if (alike &&
+        coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_iscatterv), &call)) {
+        return coll_ucg_restart(ucg, COLL_UCG_FN_iscatterv, sbuf, call.in_place ? NULL : rbuf,
+                                request);
     }
-    COLL_UCG_LEAVE_NONBLOCKING(ucg, iscatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount,
-                               rdtype, root, comm, request);
+    return iscatterv_anew(sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root, comm, request,
+                          module, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_scatterv_init(const void* sbuf, const int* scounts, const int* displs,
