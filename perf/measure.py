@@ -46,12 +46,14 @@ OPENMPI_PRESETS = {
     "ucx_posix": [*PML_UCX, "-x", "UCX_TLS=self,posix"],
     "sm": ["--mca", "pml", "ob1", "--mca", "coll_sm_priority", "100"],
     "adapt": ["--mca", "pml", "ob1", "--mca", "coll_adapt_priority", "100"],
+    "han": ["--mca", "pml", "ob1", "--mca", "coll_han_priority", "100"],
 }
 PRESETS = [*OPENMPI_PRESETS, "mpich"]
 PRESET_HELP = ("stock libraries to find the best of, comma-separated: tuned (Open MPI's default "
                "over pml ob1), no_cma (without the kernel's copies between processes), ucx (tuned "
-               "over pml ucx), ucx_posix (over its shared memory alone, for one host), sm and "
-               "adapt (those components of coll), mpich (if it is installed)")
+               "over pml ucx), ucx_posix (over its shared memory alone, for one host), sm, "
+               "adapt and han (those components of coll; han is for several hosts), mpich (if it "
+               "is installed)")
 
 # Ways to end a job that does not end: mpirun needs some seconds to end its ranks.
 SECONDS_TO_END = 20

@@ -10,6 +10,7 @@ import unittest.mock
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 * [".."], "perf"))
 
+import link_limits
 import measure
 import plot
 from measure import Configuration, Sample, Samples
@@ -96,6 +97,26 @@ class Rows(unittest.TestCase):
     def test_a_job_that_does_not_end_is_ended(self):
         status, _ = measure.execute(["sleep", "1000"], 0.05)
         self.assertIn("no end", status)
+
+
+class Links(unittest.TestCase):
+    """Four hosts of two ranks, links that carry a byte each microsecond."""
+
+    def least_us(self, collective, size=8):
+        return link_limits.least_us(collective, size, 4, 2, 8e6)
+
+    def test_what_must_pass_the_busiest_link(self):
+        for collective in ("bcast", "reduce", "scan", "exscan", "ibcast", "reduce_init"):
+            self.assertEqual(self.least_us(collective), 8, collective)
+        self.assertEqual(self.least_us("allreduce"), 12)
+        for collective in ("allgather", "gatherv", "scatter", "reduce_scatter_block"):
+            self.assertEqual(self.least_us(collective), 48, collective)
+        self.assertEqual(self.least_us("alltoallv"), 96)
+
+    def test_what_has_no_limit(self):
+        self.assertIsNone(self.least_us("barrier", 0))
+        self.assertIsNone(self.least_us("allgather", 0))
+        self.assertIsNone(self.least_us("neighbor_alltoall"))
 
 
 class Gate(unittest.TestCase):

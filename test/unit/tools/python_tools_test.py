@@ -24,7 +24,7 @@ REAL, AAPC = "perf/apps/programs", "perf/aapc/run"
 INSTRUCTIONS, AGREEMENT = "perf/instructions", "perf/perftest/agreement"
 SUMMARY = "perf/summary"
 PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC, INSTRUCTIONS, AGREEMENT]
-COUNTS = {COMPARE: ["--np", "--pairs", "--retries"], MODEL: ["--np", "--pairs"],
+COUNTS = {COMPARE: ["--np", "--pairs", "--retries", "--hosts"], MODEL: ["--np", "--pairs"],
           APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
           MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"],
           AAPC: ["--calls", "--turns", "--variable"], INSTRUCTIONS: ["--np", "--calls"],
@@ -179,6 +179,9 @@ class Options(Case):
 
     def test_names_that_nothing_has(self):
         cases = [(COMPARE, 2, ["--preset", "nope"], "there are tuned"),
+                 (COMPARE, 2, ["--link", "fast"], "want a number and a unit"),
+                 (COMPARE, 2, ["--link", "1gbit"], "belong together"),
+                 (COMPARE, 2, ["--link", "1gbit", "--hosts", "4"], "no equal shares"),
                  (COMPARE, 2, ["--preset", ""], "there are tuned"),
                  (COMPARE, 2, ["--preset", "tunde"], "did you mean tuned?"),
                  (COMPARE, 2, ["--config", "a=sh", "--config", "a=sh"], "'a' twice"),
