@@ -324,6 +324,7 @@ class RingSender {
     /// Messages for each that is timed, short and long ones.
     static constexpr unsigned kTimedPeriod = 16;
     static constexpr unsigned kTimedPeriodLong = 4;
+    static constexpr unsigned kTimedAgain = 3; ///< After a read that told nothing.
     static constexpr std::uint64_t kTimedLongBytes = 64 << 10;
 
     /// Where in the round of buffers the next fragment goes.
@@ -349,6 +350,8 @@ class RingSender {
             distance_.read_in(ns);
             released_ = released;
             untimed_ = 0;
+        } else {
+            untimed_ -= kTimedAgain; // Not with each message.
         }
     }
 

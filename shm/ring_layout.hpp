@@ -105,8 +105,9 @@ inline constexpr std::uint64_t kShortBytes = 1024;
 
 /// The dimensions of a ring, equal on both sides.
 struct RingShape {
-    std::uint32_t depth = 0;      ///< Slots; a power of two.
-    std::uint32_t slot_bytes = 0; ///< The longest fragment; a multiple of the cache line.
+    std::uint32_t depth = 0; ///< Slots; a power of two.
+    /// The longest fragment that takes one slot; a multiple of the cache line.
+    std::uint32_t slot_bytes = 0;
     /// Buffers that fragments longer than kPageBytes take in turn, a power of two; fewer than
     /// slots: as many. With more of them than the receiver's own cache holds, the sender finds
     /// each in a cache that both share, where it writes several times faster. New pages take long,
@@ -182,9 +183,9 @@ inline std::uint32_t run_slots(const RingShape& shape, std::uint64_t n, std::uin
 }
 
 /// The length of fragment number n of a ring, which begins at byte `moved` of its message; both
-/// sides derive it from these, the message's length and its kCut flags. Longer messages are cut at
-/// least in two, so that the receiver copies one part out while the sender copies the next in.
-/// Fragments of at most kInlineBytes travel in the line.
+/// sides derive it from these, the message's length and its kCut flags. Messages that do not travel
+/// whole are cut at least in two, so that the receiver copies one part out while the sender copies
+/// the next in. Fragments of at most kInlineBytes travel in the line.
 inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t n,
                                     std::uint64_t message_bytes, std::uint64_t moved,
                                     std::uint64_t flags = 0) {

@@ -56,6 +56,21 @@ struct CpuLoad {
     }
 };
 
+/// Of each kind of network, by what time of a short message between hosts groups plan
+/// (cost::listed_message_ns). Trivially copyable: it travels as bytes.
+struct LearnedNetworks {
+    struct Known {
+        std::uint32_t known = 0;
+        double message_ns = 0;
+    };
+    std::array<Known, cost::kNetworks.size()> by_kind = {};
+
+    Known& of(cost::NetworkKind kind) { return by_kind[static_cast<std::size_t>(kind)]; }
+    const Known& of(cost::NetworkKind kind) const {
+        return by_kind[static_cast<std::size_t>(kind)];
+    }
+};
+
 /// What to do about groups that another thread is at.
 enum class Busy : std::uint8_t {
     skip,  ///< They are in good hands.
@@ -203,16 +218,9 @@ class Context {
     /// or, where nothing was measured, as a look at the kernel's copies says, which is made once.
     /// The maker's.
     std::uint64_t single_copy_bytes_min();
-    /// By what time of a short message between hosts (cost::listed_message_ns) groups of this
-    /// process plan where nobody has measured their network: what the first of them found out when
-    /// it was made. Empty: none has. The maker's.
-    std::optional<double> network_message_ns() const { return network_message_ns_; }
-    /// The first counts. The maker's.
-    void learn_network(double message_ns) {
-        if (!network_message_ns_) {
-            network_message_ns_ = message_ns;
-        }
-    }
+    /// What the latest group that looked has found out of the network, where nobody has measured
+    /// that. The maker's.
+    LearnedNetworks& learned_networks() { return learned_networks_; }
     /// The processes of the job on this host, in whatever groups, as far as the caller told.
     const CpuLoad& host_load() const { return host_load_; }
 
@@ -392,7 +400,7 @@ class Context {
     std::vector<std::shared_ptr<Planner>>
         latest_planners_;                     ///< what was asked for last comes first.
     std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
-    std::optional<double> network_message_ns_;
+    LearnedNetworks learned_networks_;
     Status ucx_failure_; ///< It is not tried again: every group would wait for it and hear of it.
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.

@@ -14,7 +14,7 @@ struct GroupParams {
     std::uint32_t rank = 0;
     std::uint32_t size = 0;
     std::string name = "group"; ///< For messages.
-    /// This rank waits for what others do outside of exchanges; else it pauses meanwhile.
+    /// Whoever makes the group does nothing else until it is made; else it comes by now and then.
     bool waits = true;
 
     GroupParams() = default;

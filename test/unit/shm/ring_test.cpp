@@ -442,6 +442,60 @@ TEST_CASE("shm/ring: senders of long messages learn how far the receiver is", "[
     CHECK_FALSE(becomes_far(bytes, 1U << 31));
 }
 
+TEST_CASE("shm/ring: to a far receiver messages go in fewer pieces, all of which have pages",
+          "[shm]") {
+    constexpr std::uint64_t kPage = 4096;
+    const RingShape shape = {16, 16384, 16};
+    const RingMemory memory(shape);
+    RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
+    RingReceiver receiver(memory.get(), memory.buffers(), memory.get(), shape);
+    const auto data = numbered(65536);
+    std::vector<std::byte> got(data.size());
+    std::vector<bool> backed(ucg::divide_up(shape.buffers_bytes(), kPage));
+    const auto pages = [&](const std::byte* first, std::uint64_t bytes) {
+        const auto offset = static_cast<std::uint64_t>(first - memory.buffers());
+        return std::pair(offset / kPage, ucg::divide_up(offset + bytes, kPage));
+    };
+    const auto back = [&](const std::byte* first, std::uint64_t bytes) {
+        for (auto [page, end] = pages(first, bytes); page < end; ++page) {
+            backed[page] = true;
+        }
+        return true;
+    };
+    const auto pieces = [&](std::uint64_t bytes) {
+        unsigned count = 0;
+        sender.begin(bytes, back);
+        for (std::uint64_t moved = 0; moved < bytes; ++count) {
+            REQUIRE_FALSE(sender.full_for(bytes, moved));
+            const std::uint64_t length = sender.send(1, data.data(), bytes, moved);
+            const std::span<const std::byte> fragment = receiver.fragment(moved);
+            REQUIRE(fragment.size() == length);
+            for (auto [page, end] = pages(fragment.data(), length); page < end; ++page) {
+                REQUIRE(backed[page]);
+            }
+            REQUIRE(receiver.receive(got.data(), moved) == length);
+            moved += length;
+        }
+        CHECK(std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(bytes),
+                         data.begin()));
+        return count;
+    };
+    CHECK(pieces(16384) == 2);
+    CHECK(pieces(65536) == 4);
+    for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !sender.receiver_far(); near_ns *= 2) {
+        sender.learn_distance(kWholeBytes + 1, near_ns);
+        for (unsigned i = 0; i < 100; ++i) {
+            pieces(16384);
+        }
+    }
+    REQUIRE(sender.receiver_far());
+    CHECK(pieces(16384) == 1);
+    CHECK(pieces(65536) <= 3);                   // Two, where the first may be a run.
+    sender.learn_distance(~std::uint64_t{0}, 0); // It knows nothing again.
+    CHECK(pieces(16384) == 2);
+    CHECK(pieces(65536) == 4);
+}
+
 TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);

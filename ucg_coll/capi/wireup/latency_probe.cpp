@@ -1,6 +1,7 @@
 #include "ucg_coll/capi/wireup/latency_probe.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace ucg::capi {
 
@@ -17,25 +18,35 @@ MessageState state_of(Message& message) {
 
 } // namespace
 
-LatencyProbe::LatencyProbe(transport::Transport& transport, Rank peer, bool asks)
-    : transport_(transport), asks_(asks), peer_(peer) {
-    begin_round_trip();
+LatencyProbe::State LatencyProbe::look(Clock::time_point deadline) {
+    try {
+        transport_.progress();
+        const State state = go_on();
+        return state == State::waits && Clock::now() > deadline ? give_up() : state;
+    } catch (const std::bad_alloc&) {
+        return give_up();
+    }
 }
 
-LatencyProbe::State LatencyProbe::look() {
-    transport_.progress();
-    while (state_of(send_) != MessageState::posted && state_of(recv_) != MessageState::posted) {
-        if (round_trip_ == kRoundTrips || state_of(send_) == MessageState::failed ||
-            state_of(recv_) == MessageState::failed) {
+bool LatencyProbe::waits() {
+    return state_of(send_) == MessageState::posted || state_of(recv_) == MessageState::posted;
+}
+
+LatencyProbe::State LatencyProbe::go_on() {
+    while (!waits()) {
+        if (state_of(send_) == MessageState::failed || state_of(recv_) == MessageState::failed) {
+            return State::failed;
+        }
+        if (round_trip_ == round_trips_) {
             return State::over;
         }
-        if (!asks_ && !answered_) {
+        if (round_trip_ >= 0 && !asks_ && !answered_) {
             answered_ = true;
             post(send_, Direction::send, &sent_);
             continue;
         }
         end_round_trip();
-        if (round_trip_ < kRoundTrips) {
+        if (round_trip_ < round_trips_) {
             begin_round_trip();
         }
     }
@@ -51,9 +62,10 @@ void LatencyProbe::begin_round_trip() {
     }
 }
 
+/// The first one connects; any of the others may be disturbed.
 void LatencyProbe::end_round_trip() {
     const std::chrono::duration<double, std::nano> took = Clock::now() - begin_;
-    if (asks_) {
+    if (asks_ && round_trip_ >= 0) {
         seen_ns_ = round_trip_ == 0 ? took.count() / 2 : std::min(seen_ns_, took.count() / 2);
     }
     ++round_trip_;
@@ -67,6 +79,12 @@ void LatencyProbe::post(Message& message, Direction direction, std::byte* data) 
                .step = static_cast<std::uint16_t>(round_trip_),
                .direction = direction};
     transport_.post({&message, 1});
+}
+
+/// Messages in flight come back to this process.
+LatencyProbe::State LatencyProbe::give_up() {
+    transport_.abandon();
+    return State::failed;
 }
 
 } // namespace ucg::capi

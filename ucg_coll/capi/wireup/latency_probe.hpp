@@ -13,37 +13,42 @@ namespace ucg::capi {
 
 class LatencyProbe {
   public:
-    /// One end asks, and one answers. The transport must outlive it.
-    LatencyProbe(transport::Transport& transport, Rank peer, bool asks);
+    using Clock = std::chrono::steady_clock;
+
+    /// One end asks, and one answers, as often. The transport must outlive it.
+    LatencyProbe(transport::Transport& transport, Rank peer, bool asks, int round_trips)
+        : transport_(transport), asks_(asks), peer_(peer), round_trips_(round_trips) {}
     LatencyProbe(const LatencyProbe&) = delete; // Messages are in flight.
     LatencyProbe& operator=(const LatencyProbe&) = delete;
 
     enum class State : std::uint8_t {
-        waits, ///< For the peer: to be called again.
-        over,  ///< Nothing is in flight.
+        waits,  ///< For the peer: to be called again.
+        over,   ///< Nothing is in flight.
+        failed, ///< The same, and the transport carries nothing any more.
     };
-    /// Drives the transport.
-    State look();
+    /// Drives the transport, and gives it up once it is later than `deadline`, since a peer whose
+    /// end has failed says nothing, or where memory ran out.
+    State look(Clock::time_point deadline);
 
-    /// Half of the shortest round trip; 0 where this end has answered, or the transport failed.
+    /// Half of the shortest round trip; 0 where this end has answered. REQUIRES: over.
     double seen_ns() const { return seen_ns_; }
 
   private:
-    using Clock = std::chrono::steady_clock;
-
-    /// The first one connects, and any of the others may be disturbed.
-    static constexpr int kRoundTrips = 5;
     /// Of no collective: a group's first one has number 0.
     static constexpr std::uint32_t kSequence = UINT32_MAX;
 
+    bool waits();
+    State go_on();
     void begin_round_trip();
     void end_round_trip();
     void post(transport::Message& message, transport::Direction direction, std::byte* data);
+    State give_up();
 
     transport::Transport& transport_;
     const bool asks_;
-    Rank peer_;
-    int round_trip_ = 0;
+    const Rank peer_;
+    const int round_trips_;
+    int round_trip_ = -1; ///< None has begun.
     bool answered_ = false;
     Clock::time_point begin_;
     double seen_ns_ = 0;

@@ -67,28 +67,28 @@ Result<Network*> NetworkWireup::start() {
     return context_.ucx(group_.several_hosts());
 }
 
-/// Who may not wait for others answers them late, which looks like a slow network; so a group that
-/// is made so takes over what all its ranks know already.
-bool NetworkWireup::is_network_unknown(const std::vector<NetworkEnd>& ends) {
-    if (!group_.several_hosts() || context_.config().reproducible() ||
-        !cost::has_builtin_network(group_.profile)) {
-        return false;
-    }
-    const auto all = [&](std::uint32_t NetworkEnd::*mark) {
-        return std::all_of(ends.begin(), ends.end(),
-                           [&](const NetworkEnd& end) { return end.*mark != 0; });
-    };
-    if (!all(&NetworkEnd::has_learned)) {
-        return all(&NetworkEnd::waits);
-    }
-    for (const NetworkEnd& end : ends) {
-        group_.network_message_ns = std::max(group_.network_message_ns, end.message_ns);
-    }
-    return false;
+/// What was learned may not decide where a setting wants the same bits in any place, nor where
+/// somebody has measured the network.
+bool NetworkWireup::may_learn() const {
+    return group_.several_hosts() && !context_.config().reproducible() &&
+           cost::has_builtin_network(group_.profile);
 }
 
-/// Finds out how long messages take between hosts: in the median of the pairs that look, so that
-/// some that are disturbed, or nearer to one another than most, do not decide for all.
+/// What all ranks know, they need not find out. Who may not wait for others answers them late,
+/// which looks like a slow network; so nothing is found out where one may not.
+void NetworkWireup::take_learned(const std::vector<NetworkEnd>& ends) {
+    const auto known = [&](const NetworkEnd& end) { return end.learned.of(group_.network); };
+    if (std::any_of(ends.begin(), ends.end(),
+                    [&](const NetworkEnd& end) { return known(end).known == 0; })) {
+        learns_ = std::all_of(ends.begin(), ends.end(),
+                              [](const NetworkEnd& end) { return end.waits != 0; });
+        return;
+    }
+    for (const NetworkEnd& end : ends) {
+        group_.network_message_ns = std::max(group_.network_message_ns, known(end).message_ns);
+    }
+}
+
 Task<Status> NetworkWireup::learn() {
     Status mine;
     bool made = false;
@@ -103,43 +103,59 @@ Task<Status> NetworkWireup::learn() {
     }
     const double seen_ns = co_await look();
     Result<std::vector<double>> seen = co_await peers_.allgather(seen_ns);
-    if (!seen.ok()) {
-        co_return seen.status();
-    }
-    std::erase(*seen, 0);
-    if (!seen->empty()) {
-        const auto middle = seen->begin() + static_cast<std::ptrdiff_t>((seen->size() - 1) / 2);
-        std::nth_element(seen->begin(), middle, seen->end());
-        group_.network_message_ns =
-            cost::listed_message_ns(group_.network, *middle, group_.ranks_per_cpu);
-    }
-    context_.learn_network(group_.network_message_ns);
-    co_return Status();
+    co_return seen.ok() ? take_seen(std::move(*seen)) : seen.status();
 }
 
-/// 0 at most ranks: hosts look in pairs, and each pair's first leader tells.
+/// 0 at most ranks: hosts look in pairs, and each pair's first leader tells. Negative: the
+/// transport has failed.
 Task<double> NetworkWireup::look() {
+    // Where ranks share processors, most round trips have others' turns in them.
+    const int round_trips = group_.ranks_per_cpu > 1 ? 15 : 5;
     const topo::Placement& placement = group_.placement;
     const std::uint32_t host = placement.host(peers_.rank());
     const std::uint32_t other = host ^ 1U;
     if (placement.leader(host) != peers_.rank() || other >= placement.host_count()) {
         co_return 0;
     }
-    LatencyProbe probe(*group_.ucx, placement.leader(other), host < other);
-    while (probe.look() == LatencyProbe::State::waits) {
+    LatencyProbe probe(*group_.ucx, placement.leader(other), host < other, round_trips);
+    const auto deadline =
+        LatencyProbe::Clock::now() + std::chrono::seconds(context_.config().timeout_seconds());
+    LatencyProbe::State state = probe.look(deadline);
+    while (state == LatencyProbe::State::waits) {
         co_await peers_.pause();
+        state = probe.look(deadline);
     }
-    co_return probe.seen_ns();
+    co_return state == LatencyProbe::State::over ? probe.seen_ns() : -1;
+}
+
+/// The median of the pairs decides, so that some that are disturbed, or nearer to one another than
+/// most, do not decide for all.
+Status NetworkWireup::take_seen(std::vector<double> seen) {
+    const auto failed =
+        std::find_if(seen.begin(), seen.end(), [](double seen_ns) { return seen_ns < 0; });
+    if (failed != seen.end()) {
+        const auto rank = failed - seen.begin();
+        peers_.set_speaker(static_cast<Rank>(rank));
+        return failure(Code::unreachable,
+                       "rank {} could not exchange messages with a rank of another host over UCX",
+                       rank);
+    }
+    std::erase(seen, 0);
+    const auto middle = seen.begin() + static_cast<std::ptrdiff_t>((seen.size() - 1) / 2);
+    std::nth_element(seen.begin(), middle, seen.end());
+    group_.network_message_ns =
+        cost::listed_message_ns(group_.network, *middle, group_.ranks_per_cpu);
+    context_.learned_networks().of(group_.network) = {1, group_.network_message_ns};
+    return {};
 }
 
 /// Every rank's UCX address, or the same failure on all ranks if one has none.
 Task<Status> NetworkWireup::exchange_addresses() {
     const std::string_view mine = network_ == nullptr ? std::string_view() : network_->address();
-    const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(NetworkEnd{
-        mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
-        context_.take_group_id(), waits_ ? 1U : 0U, context_.network_message_ns() ? 1U : 0U,
-        context_.network_message_ns().value_or(0),
-        group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
+    const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(
+        NetworkEnd{mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
+                   context_.take_group_id(), waits_ ? 1U : 0U, context_.learned_networks(),
+                   group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
     if (!ends.ok()) {
         co_return ends.status();
     }
@@ -162,7 +178,9 @@ void NetworkWireup::take_in(const std::vector<NetworkEnd>& ends) {
                     [](const NetworkEnd& end) { return end.only_tcp != 0; })) {
         group_.network = one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
     }
-    learns_ = is_network_unknown(ends);
+    if (may_learn()) {
+        take_learned(ends);
+    }
     if (group_.several_hosts()) {
         place_hosts(ends_of(ends, &NetworkEnd::topology));
     }

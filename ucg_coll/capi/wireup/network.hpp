@@ -22,9 +22,7 @@ struct NetworkEnd {
     std::uint32_t only_tcp = 0;
     std::uint32_t group_id = 0; ///< By which number it is going to know the group.
     std::uint32_t waits = 0;    ///< GroupParams::waits.
-    /// An earlier group has found out how long messages take between hosts:
-    std::uint32_t has_learned = 0;
-    double message_ns = 0; ///< cost::listed_message_ns.
+    LearnedNetworks learned;    ///< By earlier groups.
     TopologyEnd topology;
 };
 
@@ -43,8 +41,8 @@ class NetworkWireup {
     /// without an exception.
     Status make_transport();
 
-    /// The last exchange, for which there is memory since the one before: has this rank all that it
-    /// needs for the group? To be awaited. Collective.
+    /// An exchange that takes no memory: has this rank all that it needs so far? The last one asks
+    /// so, and one before messages are timed. To be awaited. Collective.
     Peers::Ended tell(bool made);
 
     /// Has every rank? `told`: how that exchange ended. `mine`: why this rank has not, where that
@@ -56,9 +54,11 @@ class NetworkWireup {
     Task<Status> exchange_addresses();
     void take_in(const std::vector<NetworkEnd>& ends);
     void place_hosts(std::span<const TopologyEnd> ends);
-    bool is_network_unknown(const std::vector<NetworkEnd>& ends);
+    bool may_learn() const;
+    void take_learned(const std::vector<NetworkEnd>& ends);
     Task<Status> learn();
     Task<double> look();
+    Status take_seen(std::vector<double> seen);
     std::vector<std::string> peers_by_ucx() const;
 
     Context& context_;

@@ -116,10 +116,10 @@ typedef struct {
     ucg_thread_mode_t thread_mode;
     /** Drives the host's own communication and returns how many things happened there; 0: nothing,
      *  or, without UCG_PROGRESS_FLAG_MESSAGES, that it cannot tell. `flags`: bits of
-     *  ucg_progress_flags. Blocking calls call it often while they wait, with the flag and, if
-     *  that returns 0, without it; and before they return, with and without it by turns: each one
-     *  while there are messages, else each eighth. A barrier, and a call that has slept, call it
-     *  with the flag until it returns 0. May be NULL. Of this context it may call
+     *  ucg_progress_flags. Blocking calls, ucg_group_create among them, call it often while they
+     *  wait, with the flag and, if that returns 0, without it; and before they return, by turns:
+     *  each one while there are messages, else each eighth. A barrier, and a call that has slept,
+     *  call it with the flag until it returns 0. May be NULL. Of this context it may call
      *  ucg_context_poll, and prepare, start, post and free collectives; nothing that waits. */
     unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
