@@ -186,8 +186,8 @@ TEST_CASE("transport/shm: between cores that are far apart messages are copied o
         options.near_ns = near_ns;
         Group group(first_ranks(2), options);
         unsigned count = 0;
-        for (std::uint32_t i = 0; i < 60; ++i) {
-            auto data = filled(bytes, static_cast<int>(i) + 1);
+        for (std::uint32_t i = 0; i < 240; ++i) {
+            auto data = filled(bytes, static_cast<int>(i % 100) + 1);
             auto target = filled(bytes, 0);
             Message wanted = message(kRecv, 0, target, i);
             Message sent = message(kSend, 1, data, i);
