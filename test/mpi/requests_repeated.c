@@ -40,11 +40,14 @@ typedef struct {
     int count; /* Of a block, or of a vector. */
     int root;
     int in_place;
+    int vectors; /* Blocks go by the function with vectors, all of one length. */
 } arguments_t;
 
 typedef struct {
     arguments_t given;
     int number; /* Of the call: data follow from it. */
+    int counts[RANKS_MAX];
+    int displs[RANKS_MAX];
     int send[RANKS_MAX * COUNT_MAX];
     int receive[RANKS_MAX * COUNT_MAX + 1];
 } call_t;
@@ -106,8 +109,49 @@ static void fill(call_t* call) {
     }
 }
 
+static int has_vectors(const arguments_t* given) {
+    return given->vectors && given->function >= REDUCE_SCATTER_BLOCK;
+}
+
+static void start_vectors(call_t* call, MPI_Comm comm, MPI_Request* request) {
+    const int count = call->given.count;
+    const int root = call->given.root;
+    const void* send = passes_in_place(call) ? MPI_IN_PLACE : call->send;
+    int* receive = call->receive;
+    for (int i = 0; i < world_size; i++) {
+        call->counts[i] = count;
+        call->displs[i] = i * count;
+    }
+    switch (call->given.function) {
+    case REDUCE_SCATTER_BLOCK:
+        MPI_Ireduce_scatter(send, receive, call->counts, MPI_INT, MPI_SUM, comm, request);
+        break;
+    case ALLGATHER:
+        MPI_Iallgatherv(send, count, MPI_INT, receive, call->counts, call->displs, MPI_INT, comm,
+                        request);
+        break;
+    case ALLTOALL:
+        MPI_Ialltoallv(send, call->counts, call->displs, MPI_INT, receive, call->counts,
+                       call->displs, MPI_INT, comm, request);
+        break;
+    case GATHER:
+        MPI_Igatherv(send, count, MPI_INT, receive, call->counts, call->displs, MPI_INT, root, comm,
+                     request);
+        break;
+    default:
+        MPI_Iscatterv(call->send, call->counts, call->displs, MPI_INT,
+                      passes_in_place(call) ? MPI_IN_PLACE : (void*)receive, count, MPI_INT, root,
+                      comm, request);
+        break;
+    }
+}
+
 static void start(call_t* call, MPI_Comm comm, MPI_Request* request) {
     const arguments_t* given = &call->given;
+    if (has_vectors(given)) {
+        start_vectors(call, comm, request);
+        return;
+    }
     const int count = given->count;
     const int root = given->root;
     const void* send = passes_in_place(call) ? MPI_IN_PLACE : call->send;
@@ -191,6 +235,7 @@ static void change(arguments_t* given, uint64_t* random) {
     case 1: given->count = value % 8 == 0 ? 0 : 1 + value % COUNT_MAX; break;
     case 2: given->root = value % world_size; break;
     case 3: given->in_place = !given->in_place; break;
+    case 4: given->vectors = !given->vectors; break;
     default: break;
     }
 }
