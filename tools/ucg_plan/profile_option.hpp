@@ -78,7 +78,7 @@ class ProfileOption {
             return with_network(cost::default_profile());
         }
         if (path_ == "builtin") {
-            return cost::builtin_costs(topo::this_processor()).profile;
+            return with_network(cost::builtin_costs(topo::this_processor()).profile);
         }
         const Result<std::string> text = read_input(path_);
         if (!text) {

@@ -74,6 +74,22 @@ TEST_CASE("plan: ranks that share processors scan long vectors along a chain", "
     }
 }
 
+TEST_CASE("plan: while bytes of a scan are on their links, no processor is kept", "[plan][scan]") {
+    const topo::Placement placement = topo::Placement::regular(4, 2);
+    const cost::Profile profile =
+        cost::with_network(cost::default_profile(), cost::NetworkKind::one_kernel);
+    Facts facts{placement, profile};
+    facts.ranks_per_cpu = 4;
+    const double link_ns = profile.level(topo::Distance::network).gap_per_byte_ns * kLong;
+    for (const Collective collective : {Collective::scan, Collective::exscan}) {
+        const Case sample{collective, 8, 0, kLong, 8};
+        const Candidate chosen = candidates(facts, request_of(sample, 0)).front();
+        CHECK(chosen.algorithm->name == "chain");
+        CHECK(chosen.cost_ns < 1.1 * link_ns);
+        CHECK(schedule_of(facts, sample, 1, "chain").repeats.size() == 1);
+    }
+}
+
 TEST_CASE("plan: exchanges announce what they have before they copy", "[plan]") {
     const topo::Placement placement = place(Layout::one_host, 4);
     const cost::Profile profile = profile_for(Prices::usual);

@@ -34,23 +34,32 @@ double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segm
     return link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
 }
 
-/// The ranks of a processor, which take turns, do their work one after the other once all have
-/// some, and give way for each segment: there is seldom a second one to go on with. A segment is
-/// asked for when the one before has been passed on, so that latency shows.
+/// From one segment to the next. The ranks of a processor, which take turns, do their work one
+/// after the other once all have some, and give way for each segment: there is seldom a second one
+/// to go on with. Bytes between hosts are on their links meanwhile, which keeps no processor.
+double pace_ns(const Facts& facts, const Link& link, std::uint64_t segment, double reduce_ns) {
+    const bool relays = facts.placement.rank_count() > 2;
+    const auto alone_ns = [&](std::uint64_t bytes) {
+        return relays ? link.along_relay_ns(bytes, reduce_ns) : link.busy_ns(bytes) + reduce_ns;
+    };
+    const double turns_ns = turn_ns(facts.profile, facts.ranks_per_cpu);
+    return link.is_across_hosts()
+               ? std::max(alone_ns(segment), sharers(facts) * alone_ns(0) + turns_ns)
+               : sharers(facts) * alone_ns(segment) + turns_ns;
+}
+
+/// A segment is asked for when the one before has been passed on, so that latency shows.
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
     const Link link = flat_link(facts, Traffic::sparse);
     const bool combines = is_combined(request);
     // Two vectors go through the caches, and the place to which each segment comes.
     const double reduce_ns =
         combines ? link.reduce_ns(2, segment, (2 * request.bytes + segment) / 3) : 0;
-    const Rank relays = request.rank_count - 2;
-    const double each_ns =
-        relays > 0 ? link.along_relay_ns(segment, reduce_ns) : link.busy_ns(segment) + reduce_ns;
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
     // Who has nothing to combine, nor a segment to come, helps to copy what it sends.
     const Sender sender = combines || further > 0 ? Sender::busy : Sender::waits;
-    return first_segment_ns(facts, link, segment, sender) + (relays + 1) * reduce_ns +
-           further * (sharers(facts) * each_ns + turn_ns(facts.profile, facts.ranks_per_cpu)) +
+    return first_segment_ns(facts, link, segment, sender) + (request.rank_count - 1) * reduce_ns +
+           further * pace_ns(facts, link, segment, reduce_ns) +
            link.sends_before_ns(further + 1, segment);
 }
 
@@ -60,8 +69,10 @@ std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request
     const Link link = flat_link(facts, Traffic::sparse);
     const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) +
                             turn_ns(facts.profile, facts.ranks_per_cpu);
-    const double per_byte_ns =
-        sharers(facts) * (link.relay_byte_ns() + link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+    const double reduce_byte_ns = sharers(facts) * (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+    const double per_byte_ns = link.is_across_hosts()
+                                   ? std::max(link.relay_byte_ns(), reduce_byte_ns)
+                                   : sharers(facts) * link.relay_byte_ns() + reduce_byte_ns;
     // What is combined at its end passes two ranks at least.
     const Rank hops = std::max(request.rank_count - 1, is_combined(request) ? 2 : 1);
     std::uint64_t best =
