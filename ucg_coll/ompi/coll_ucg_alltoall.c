@@ -135,6 +135,20 @@ static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_b
  *  since MPI ignores them. */
 #define OF_RANKS(vector) COLL_UCG_VECTOR(vector, ompi_comm_size(comm))
 
+/** Declare the description of the arguments. */
+#define DESCRIBE_V(call)                                                                           \
+    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(scounts),  \
+                                         OF_RANKS(sdispls)};                                       \
+    const coll_ucg_latest_t call = {.type = rdtype,                                                \
+                                    .in_place = in_place,                                          \
+                                    .vector_count = in_place ? 2 : 4,                              \
+                                    .vectors = vectors}
+#define DESCRIBE_W(call)                                                                           \
+    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(rdtypes),  \
+                                         OF_RANKS(scounts), OF_RANKS(sdispls), OF_RANKS(sdtypes)}; \
+    const coll_ucg_latest_t call = {                                                               \
+        .in_place = in_place, .vector_count = in_place ? 3 : 6, .vectors = vectors}
+
 static COLL_UCG_APART int
 alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
                struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* rdispls,
@@ -160,10 +174,7 @@ int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdis
                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(scounts),
-                                         OF_RANKS(sdispls)};
-    const coll_ucg_latest_t call = {
-        .type = rdtype, .in_place = in_place, .vector_count = in_place ? 2 : 4, .vectors = vectors};
+    DESCRIBE_V(call);
     const bool alike = in_place || sdtype == rdtype;
     int result;
     if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_alltoallv, &call) &&
@@ -199,10 +210,7 @@ int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdi
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(scounts),
-                                         OF_RANKS(sdispls)};
-    const coll_ucg_latest_t call = {
-        .type = rdtype, .in_place = in_place, .vector_count = in_place ? 2 : 4, .vectors = vectors};
+    DESCRIBE_V(call);
     const bool alike = in_place || sdtype == rdtype;
     ucg_status_t status = UCG_OK;
     if (alike &&
@@ -258,10 +266,7 @@ int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdis
                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(rdtypes),
-                                         OF_RANKS(scounts), OF_RANKS(sdispls), OF_RANKS(sdtypes)};
-    const coll_ucg_latest_t call = {
-        .in_place = in_place, .vector_count = in_place ? 3 : 6, .vectors = vectors};
+    DESCRIBE_W(call);
     int result;
     if (coll_ucg_repeats_described(ucg, COLL_UCG_FN_alltoallw, &call) &&
         coll_ucg_try_to_repeat(ucg, COLL_UCG_FN_alltoallw, in_place ? NULL : sbuf, rbuf, &result)) {
@@ -296,10 +301,7 @@ int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdi
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(rdtypes),
-                                         OF_RANKS(scounts), OF_RANKS(sdispls), OF_RANKS(sdtypes)};
-    const coll_ucg_latest_t call = {
-        .in_place = in_place, .vector_count = in_place ? 3 : 6, .vectors = vectors};
+    DESCRIBE_W(call);
     ucg_status_t status = UCG_OK;
     if (coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_ialltoallw), &call) &&
         coll_ucg_try_to_restart(ucg, COLL_UCG_FN_ialltoallw, in_place ? NULL : sbuf, rbuf, request,

@@ -162,6 +162,16 @@ static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, int sc
 /** The blocks of the arguments. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
+/** Declares their description, and whether calls of it may be repeated. */
+#define DESCRIBE_GATHERV(call, alike)                                                              \
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),           \
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};           \
+    const int own = ompi_comm_rank(comm) == root ? rcounts[root] : 0;                              \
+    coll_ucg_latest_t call;                                                                        \
+    const bool alike = coll_ucg_describe_rooted(                                                   \
+        &(call), ucg, root, sbuf, scount, sdtype,                                                  \
+        (coll_ucg_root_blocks_t){.count = own, .type = rdtype, .vectors = vectors})
+
 static COLL_UCG_APART int gatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
                                        void* rbuf, const int* rcounts, const int* displs,
                                        struct ompi_datatype_t* rdtype, int root,
@@ -188,13 +198,7 @@ int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* s
                          int root, struct ompi_communicator_t* comm,
                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
-    const int own = ompi_comm_rank(comm) == root ? rcounts[root] : 0;
-    coll_ucg_latest_t call;
-    const bool alike = coll_ucg_describe_rooted(
-        &call, ucg, root, sbuf, scount, sdtype,
-        (coll_ucg_root_blocks_t){.count = own, .type = rdtype, .vectors = vectors});
+    DESCRIBE_GATHERV(call, alike);
     if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_gatherv, &call)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_gatherv, call.in_place ? NULL : sbuf, rbuf);
     }
@@ -223,13 +227,7 @@ int mca_coll_ucg_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* 
                           int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
-    const int own = ompi_comm_rank(comm) == root ? rcounts[root] : 0;
-    coll_ucg_latest_t call;
-    const bool alike = coll_ucg_describe_rooted(
-        &call, ucg, root, sbuf, scount, sdtype,
-        (coll_ucg_root_blocks_t){.count = own, .type = rdtype, .vectors = vectors});
+    DESCRIBE_GATHERV(call, alike);
     if (alike && coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_igatherv), &call)) {
         return coll_ucg_restart(ucg, COLL_UCG_FN_igatherv, call.in_place ? NULL : sbuf, rbuf,
                                 request);

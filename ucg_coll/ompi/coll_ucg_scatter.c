@@ -159,6 +159,16 @@ static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t
 /** The blocks of the arguments. */
 #define INPUT (&(coll_ucg_blocks_t){sbuf, scounts, displs, sdtype, NULL})
 
+/** Declares their description, and whether calls of it may be repeated. */
+#define DESCRIBE_SCATTERV(call, alike)                                                             \
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(scounts, ompi_comm_size(comm)),           \
+                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};           \
+    const int own = ompi_comm_rank(comm) == root ? scounts[root] : 0;                              \
+    coll_ucg_latest_t call;                                                                        \
+    const bool alike = coll_ucg_describe_rooted(                                                   \
+        &(call), ucg, root, rbuf, rcount, rdtype,                                                  \
+        (coll_ucg_root_blocks_t){.count = own, .type = sdtype, .vectors = vectors})
+
 static COLL_UCG_APART int scatterv_anew(const void* sbuf, const int* scounts, const int* displs,
                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
                                         struct ompi_datatype_t* rdtype, int root,
@@ -185,13 +195,7 @@ int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displ
                           struct ompi_datatype_t* rdtype, int root,
                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(scounts, ompi_comm_size(comm)),
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
-    const int own = ompi_comm_rank(comm) == root ? scounts[root] : 0;
-    coll_ucg_latest_t call;
-    const bool alike = coll_ucg_describe_rooted(
-        &call, ucg, root, rbuf, rcount, rdtype,
-        (coll_ucg_root_blocks_t){.count = own, .type = sdtype, .vectors = vectors});
+    DESCRIBE_SCATTERV(call, alike);
     if (alike && coll_ucg_repeats_described(ucg, COLL_UCG_FN_scatterv, &call)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_scatterv, sbuf, call.in_place ? NULL : rbuf);
     }
@@ -222,13 +226,7 @@ int mca_coll_ucg_iscatterv(const void* sbuf, const int* scounts, const int* disp
                            struct ompi_communicator_t* comm, ompi_request_t** request,
                            mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(scounts, ompi_comm_size(comm)),
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
-    const int own = ompi_comm_rank(comm) == root ? scounts[root] : 0;
-    coll_ucg_latest_t call;
-    const bool alike = coll_ucg_describe_rooted(
-        &call, ucg, root, rbuf, rcount, rdtype,
-        (coll_ucg_root_blocks_t){.count = own, .type = sdtype, .vectors = vectors});
+    DESCRIBE_SCATTERV(call, alike);
     if (alike &&
         coll_ucg_repeats_all_of(coll_ucg_latest_start(ucg, COLL_UCG_FN_iscatterv), &call)) {
         return coll_ucg_restart(ucg, COLL_UCG_FN_iscatterv, sbuf, call.in_place ? NULL : rbuf,
