@@ -237,7 +237,7 @@ typedef struct {
     ucg_coll_h coll; /**< NULL until it has come twice in a row, and may be repeated. */
     const ompi_datatype_t* type;
     const ompi_op_t* op; /**< NULL: none. */
-    int count;
+    coll_ucg_count_t count;
     int root; /**< 0 where there is none. */
     bool in_place;
     int vector_count;

@@ -7,9 +7,9 @@
 #include "coll_ucg_request.h"
 #include "coll_ucg_restart.h"
 
-static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                   const ompi_datatype_t* stype, void* rbuf, int rcount,
-                                   const ompi_datatype_t* rtype) {
+static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
+                                   const ompi_datatype_t* stype, void* rbuf,
+                                   coll_ucg_count_t rcount, const ompi_datatype_t* rtype) {
     const size_t count = (size_t)rcount;
     call->params = (ucg_coll_params_t){
         .type = UCG_COLL_ALLGATHER,
@@ -26,9 +26,9 @@ static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, int 
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
 }
 
-static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
-                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                         struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scount,
+                                         struct ompi_datatype_t* sdtype, void* rbuf,
+                                         coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -51,9 +51,10 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
     COLL_UCG_LEAVE(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
 
-int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                           int rcount, struct ompi_datatype_t* rdtype,
-                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_allgather(const void* sbuf, coll_ucg_count_t scount,
+                           struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                           struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
     const bool alike = in_place || (scount == rcount && sdtype == rdtype);
@@ -64,10 +65,12 @@ int mca_coll_ucg_allgather(const void* sbuf, int scount, struct ompi_datatype_t*
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
-static COLL_UCG_APART int
-iallgather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                int rcount, struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
-                ompi_request_t** request, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int iallgather_anew(const void* sbuf, coll_ucg_count_t scount,
+                                          struct ompi_datatype_t* sdtype, void* rbuf,
+                                          coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                                          struct ompi_communicator_t* comm,
+                                          ompi_request_t** request,
+                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
@@ -84,10 +87,10 @@ iallgather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
                                comm, request);
 }
 
-int mca_coll_ucg_iallgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                            void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
-                            struct ompi_communicator_t* comm, ompi_request_t** request,
-                            mca_coll_base_module_t* module) {
+int mca_coll_ucg_iallgather(const void* sbuf, coll_ucg_count_t scount,
+                            struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                            struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                            ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iallgather);
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -98,10 +101,11 @@ int mca_coll_ucg_iallgather(const void* sbuf, int scount, struct ompi_datatype_t
     return iallgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, request, module);
 }
 
-int mca_coll_ucg_allgather_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
-                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
-                                ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_allgather_init(const void* sbuf, coll_ucg_count_t scount,
+                                struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                                struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                struct ompi_info_t* info, ompi_request_t** request,
+                                mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
@@ -113,11 +117,11 @@ int mca_coll_ucg_allgather_init(const void* sbuf, int scount, struct ompi_dataty
                    info, request);
 }
 
-ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                      const ompi_datatype_t* stype,
+ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf,
+                                      coll_ucg_count_t scount, const ompi_datatype_t* stype,
                                       const coll_ucg_blocks_t* output) {
     call->params = (ucg_coll_params_t){.type = UCG_COLL_ALLGATHERV};
-    coll_ucg_choose_vectors(&call->params, output, output->type);
+    coll_ucg_choose_vectors(&call->params, output, NULL, output->type);
     const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
     if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
         coll_ucg_read_in_place(call, (size_t)coll_ucg_rank(call), 1);
@@ -126,11 +130,11 @@ ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf, i
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
 }
 
-static bool all_are_empty(const int* counts, const ompi_datatype_t* type,
+static bool all_are_empty(coll_ucg_counts_t counts, const ompi_datatype_t* type,
                           ompi_communicator_t* comm) {
     bool empty = true;
-    for (int i = 0; i < ompi_comm_size(comm) && empty; i++) {
-        empty = 0 == coll_ucg_packed_bytes(type, (size_t)counts[i]);
+    for (size_t i = 0; i < (size_t)ompi_comm_size(comm) && empty; i++) {
+        empty = 0 == coll_ucg_packed_bytes(type, coll_ucg_count_at(counts, i));
     }
     return empty;
 }
@@ -138,10 +142,12 @@ static bool all_are_empty(const int* counts, const ompi_datatype_t* type,
 /** The blocks of the arguments. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
-static COLL_UCG_APART int
-allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
-                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int allgatherv_anew(const void* sbuf, coll_ucg_count_t scount,
+                                          struct ompi_datatype_t* sdtype, void* rbuf,
+                                          coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
+                                          struct ompi_datatype_t* rdtype,
+                                          struct ompi_communicator_t* comm,
+                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     if (all_are_empty(rcounts, rdtype, comm)) {
         return coll_ucg_leave_empty(ucg, COLL_UCG_FN_allgatherv);
@@ -149,14 +155,15 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         const bool in_place = MPI_IN_PLACE == sbuf;
-        const int own = rcounts[ompi_comm_rank(comm)];
+        const coll_ucg_count_t own =
+            (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)ompi_comm_rank(comm));
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call,
                                      coll_ucg_open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
         if (in_place || (scount == own && sdtype == rdtype)) {
-            const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
-                                                 COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+            const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
+                                                 COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
             const coll_ucg_latest_t latest = {.type = rdtype,
                                               .count = own,
                                               .in_place = in_place,
@@ -169,17 +176,18 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
                    comm);
 }
 
-int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                            void* rbuf, const int* rcounts, const int* displs,
-                            struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
-                            mca_coll_base_module_t* module) {
+int mca_coll_ucg_allgatherv(const void* sbuf, coll_ucg_count_t scount,
+                            struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_counts_t rcounts,
+                            coll_ucg_displs_t displs, struct ompi_datatype_t* rdtype,
+                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_allgatherv];
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const int own = rcounts[ompi_comm_rank(comm)];
+    const coll_ucg_count_t own =
+        (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)ompi_comm_rank(comm));
     const bool alike = in_place || (scount == own && sdtype == rdtype);
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
+                                         COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
     if (alike && coll_ucg_repeats(latest, rdtype, NULL, own, in_place) &&
         coll_ucg_same_vectors(latest, vectors, 2)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_allgatherv, in_place ? NULL : sbuf, rbuf);
@@ -187,11 +195,13 @@ int mca_coll_ucg_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t
     return allgatherv_anew(sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, comm, module);
 }
 
-static COLL_UCG_APART int
-iallgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                 const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
-                 struct ompi_communicator_t* comm, ompi_request_t** request,
-                 mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
+static COLL_UCG_APART int iallgatherv_anew(const void* sbuf, coll_ucg_count_t scount,
+                                           struct ompi_datatype_t* sdtype, void* rbuf,
+                                           coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
+                                           struct ompi_datatype_t* rdtype,
+                                           struct ompi_communicator_t* comm,
+                                           ompi_request_t** request, mca_coll_base_module_t* module,
+                                           const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
@@ -204,15 +214,17 @@ iallgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, v
                                displs, rdtype, comm, request);
 }
 
-int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                             void* rbuf, const int* rcounts, const int* displs,
-                             struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
-                             ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_iallgatherv(const void* sbuf, coll_ucg_count_t scount,
+                             struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_counts_t rcounts,
+                             coll_ucg_displs_t displs, struct ompi_datatype_t* rdtype,
+                             struct ompi_communicator_t* comm, ompi_request_t** request,
+                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const int own = rcounts[ompi_comm_rank(comm)];
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};
+    const coll_ucg_count_t own =
+        (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)ompi_comm_rank(comm));
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
+                                         COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = own, .in_place = in_place, .vector_count = 2, .vectors = vectors};
     const bool alike = in_place || (scount == own && sdtype == rdtype);
@@ -225,8 +237,9 @@ int mca_coll_ucg_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_
                             module, alike ? &call : NULL);
 }
 
-int mca_coll_ucg_allgatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                 void* rbuf, const int* rcounts, const int* displs,
+int mca_coll_ucg_allgatherv_init(const void* sbuf, coll_ucg_count_t scount,
+                                 struct ompi_datatype_t* sdtype, void* rbuf,
+                                 coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
                                  struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                  struct ompi_info_t* info, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {

@@ -7,8 +7,8 @@
 #include "coll_ucg_request.h"
 #include "coll_ucg_restart.h"
 
-static ucg_status_t open_alltoall(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                  const ompi_datatype_t* stype, void* rbuf, int rcount,
+static ucg_status_t open_alltoall(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
+                                  const ompi_datatype_t* stype, void* rbuf, coll_ucg_count_t rcount,
                                   const ompi_datatype_t* rtype) {
     const size_t size = coll_ucg_size(call);
     const size_t received = (size_t)rcount * size;
@@ -26,9 +26,9 @@ static ucg_status_t open_alltoall(coll_ucg_call_t* call, const void* sbuf, int s
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount * size, stype) : status;
 }
 
-static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
-                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                        struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf,
+                                        coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                         struct ompi_communicator_t* comm,
                                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -48,8 +48,8 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
     COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
 
-int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                          int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_alltoall(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                          void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -61,9 +61,9 @@ int mca_coll_ucg_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* 
     return alltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
-static COLL_UCG_APART int ialltoall_anew(const void* sbuf, int scount,
-                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                         struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int ialltoall_anew(const void* sbuf, coll_ucg_count_t scount,
+                                         struct ompi_datatype_t* sdtype, void* rbuf,
+                                         coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                          struct ompi_communicator_t* comm, ompi_request_t** request,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -82,10 +82,10 @@ static COLL_UCG_APART int ialltoall_anew(const void* sbuf, int scount,
                                comm, request);
 }
 
-int mca_coll_ucg_ialltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                           int rcount, struct ompi_datatype_t* rdtype,
-                           struct ompi_communicator_t* comm, ompi_request_t** request,
-                           mca_coll_base_module_t* module) {
+int mca_coll_ucg_ialltoall(const void* sbuf, coll_ucg_count_t scount,
+                           struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                           struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                           ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ialltoall);
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -96,10 +96,11 @@ int mca_coll_ucg_ialltoall(const void* sbuf, int scount, struct ompi_datatype_t*
     return ialltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, request, module);
 }
 
-int mca_coll_ucg_alltoall_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
-                               struct ompi_communicator_t* comm, struct ompi_info_t* info,
-                               ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
+                               struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                               struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                               struct ompi_info_t* info, ompi_request_t** request,
+                               mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
@@ -116,7 +117,8 @@ static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_b
                                          const coll_ucg_blocks_t* output) {
     const bool in_place = MPI_IN_PLACE == input->user;
     call->params = (ucg_coll_params_t){.type = UCG_COLL_ALLTOALLV};
-    coll_ucg_choose_vectors(&call->params, output, in_place ? output->type : input->type);
+    coll_ucg_choose_vectors(&call->params, output, in_place ? NULL : input,
+                            in_place ? output->type : input->type);
     const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
     if (UCG_OK == status && in_place) {
         coll_ucg_read_in_place(call, 0, coll_ucg_size(call));
@@ -131,29 +133,33 @@ static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_b
 #define W_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, NULL, sdtypes})
 #define W_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, NULL, rdtypes})
 
-/** A vector with an entry for each rank. In place those of what is sent come last and are left out,
- *  since MPI ignores them. */
-#define OF_RANKS(vector) COLL_UCG_VECTOR(vector, ompi_comm_size(comm))
+/* Vectors with an entry for each rank. In place those of what is sent come last and are left out,
+   since MPI ignores them. */
+#define COUNTS(vector) COLL_UCG_COUNTS(vector, ompi_comm_size(comm))
+#define DISPLS(vector) COLL_UCG_DISPLS(vector, ompi_comm_size(comm))
+#define TYPES(vector) COLL_UCG_TYPES(vector, ompi_comm_size(comm))
 
 /** Declare the description of the arguments. */
 #define DESCRIBE_V(call)                                                                           \
-    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(scounts),  \
-                                         OF_RANKS(sdispls)};                                       \
+    const coll_ucg_vector_t vectors[] = {COUNTS(rcounts), DISPLS(rdispls), COUNTS(scounts),        \
+                                         DISPLS(sdispls)};                                         \
     const coll_ucg_latest_t call = {.type = rdtype,                                                \
                                     .in_place = in_place,                                          \
                                     .vector_count = in_place ? 2 : 4,                              \
                                     .vectors = vectors}
 #define DESCRIBE_W(call)                                                                           \
-    const coll_ucg_vector_t vectors[] = {OF_RANKS(rcounts), OF_RANKS(rdispls), OF_RANKS(rdtypes),  \
-                                         OF_RANKS(scounts), OF_RANKS(sdispls), OF_RANKS(sdtypes)}; \
+    const coll_ucg_vector_t vectors[] = {COUNTS(rcounts), DISPLS(rdispls), TYPES(rdtypes),         \
+                                         COUNTS(scounts), DISPLS(sdispls), TYPES(sdtypes)};        \
     const coll_ucg_latest_t call = {                                                               \
         .in_place = in_place, .vector_count = in_place ? 3 : 6, .vectors = vectors}
 
-static COLL_UCG_APART int
-alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
-               struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* rdispls,
-               struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
-               mca_coll_base_module_t* module, const coll_ucg_latest_t* arguments) {
+static COLL_UCG_APART int alltoallv_anew(const void* sbuf, coll_ucg_counts_t scounts,
+                                         coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                         void* rbuf, coll_ucg_counts_t rcounts,
+                                         coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
+                                         struct ompi_communicator_t* comm,
+                                         mca_coll_base_module_t* module,
+                                         const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -168,9 +174,9 @@ alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
                    rdtype, comm);
 }
 
-int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                           struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                           const int* rdispls, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_alltoallv(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
+                           struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_counts_t rcounts,
+                           coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -185,10 +191,10 @@ int mca_coll_ucg_alltoallv(const void* sbuf, const int* scounts, const int* sdis
                           module, alike ? &call : NULL);
 }
 
-static COLL_UCG_APART int ialltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
-                                          struct ompi_datatype_t* sdtype, void* rbuf,
-                                          const int* rcounts, const int* rdispls,
-                                          struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int ialltoallv_anew(const void* sbuf, coll_ucg_counts_t scounts,
+                                          coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                          void* rbuf, coll_ucg_counts_t rcounts,
+                                          coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                           struct ompi_communicator_t* comm,
                                           ompi_request_t** request, mca_coll_base_module_t* module,
                                           const coll_ucg_latest_t* latest) {
@@ -203,9 +209,9 @@ static COLL_UCG_APART int ialltoallv_anew(const void* sbuf, const int* scounts, 
                                rcounts, rdispls, rdtype, comm, request);
 }
 
-int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                            struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                            const int* rdispls, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_ialltoallv(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
+                            struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_counts_t rcounts,
+                            coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, ompi_request_t** request,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -223,11 +229,12 @@ int mca_coll_ucg_ialltoallv(const void* sbuf, const int* scounts, const int* sdi
                            request, module, alike ? &call : NULL);
 }
 
-int mca_coll_ucg_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
-                                struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                                const int* rdispls, struct ompi_datatype_t* rdtype,
-                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
-                                ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_alltoallv_init(const void* sbuf, coll_ucg_counts_t scounts,
+                                coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                                struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                struct ompi_info_t* info, ompi_request_t** request,
+                                mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
@@ -239,13 +246,12 @@ int mca_coll_ucg_alltoallv_init(const void* sbuf, const int* scounts, const int*
                    rdispls, rdtype, comm, info, request);
 }
 
-static COLL_UCG_APART int alltoallw_anew(const void* sbuf, const int* scounts, const int* sdispls,
-                                         struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                         const int* rcounts, const int* rdispls,
-                                         struct ompi_datatype_t* const* rdtypes,
-                                         struct ompi_communicator_t* comm,
-                                         mca_coll_base_module_t* module,
-                                         const coll_ucg_latest_t* arguments) {
+static COLL_UCG_APART int
+alltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
+               struct ompi_datatype_t* const* sdtypes, void* rbuf, coll_ucg_counts_t rcounts,
+               coll_ucg_displs_t rdispls, struct ompi_datatype_t* const* rdtypes,
+               struct ompi_communicator_t* comm, mca_coll_base_module_t* module,
+               const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -260,10 +266,11 @@ static COLL_UCG_APART int alltoallw_anew(const void* sbuf, const int* scounts, c
                    rdtypes, comm);
 }
 
-int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
-                           struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
-                           const int* rdispls, struct ompi_datatype_t* const* rdtypes,
-                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_alltoallw(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
+                           struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                           coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                           struct ompi_datatype_t* const* rdtypes, struct ompi_communicator_t* comm,
+                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
     DESCRIBE_W(call);
@@ -276,13 +283,12 @@ int mca_coll_ucg_alltoallw(const void* sbuf, const int* scounts, const int* sdis
                           module, &call);
 }
 
-static COLL_UCG_APART int ialltoallw_anew(const void* sbuf, const int* scounts, const int* sdispls,
-                                          struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                          const int* rcounts, const int* rdispls,
-                                          struct ompi_datatype_t* const* rdtypes,
-                                          struct ompi_communicator_t* comm,
-                                          ompi_request_t** request, mca_coll_base_module_t* module,
-                                          const coll_ucg_latest_t* latest) {
+static COLL_UCG_APART int
+ialltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
+                struct ompi_datatype_t* const* sdtypes, void* rbuf, coll_ucg_counts_t rcounts,
+                coll_ucg_displs_t rdispls, struct ompi_datatype_t* const* rdtypes,
+                struct ompi_communicator_t* comm, ompi_request_t** request,
+                mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
@@ -294,9 +300,10 @@ static COLL_UCG_APART int ialltoallw_anew(const void* sbuf, const int* scounts, 
                                rcounts, rdispls, rdtypes, comm, request);
 }
 
-int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdispls,
-                            struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
-                            const int* rdispls, struct ompi_datatype_t* const* rdtypes,
+int mca_coll_ucg_ialltoallw(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
+                            struct ompi_datatype_t* const* sdtypes, void* rbuf,
+                            coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                            struct ompi_datatype_t* const* rdtypes,
                             struct ompi_communicator_t* comm, ompi_request_t** request,
                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -312,9 +319,9 @@ int mca_coll_ucg_ialltoallw(const void* sbuf, const int* scounts, const int* sdi
                            request, module, &call);
 }
 
-int mca_coll_ucg_alltoallw_init(const void* sbuf, const int* scounts, const int* sdispls,
-                                struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                const int* rcounts, const int* rdispls,
+int mca_coll_ucg_alltoallw_init(const void* sbuf, coll_ucg_counts_t scounts,
+                                coll_ucg_displs_t sdispls, struct ompi_datatype_t* const* sdtypes,
+                                void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                 struct ompi_datatype_t* const* rdtypes,
                                 struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                 ompi_request_t** request, mca_coll_base_module_t* module) {

@@ -7,7 +7,7 @@
 #include "coll_ucg_request.h"
 #include "coll_ucg_restart.h"
 
-ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, int count,
+ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, coll_ucg_count_t count,
                                  const ompi_datatype_t* type, uint32_t root, bool is_root) {
     call->params = (ucg_coll_params_t){
         .type = UCG_COLL_BCAST,
@@ -24,14 +24,15 @@ ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, int count,
     return status;
 }
 
-static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, int count,
+static ucg_status_t open_bcast(coll_ucg_call_t* call, void* user, coll_ucg_count_t count,
                                const ompi_datatype_t* type, int root) {
     return coll_ucg_open_bcast(call, user, count, type, (uint32_t)root,
                                root == coll_ucg_rank(call));
 }
 
-static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_datatype_t* dtype,
-                                     int root, struct ompi_communicator_t* comm,
+static COLL_UCG_APART int bcast_anew(void* buffer, coll_ucg_count_t count,
+                                     struct ompi_datatype_t* dtype, int root,
+                                     struct ompi_communicator_t* comm,
                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     if (0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
@@ -48,8 +49,8 @@ static COLL_UCG_APART int bcast_anew(void* buffer, int count, struct ompi_dataty
     COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
 }
 
-int mca_coll_ucg_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
-                       struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_bcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
+                       int root, struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_bcast];
     if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
@@ -58,9 +59,10 @@ int mca_coll_ucg_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, i
     return bcast_anew(buffer, count, dtype, root, comm, module);
 }
 
-static COLL_UCG_APART int ibcast_anew(void* buffer, int count, struct ompi_datatype_t* dtype,
-                                      int root, struct ompi_communicator_t* comm,
-                                      ompi_request_t** request, mca_coll_base_module_t* module) {
+static COLL_UCG_APART int ibcast_anew(void* buffer, coll_ucg_count_t count,
+                                      struct ompi_datatype_t* dtype, int root,
+                                      struct ompi_communicator_t* comm, ompi_request_t** request,
+                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     if (0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
@@ -76,8 +78,8 @@ static COLL_UCG_APART int ibcast_anew(void* buffer, int count, struct ompi_datat
     COLL_UCG_LEAVE_NONBLOCKING(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
 }
 
-int mca_coll_ucg_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
-                        struct ompi_communicator_t* comm, ompi_request_t** request,
+int mca_coll_ucg_ibcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
+                        int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibcast);
@@ -87,8 +89,8 @@ int mca_coll_ucg_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, 
     return ibcast_anew(buffer, count, dtype, root, comm, request, module);
 }
 
-int mca_coll_ucg_bcast_init(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
-                            struct ompi_communicator_t* comm, struct ompi_info_t* info,
+int mca_coll_ucg_bcast_init(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
+                            int root, struct ompi_communicator_t* comm, struct ompi_info_t* info,
                             ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;

@@ -49,7 +49,7 @@ static inline int coll_ucg_leave_empty(mca_coll_ucg_module_t* module,
 
 /** Do `count` elements lie in memory as a message carries them? */
 static inline bool coll_ucg_is_dense(const ompi_datatype_t* type, size_t count) {
-    const uint16_t flags = type->super.flags;
+    const uint32_t flags = type->super.flags;
     return OPAL_LIKELY(0 != (flags & OPAL_DATATYPE_FLAG_NO_GAPS)) || 0 == count ||
            0 == type->super.size || (1 == count && 0 != (flags & OPAL_DATATYPE_FLAG_CONTIGUOUS));
 }
@@ -86,8 +86,8 @@ typedef struct {
     size_t load_count;
     size_t store_count; /**< From the first one on. */
     /* Of blocks: */
-    const int* counts;
-    const int* displs;                    /**< In extents, or in bytes with `types`. */
+    coll_ucg_counts_t counts;
+    coll_ucg_displs_t displs;             /**< In extents, or in bytes with `types`. */
     const ptrdiff_t* places;              /**< The same in bytes, instead of `displs`, or NULL. */
     struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
     int size;                             /**< Number of blocks. */
@@ -141,6 +141,14 @@ static inline int coll_ucg_rank(const coll_ucg_call_t* call) {
 }
 static inline size_t coll_ucg_size(const coll_ucg_call_t* call) {
     return (size_t)ompi_comm_size(call->module->comm);
+}
+
+/** May MPI's bindings hang arrays on the request of such a nonblocking call? */
+static inline bool coll_ucg_has_hung(const coll_ucg_call_t* call) {
+    const bool types = NULL != call->input.types || NULL != call->output.types;
+    const bool vectors = 0 != (call->params.field_mask &
+                               (UCG_COLL_PARAM_FIELD_VECTORS | UCG_COLL_PARAM_FIELD_INT_VECTORS));
+    return (COLL_UCG_HANGS_TYPES && types) || (COLL_UCG_HANGS_VECTORS && vectors);
 }
 
 /** The below, for data that is not direct. */
@@ -239,23 +247,33 @@ static inline void coll_ucg_read_in_place(coll_ucg_call_t* call, size_t first, s
 /** The arguments of a v- or w-collective that describe blocks. */
 typedef struct {
     const void* user;
-    const int* counts;
-    const int* displs;
+    coll_ucg_counts_t counts;
+    coll_ucg_displs_t displs;
     const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
     struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
 } coll_ucg_blocks_t;
 
+/** Are both vectors of int? Open MPI's own components give displacements of 64 bits with counts of
+ *  int, too. */
+static inline bool coll_ucg_has_ints(const coll_ucg_blocks_t* blocks) {
+    return sizeof(int) == coll_ucg_counts_entries(blocks->counts).width &&
+           sizeof(int) == coll_ucg_displs_entries(blocks->displs).width;
+}
+
 /**
  * Says in what elements a call counts its blocks and its own part, before the blocks are opened:
- * libucg reads the program's own vectors where blocks and part are of gapless elements of one
- * size; else it gets vectors in bytes. `part`: the type of what is not in blocks.
+ * libucg reads the program's own vectors where they are of int and blocks and part are of gapless
+ * elements of one size; else it gets vectors in bytes. `other`: the blocks of the other side, or
+ * NULL; `part`: their type, or that of what is not in blocks.
  */
 static inline void coll_ucg_choose_vectors(ucg_coll_params_t* params,
                                            const coll_ucg_blocks_t* blocks,
+                                           const coll_ucg_blocks_t* other,
                                            const ompi_datatype_t* part) {
     const ompi_datatype_t* type = blocks->type;
     const bool plain =
-        NULL != type && coll_ucg_is_gapless(type) &&
+        NULL != type && coll_ucg_is_gapless(type) && coll_ucg_has_ints(blocks) &&
+        (NULL == other || coll_ucg_has_ints(other)) &&
         (part == type || (coll_ucg_is_gapless(part) && part->super.size == type->super.size));
     params->field_mask =
         OPAL_LIKELY(plain) ? UCG_COLL_PARAM_FIELD_INT_VECTORS : UCG_COLL_PARAM_FIELD_VECTORS;
@@ -275,7 +293,7 @@ static inline size_t coll_ucg_part(const ucg_coll_params_t* params, const ompi_d
 /** The length of an opened block in the elements of the call. */
 static inline size_t coll_ucg_block_length(const ucg_coll_params_t* params,
                                            const coll_ucg_data_t* data, int index) {
-    return coll_ucg_has_own_vectors(params) ? (size_t)data->counts[index]
+    return coll_ucg_has_own_vectors(params) ? coll_ucg_count_at(data->counts, (size_t)index)
                                             : (size_t)data->bytes[index];
 }
 
@@ -314,19 +332,20 @@ static inline ucg_status_t coll_ucg_open_reduction(coll_ucg_call_t* call, ompi_o
 /* ------------------------------------------------------------------ opened in one place */
 
 /** A broadcast from the rank `root` of the call's group. */
-ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, int count,
+ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, coll_ucg_count_t count,
                                  const ompi_datatype_t* type, uint32_t root, bool is_root);
 
 /** Of a reduction whose result is a whole vector, or none: reduce, allreduce, scan, exscan. */
 ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
-                                           const void* sbuf, void* rbuf, int count,
+                                           const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                            ompi_datatype_t* type, ompi_op_t* op, int root);
 
-ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                      const ompi_datatype_t* stype,
+ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf,
+                                      coll_ucg_count_t scount, const ompi_datatype_t* stype,
                                       const coll_ucg_blocks_t* output);
 
 ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
-                                          const int* counts, ompi_datatype_t* type, ompi_op_t* op);
+                                          coll_ucg_counts_t counts, ompi_datatype_t* type,
+                                          ompi_op_t* op);
 
 #endif

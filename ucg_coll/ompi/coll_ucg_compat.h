@@ -1,14 +1,18 @@
 /*
- * Everything in which the series of Open MPI differ that the component is built for: 4.1 and 5.0.
- * The other files are the same for both. Of 4.1 to 5.0 the module structures got another version,
- * the headers of threads and PMIx moved, and some functions return what they used to keep.
+ * Everything in which the series of Open MPI differ that the component is built for: 4.1, 5.0 and
+ * 6.0 with what comes after it. The other files are the same for all. From 4.1 to 5.0 the module
+ * structures got another version, the headers of threads and PMIx moved, and some functions return
+ * what they used to keep. In 6.0 counts are size_t, vectors of counts and displacements are of int
+ * or of 64 bits, and a module installs its functions itself.
  */
 #ifndef MCA_COLL_UCG_COMPAT_H
 #define MCA_COLL_UCG_COMPAT_H
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ompi/communicator/communicator.h"
@@ -23,15 +27,21 @@
 #include "opal/mca/pmix/pmix.h"
 #include "opal/threads/mutex.h"
 #include "opal/threads/thread_usage.h"
-#elif OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
+#define COLL_UCG_FOR_OMPI_6 0
+#elif (OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0) || OMPI_MAJOR_VERSION == 6
 #define COLL_UCG_FOR_OMPI_4 0
+#define COLL_UCG_FOR_OMPI_6 (OMPI_MAJOR_VERSION == 6)
 #include "ompi/runtime/params.h"
 #include "opal/mca/accelerator/base/base.h"
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"
 #include "opal/mca/threads/thread_usage.h"
+#if COLL_UCG_FOR_OMPI_6
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/util/count_disp_array.h"
+#endif
 #else
-#error "The component is for Open MPI 4.1 and 5.0; other series have other module structures."
+#error "The component is for Open MPI 4.1, 5.0 and 6; other series have other module structures."
 #endif
 
 /* ------------------------------------------------------------------ the component's structure */
@@ -39,9 +49,218 @@
 /** Open MPI compares this for equality. */
 #if COLL_UCG_FOR_OMPI_4
 #define COLL_UCG_FRAMEWORK_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#elif COLL_UCG_FOR_OMPI_6
+#define COLL_UCG_FRAMEWORK_VERSION MCA_COLL_BASE_VERSION_3_0_0
 #else
 #define COLL_UCG_FRAMEWORK_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #endif
+
+/* ------------------------------------------------------------------ the library around it */
+
+/** What MPI_Get_library_version() writes has room in it, also where the program was linked with
+ *  another library of Open MPI's, for MPI's standard ABI. */
+enum { COLL_UCG_VERSION_BYTES = 8192 };
+_Static_assert(COLL_UCG_VERSION_BYTES >= MPI_MAX_LIBRARY_VERSION_STRING, "MPI asks for that room");
+
+/** The version of the library that the program runs with. False: unknown. From 6.0 on the function
+ *  is in one of two libraries, of which the component may not load the other. */
+static inline bool coll_ucg_library_version(char text[COLL_UCG_VERSION_BYTES]) {
+    int length = 0;
+#if COLL_UCG_FOR_OMPI_6
+    int (*function)(char*, int*) = NULL;
+    void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    memcpy(&function, &symbol, sizeof function);
+    if (NULL == function) { /* ompi_info has the library that the component is linked with alone. */
+        snprintf(text, COLL_UCG_VERSION_BYTES, "Open MPI v%d.%d", OMPI_MAJOR_VERSION,
+                 OMPI_MINOR_VERSION);
+        return true;
+    }
+    return MPI_SUCCESS == function(text, &length);
+#else
+    return MPI_SUCCESS == MPI_Get_library_version(text, &length);
+#endif
+}
+
+/* ------------------------------------------------------------------ a module's functions */
+
+/**
+ * When a module is enabled and disabled, of the function `name`: takes the communicator's function
+ * for the module's own, and puts back the one that was there before. Up to 5.0 Open MPI does the
+ * first itself, and forgets all functions when a communicator ends.
+ */
+#if COLL_UCG_FOR_OMPI_6
+#define COLL_UCG_INSTALL(comm, name, module_p)                                                     \
+    MCA_COLL_INSTALL_API(comm, name, (module_p)->super.coll_##name, &(module_p)->super, "ucg")
+#define COLL_UCG_UNINSTALL(comm, name, module_p)                                                   \
+    do {                                                                                           \
+        if (&(module_p)->super == (comm)->c_coll->coll_##name##_module) {                          \
+            MCA_COLL_INSTALL_API(comm, name, (module_p)->previous.name.function,                   \
+                                 (module_p)->previous.name.module, "ucg");                         \
+        }                                                                                          \
+    } while (0)
+#else
+#define COLL_UCG_INSTALL(comm, name, module_p) ((void)0)
+#define COLL_UCG_UNINSTALL(comm, name, module_p) ((void)0)
+#endif
+
+/* ------------------------------------------------------------------ counts and displacements */
+
+#if COLL_UCG_FOR_OMPI_6
+typedef size_t coll_ucg_count_t;              /**< A number of elements. */
+typedef ptrdiff_t coll_ucg_displ_t;           /**< A displacement in elements or bytes. */
+typedef ompi_count_array_t coll_ucg_counts_t; /**< A vector of counts, of either width. */
+typedef ompi_disp_array_t coll_ucg_displs_t;  /**< A vector of displacements, of either width. */
+typedef ompi_disp_array_t coll_ucg_places_t;  /**< One of MPI_Aint. */
+typedef ompi_disp_array_t coll_ucg_either_t;  /**< One of displacements or of MPI_Aint. */
+enum { COLL_UCG_LARGE_COUNTS = 1 };
+#else
+typedef int coll_ucg_count_t;
+typedef int coll_ucg_displ_t;
+typedef const int* coll_ucg_counts_t;
+typedef const int* coll_ucg_displs_t;
+typedef const MPI_Aint* coll_ucg_places_t;
+typedef const void* coll_ucg_either_t;
+enum { COLL_UCG_LARGE_COUNTS = 0 };
+#endif
+
+/** More elements than this no call has, of vectors that are added up. */
+static inline bool coll_ucg_is_countable(int64_t elements) {
+    return COLL_UCG_LARGE_COUNTS || elements <= INT32_MAX;
+}
+
+/** Where the entries of a vector lie, and how long each is. */
+typedef struct {
+    const void* data;
+    size_t width;
+} coll_ucg_entries_t;
+
+#if COLL_UCG_FOR_OMPI_6
+#define COLL_UCG_NO_COUNTS OMPI_COUNT_ARRAY_NULL
+#define COLL_UCG_NO_DISPLS OMPI_DISP_ARRAY_NULL
+static inline bool coll_ucg_has_counts(coll_ucg_counts_t counts) {
+    return NULL != ompi_count_array_ptr(counts);
+}
+static inline bool coll_ucg_has_displs(coll_ucg_displs_t displs) {
+    return NULL != ompi_disp_array_ptr(displs);
+}
+static inline bool coll_ucg_has_places(coll_ucg_places_t places) {
+    return coll_ucg_has_displs(places);
+}
+static inline size_t coll_ucg_count_at(coll_ucg_counts_t counts, size_t index) {
+    return ompi_count_array_get(counts, index);
+}
+static inline ptrdiff_t coll_ucg_displ_at(coll_ucg_displs_t displs, size_t index) {
+    return ompi_disp_array_get(displs, index);
+}
+static inline ptrdiff_t coll_ucg_place_at(coll_ucg_places_t places, size_t index) {
+    return ompi_disp_array_get(places, index);
+}
+static inline coll_ucg_entries_t coll_ucg_counts_entries(coll_ucg_counts_t counts) {
+    return (coll_ucg_entries_t){ompi_count_array_ptr(counts),
+                                ompi_count_array_is_64bit(counts) ? sizeof(size_t) : sizeof(int)};
+}
+static inline coll_ucg_entries_t coll_ucg_displs_entries(coll_ucg_displs_t displs) {
+    return (coll_ucg_entries_t){ompi_disp_array_ptr(displs),
+                                ompi_disp_array_is_64bit(displs) ? sizeof(ptrdiff_t) : sizeof(int)};
+}
+static inline coll_ucg_entries_t coll_ucg_places_entries(coll_ucg_places_t places) {
+    return coll_ucg_displs_entries(places);
+}
+/** The vector of such entries. */
+static inline coll_ucg_counts_t coll_ucg_counts_of(coll_ucg_entries_t entries) {
+    return sizeof(int) == entries.width ? ompi_count_array_create(entries.data)
+                                        : ompi_count_array_create_c(entries.data);
+}
+static inline coll_ucg_displs_t coll_ucg_displs_of(coll_ucg_entries_t entries) {
+    return sizeof(int) == entries.width ? ompi_disp_array_create(entries.data)
+                                        : ompi_disp_array_create_c(entries.data);
+}
+/** `width`: of its entries, where the vector does not tell. */
+static inline coll_ucg_entries_t coll_ucg_either_entries(coll_ucg_either_t either, size_t width) {
+    (void)width;
+    return coll_ucg_displs_entries(either);
+}
+static inline coll_ucg_either_t coll_ucg_either_of(coll_ucg_entries_t entries) {
+    return coll_ucg_displs_of(entries);
+}
+#else
+#define COLL_UCG_NO_COUNTS NULL
+#define COLL_UCG_NO_DISPLS NULL
+static inline bool coll_ucg_has_counts(coll_ucg_counts_t counts) {
+    return NULL != counts;
+}
+static inline bool coll_ucg_has_displs(coll_ucg_displs_t displs) {
+    return NULL != displs;
+}
+static inline bool coll_ucg_has_places(coll_ucg_places_t places) {
+    return NULL != places;
+}
+static inline size_t coll_ucg_count_at(coll_ucg_counts_t counts, size_t index) {
+    return (size_t)counts[index];
+}
+static inline ptrdiff_t coll_ucg_displ_at(coll_ucg_displs_t displs, size_t index) {
+    return displs[index];
+}
+static inline ptrdiff_t coll_ucg_place_at(coll_ucg_places_t places, size_t index) {
+    return places[index];
+}
+static inline coll_ucg_entries_t coll_ucg_counts_entries(coll_ucg_counts_t counts) {
+    return (coll_ucg_entries_t){counts, sizeof *counts};
+}
+static inline coll_ucg_entries_t coll_ucg_displs_entries(coll_ucg_displs_t displs) {
+    return (coll_ucg_entries_t){displs, sizeof *displs};
+}
+static inline coll_ucg_entries_t coll_ucg_places_entries(coll_ucg_places_t places) {
+    return (coll_ucg_entries_t){places, sizeof *places};
+}
+/** The vector of such entries. */
+static inline coll_ucg_counts_t coll_ucg_counts_of(coll_ucg_entries_t entries) {
+    return (coll_ucg_counts_t)entries.data;
+}
+static inline coll_ucg_displs_t coll_ucg_displs_of(coll_ucg_entries_t entries) {
+    return (coll_ucg_displs_t)entries.data;
+}
+static inline coll_ucg_entries_t coll_ucg_either_entries(coll_ucg_either_t either, size_t width) {
+    return (coll_ucg_entries_t){either, width};
+}
+static inline coll_ucg_either_t coll_ucg_either_of(coll_ucg_entries_t entries) {
+    return entries.data;
+}
+#endif
+
+/** The same of entries of the component's own. */
+static inline coll_ucg_counts_t coll_ucg_own_counts(const coll_ucg_count_t* counts) {
+    return coll_ucg_counts_of((coll_ucg_entries_t){counts, sizeof *counts});
+}
+static inline coll_ucg_displs_t coll_ucg_own_displs(const coll_ucg_displ_t* displs) {
+    return coll_ucg_displs_of((coll_ucg_entries_t){displs, sizeof *displs});
+}
+
+/* ------------------------------------------------------------------ requests */
+
+/**
+ * May the bindings hang arrays on the request of a nonblocking call, whether it is complete or not?
+ * They free them at its end. So 6.0's for Fortran 2008 do of those with datatypes of their own, and
+ * of those with vectors where an INTEGER is no int.
+ */
+enum {
+    COLL_UCG_HANGS_TYPES = COLL_UCG_FOR_OMPI_6,
+    COLL_UCG_HANGS_VECTORS =
+        COLL_UCG_FOR_OMPI_6 && 0 != OMPI_SIZEOF_FORTRAN_INTEGER && OMPI_SIZEOF_FORTRAN_INTEGER != 4
+};
+
+/** Before a request is given back: what was hung on it after its end, or without any, is freed. */
+static inline void coll_ucg_free_hung(ompi_request_t* request) {
+#if COLL_UCG_FOR_OMPI_6
+    const ompi_request_complete_fn_t callback = request->req_complete_cb;
+    if (OPAL_UNLIKELY(NULL != callback)) {
+        request->req_complete_cb = NULL;
+        (void)callback(request);
+    }
+#else
+    (void)request;
+#endif
+}
 
 /* ------------------------------------------------------------------ progress */
 

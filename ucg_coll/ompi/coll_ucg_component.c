@@ -91,12 +91,10 @@ static const struct {
  * without a word. This tells the user why nothing got faster.
  */
 static bool runs_in_its_own_series(void) {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length = 0;
+    char text[COLL_UCG_VERSION_BYTES];
     int major = -1;
     int minor = -1;
-    if (MPI_SUCCESS != MPI_Get_library_version(text, &length) ||
-        2 != sscanf(text, "Open MPI v%d.%d", &major, &minor)) {
+    if (!coll_ucg_library_version(text) || 2 != sscanf(text, "Open MPI v%d.%d", &major, &minor)) {
         snprintf(text, sizeof text, "an unknown MPI library");
     }
     if (OMPI_MAJOR_VERSION == major && OMPI_MINOR_VERSION == minor) {

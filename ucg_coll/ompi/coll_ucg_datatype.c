@@ -132,7 +132,7 @@ static ptrdiff_t block_displacement(const coll_ucg_data_t* data, size_t index) {
         return data->places[index];
     }
     const ptrdiff_t unit = NULL != data->types ? 1 : coll_ucg_extent(data->type);
-    return unit * data->displs[index];
+    return unit * coll_ucg_displ_at(data->displs, index);
 }
 
 /** Blocks where they lie in the user's memory. False if one of them does not lie there as a message
@@ -143,7 +143,7 @@ static bool lay_out_in_place(coll_ucg_data_t* data) {
     const size_t size = (size_t)data->size;
     for (size_t i = 0; i < size; i++) {
         const ompi_datatype_t* type = block_type(data, i);
-        const size_t count = (size_t)data->counts[i];
+        const size_t count = coll_ucg_count_at(data->counts, i);
         if (!coll_ucg_is_dense(type, count)) {
             return false;
         }
@@ -158,7 +158,8 @@ static bool lay_out_in_place(coll_ucg_data_t* data) {
 static size_t lay_out_in_scratch(coll_ucg_data_t* data) {
     size_t sum = 0;
     for (size_t i = 0; i < (size_t)data->size; i++) {
-        data->bytes[i] = coll_ucg_packed_bytes(block_type(data, i), (size_t)data->counts[i]);
+        data->bytes[i] =
+            coll_ucg_packed_bytes(block_type(data, i), coll_ucg_count_at(data->counts, i));
         data->offsets[i] = (int64_t)sum;
         sum += data->bytes[i];
     }
@@ -176,15 +177,17 @@ ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* 
 
 /** Counts and displacements of blocks that are carried there and back after the function of a
  *  nonblocking call has returned: see coll_ucg_arguments_t for who has changed them by then. */
-static void keep_vectors(coll_ucg_data_t* data, int* memory) {
+static void keep_vectors(coll_ucg_data_t* data, uint64_t* memory) {
     const size_t size = (size_t)data->size;
-    memcpy(memory, data->counts, size * sizeof *memory);
-    data->counts = memory;
-    memcpy(memory + size, data->displs, size * sizeof *memory);
-    data->displs = memory + size;
+    coll_ucg_entries_t counts = coll_ucg_counts_entries(data->counts);
+    coll_ucg_entries_t displs = coll_ucg_displs_entries(data->displs);
+    counts.data = memcpy(memory, counts.data, size * counts.width);
+    displs.data = memcpy(memory + size, displs.data, size * displs.width);
+    data->counts = coll_ucg_counts_of(counts);
+    data->displs = coll_ucg_displs_of(displs);
 }
 
-enum { kWordsOfBlock = 4 }; /* Length, offset, datatype; count and displacement of int. */
+enum { kWordsOfBlock = 5 }; /* Length, offset, datatype, count and displacement. */
 
 /**
  * Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the workspace's vectors to use.
@@ -208,7 +211,7 @@ static ucg_status_t open_in_bytes(coll_ucg_data_t* data, coll_ucg_workspace_t* w
     const ucg_status_t status =
         coll_ucg_lay_out_blocks(data, 0 == which ? &workspace->send : &workspace->receive);
     if (!data->direct) {
-        keep_vectors(data, (int*)(data->bytes + 3 * size));
+        keep_vectors(data, data->bytes + 3 * size);
     }
     return status;
 }
@@ -238,8 +241,8 @@ ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blo
     data->load_count = (size_t)data->size;
     if (coll_ucg_has_own_vectors(params)) {
         open_where_they_are(data);
-        params->int_send_counts = data->counts;
-        params->int_send_displs = data->displs;
+        params->int_send_counts = coll_ucg_counts_entries(data->counts).data;
+        params->int_send_displs = coll_ucg_displs_entries(data->displs).data;
     } else {
         status = open_in_bytes(data, call->workspace, 0);
         params->send_counts = data->bytes;
@@ -258,8 +261,8 @@ ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_call_t* call, const coll_ucg_
     data->store_count = (size_t)data->size;
     if (coll_ucg_has_own_vectors(params)) {
         open_where_they_are(data);
-        params->int_recv_counts = data->counts;
-        params->int_recv_displs = data->displs;
+        params->int_recv_counts = coll_ucg_counts_entries(data->counts).data;
+        params->int_recv_displs = coll_ucg_displs_entries(data->displs).data;
     } else {
         status = open_in_bytes(data, call->workspace, 1);
         params->recv_counts = data->bytes;
@@ -274,7 +277,7 @@ static ucg_status_t load_block(const coll_ucg_data_t* data, size_t index) {
         return UCG_OK;
     }
     return coll_ucg_pack(coll_ucg_at(data->user, block_displacement(data, index)),
-                         (size_t)data->counts[index], block_type(data, index),
+                         coll_ucg_count_at(data->counts, index), block_type(data, index),
                          data->packed + data->offsets[index]);
 }
 
@@ -283,7 +286,7 @@ static ucg_status_t store_block(const coll_ucg_data_t* data, size_t index) {
         return UCG_OK;
     }
     return coll_ucg_unpack(coll_ucg_at(data->user, block_displacement(data, index)),
-                           (size_t)data->counts[index], block_type(data, index),
+                           coll_ucg_count_at(data->counts, index), block_type(data, index),
                            data->packed + data->offsets[index]);
 }
 

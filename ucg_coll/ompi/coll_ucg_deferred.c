@@ -81,6 +81,7 @@ OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_c
 void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred) {
     ompi_request_t* super = &deferred->super.super;
     ompi_communicator_t* comm = super->req_mpi_object.comm;
+    coll_ucg_free_hung(super);
     OMPI_REQUEST_FINI(super);
     OBJ_RELEASE(deferred);
     OBJ_RELEASE(comm);
@@ -133,17 +134,25 @@ static ucg_status_t count_entries(mca_coll_ucg_module_t* module,
     return status;
 }
 
-/** Takes the next bytes of the memory for a copy, of a vector that the function has. */
-static const void* copy_of(const void* vector, size_t count, size_t entry_bytes,
-                           unsigned char** next) {
-    if (NULL == vector || 0 == count) {
+/** Takes the next words of the memory for a copy, of a vector that the function has. */
+static coll_ucg_entries_t copy_of(coll_ucg_entries_t vector, size_t count, uint64_t** next) {
+    if (NULL == vector.data || 0 == count) {
         return vector;
     }
-    unsigned char* copy = *next;
-    memcpy(copy, vector, count * entry_bytes);
-    *next += count * entry_bytes;
-    return copy;
+    uint64_t* copy = *next;
+    memcpy(copy, vector.data, count * vector.width);
+    *next += count;
+    return (coll_ucg_entries_t){copy, vector.width};
 }
+
+static struct ompi_datatype_t* const* copy_of_types(struct ompi_datatype_t* const* types,
+                                                    size_t count, uint64_t** next) {
+    return copy_of((coll_ucg_entries_t){types, sizeof *types}, count, next).data;
+}
+
+enum { kVectorCount = 3 }; /* Counts, displacements and datatypes. */
+_Static_assert(sizeof(void*) <= sizeof(uint64_t) && sizeof(MPI_Aint) <= sizeof(uint64_t),
+               "a word has room for each entry of a vector");
 
 /** False: no memory. */
 static bool copy_vectors(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* deferred) {
@@ -157,22 +166,23 @@ static bool copy_vectors(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* def
         return true;
     }
     const bool in_bytes = COLL_UCG_FN_ineighbor_alltoallw == deferred->function;
-    const size_t place = in_bytes ? sizeof(MPI_Aint) : sizeof(int);
-    const size_t type = sizeof *a->sdtypes;
-    deferred->vectors = malloc((sent + received) * (type + place + sizeof(int)));
+    const size_t width = in_bytes ? sizeof(MPI_Aint) : sizeof(int);
+    uint64_t* next = malloc(kVectorCount * (sent + received) * sizeof *next);
+    deferred->vectors = next;
     if (NULL == deferred->vectors) {
         return false;
     }
-    /* The widest entries first, so that all are aligned. Of `displs` a function has no more than
-       one, of the side that has vectors. */
-    unsigned char* next = deferred->vectors;
-    a->sdtypes = copy_of(a->sdtypes, sent, type, &next);
-    a->rdtypes = copy_of(a->rdtypes, received, type, &next);
-    a->sdispls = copy_of(a->sdispls, sent, place, &next);
-    a->rdispls = copy_of(a->rdispls, received, place, &next);
-    a->displs = copy_of(a->displs, sent + received, sizeof(int), &next);
-    a->scounts = copy_of(a->scounts, sent, sizeof(int), &next);
-    a->rcounts = copy_of(a->rcounts, received, sizeof(int), &next);
+    /* Of `displs` a function has no more than one, of the side that has vectors. */
+    a->sdtypes = copy_of_types(a->sdtypes, sent, &next);
+    a->rdtypes = copy_of_types(a->rdtypes, received, &next);
+    a->sdispls =
+        coll_ucg_either_of(copy_of(coll_ucg_either_entries(a->sdispls, width), sent, &next));
+    a->rdispls =
+        coll_ucg_either_of(copy_of(coll_ucg_either_entries(a->rdispls, width), received, &next));
+    a->displs =
+        coll_ucg_displs_of(copy_of(coll_ucg_displs_entries(a->displs), sent + received, &next));
+    a->scounts = coll_ucg_counts_of(copy_of(coll_ucg_counts_entries(a->scounts), sent, &next));
+    a->rcounts = coll_ucg_counts_of(copy_of(coll_ucg_counts_entries(a->rcounts), received, &next));
     return true;
 }
 

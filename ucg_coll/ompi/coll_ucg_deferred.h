@@ -16,14 +16,14 @@ typedef struct {
     const void* sbuf;
     void* rbuf;
     void* buffer;
-    int scount;
-    int rcount;
-    int count;
-    const int* scounts;
-    const int* rcounts;
-    const void* sdispls; /**< Of int, or of MPI_Aint. */
-    const void* rdispls;
-    const int* displs;
+    coll_ucg_count_t scount;
+    coll_ucg_count_t rcount;
+    coll_ucg_count_t count;
+    coll_ucg_counts_t scounts;
+    coll_ucg_counts_t rcounts;
+    coll_ucg_either_t sdispls;
+    coll_ucg_either_t rdispls;
+    coll_ucg_displs_t displs;
     struct ompi_datatype_t* sdtype;
     struct ompi_datatype_t* rdtype;
     struct ompi_datatype_t* dtype;

@@ -9,7 +9,7 @@ typedef struct {
     int64_t* offsets;
     ptrdiff_t* places;
     struct ompi_datatype_t** types;
-    int* counts;
+    coll_ucg_count_t* counts;
 } vectors_t;
 
 enum { kVectorCount = 5 };
@@ -18,7 +18,8 @@ _Static_assert(sizeof(ptrdiff_t) == sizeof(uint64_t) && sizeof(void*) == sizeof(
 
 static vectors_t vectors_at(uint64_t* memory, size_t count) {
     return (vectors_t){memory, (int64_t*)(memory + count), (ptrdiff_t*)(memory + 2 * count),
-                       (struct ompi_datatype_t**)(memory + 3 * count), (int*)(memory + 4 * count)};
+                       (struct ompi_datatype_t**)(memory + 3 * count),
+                       (coll_ucg_count_t*)(memory + 4 * count)};
 }
 
 /** Begins a call along these edges, with room for the vectors of both sides. */
@@ -46,13 +47,14 @@ static ucg_status_t begin(coll_ucg_call_t* call, const ucg_neighbors_t* ends, ve
     return UCG_OK;
 }
 
-static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, int block) {
-    if (NULL != blocks->places) {
-        return blocks->places[block];
+static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, size_t block) {
+    if (coll_ucg_has_places(blocks->places)) {
+        return coll_ucg_place_at(blocks->places, block);
     }
     const ptrdiff_t unit = NULL != blocks->types ? 1 : coll_ucg_extent(blocks->type);
-    return unit * (NULL != blocks->displs ? (ptrdiff_t)blocks->displs[block]
-                                          : (ptrdiff_t)block * blocks->count);
+    return unit * (coll_ucg_has_displs(blocks->displs)
+                       ? coll_ucg_displ_at(blocks->displs, block)
+                       : (ptrdiff_t)(block * (size_t)blocks->count));
 }
 
 /** Opens one side: `indexes` says which block each of its edges has. */
@@ -60,8 +62,10 @@ static ucg_status_t open_side(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch
                               const coll_ucg_edge_blocks_t* blocks, const vectors_t* vectors,
                               const int* indexes, uint32_t edges) {
     for (uint32_t i = 0; i < edges; i++) {
-        const int block = indexes[i];
-        vectors->counts[i] = NULL != blocks->counts ? blocks->counts[block] : blocks->count;
+        const size_t block = (size_t)indexes[i];
+        vectors->counts[i] = coll_ucg_has_counts(blocks->counts)
+                                 ? (coll_ucg_count_t)coll_ucg_count_at(blocks->counts, block)
+                                 : blocks->count;
         vectors->places[i] = place_of(blocks, block);
         if (NULL != blocks->types) {
             vectors->types[i] = blocks->types[block];
@@ -71,8 +75,8 @@ static ucg_status_t open_side(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch
     data->in_blocks = true;
     data->type = blocks->type;
     data->types = NULL != blocks->types ? vectors->types : NULL;
-    data->counts = vectors->counts;
-    data->displs = NULL;
+    data->counts = coll_ucg_own_counts(vectors->counts);
+    data->displs = COLL_UCG_NO_DISPLS;
     data->places = vectors->places;
     data->bytes = vectors->bytes;
     data->offsets = vectors->offsets;

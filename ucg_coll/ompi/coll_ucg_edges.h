@@ -10,10 +10,10 @@
 /** The blocks of one side, as MPI's arguments describe them. */
 typedef struct {
     const void* user;
-    int count;                            /**< Of each block; they lie one behind the other. */
-    const int* counts;                    /**< Of each, or NULL. */
-    const int* displs;                    /**< With `counts`, in extents, or bytes with `types`. */
-    const MPI_Aint* places;               /**< With `counts`, in bytes, instead of `displs`. */
+    coll_ucg_count_t count;               /**< Of each block; they lie one behind the other. */
+    coll_ucg_counts_t counts;             /**< Of each, or NULL. */
+    coll_ucg_displs_t displs;             /**< With `counts`, in extents, or bytes with `types`. */
+    coll_ucg_places_t places;             /**< With `counts`, in bytes, instead of `displs`. */
     const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
     struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
     bool is_one; /**< There is one block of `count` elements, which goes along all edges. */

@@ -30,8 +30,8 @@ static ucg_status_t open_gather_at_root(coll_ucg_call_t* call, const void* sbuf,
     return UCG_OK == status ? open_part(call, sbuf, scount, stype) : status;
 }
 
-static ucg_status_t open_gather(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                const ompi_datatype_t* stype, void* rbuf, int rcount,
+static ucg_status_t open_gather(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
+                                const ompi_datatype_t* stype, void* rbuf, coll_ucg_count_t rcount,
                                 const ompi_datatype_t* rtype, int root) {
     call->params =
         (ucg_coll_params_t){.type = UCG_COLL_GATHER, .root = (uint32_t)root, .element_bytes = 1};
@@ -43,8 +43,9 @@ static ucg_status_t open_gather(coll_ucg_call_t* call, const void* sbuf, int sco
     return status;
 }
 
-static COLL_UCG_APART int gather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                      void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int gather_anew(const void* sbuf, coll_ucg_count_t scount,
+                                      struct ompi_datatype_t* sdtype, void* rbuf,
+                                      coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                       int root, struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module,
                                       const coll_ucg_latest_t* latest) {
@@ -66,9 +67,10 @@ static COLL_UCG_APART int gather_anew(const void* sbuf, int scount, struct ompi_
     COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
 
-int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                        int rcount, struct ompi_datatype_t* rdtype, int root,
-                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_gather(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                        void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                        int root, struct ompi_communicator_t* comm,
+                        mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_latest_t call;
     const bool alike =
@@ -81,8 +83,9 @@ int mca_coll_ucg_gather(const void* sbuf, int scount, struct ompi_datatype_t* sd
                        alike ? &call : NULL);
 }
 
-static COLL_UCG_APART int igather_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                       void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int igather_anew(const void* sbuf, coll_ucg_count_t scount,
+                                       struct ompi_datatype_t* sdtype, void* rbuf,
+                                       coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                        int root, struct ompi_communicator_t* comm,
                                        ompi_request_t** request, mca_coll_base_module_t* module,
                                        const coll_ucg_latest_t* latest) {
@@ -98,9 +101,9 @@ static COLL_UCG_APART int igather_anew(const void* sbuf, int scount, struct ompi
                                root, comm, request);
 }
 
-int mca_coll_ucg_igather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                         int rcount, struct ompi_datatype_t* rdtype, int root,
-                         struct ompi_communicator_t* comm, ompi_request_t** request,
+int mca_coll_ucg_igather(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                         void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                         int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_latest_t call;
@@ -115,8 +118,9 @@ int mca_coll_ucg_igather(const void* sbuf, int scount, struct ompi_datatype_t* s
                         alike ? &call : NULL);
 }
 
-int mca_coll_ucg_gather_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                             void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_gather_init(const void* sbuf, coll_ucg_count_t scount,
+                             struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                             struct ompi_datatype_t* rdtype, int root,
                              struct ompi_communicator_t* comm, struct ompi_info_t* info,
                              ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -138,7 +142,7 @@ static ucg_status_t open_gatherv_at_root(coll_ucg_call_t* call, const void* sbuf
                                          const coll_ucg_blocks_t* output) {
     ucg_coll_params_t* params = &call->params;
     const int root = (int)params->root;
-    coll_ucg_choose_vectors(params, output, MPI_IN_PLACE == sbuf ? output->type : stype);
+    coll_ucg_choose_vectors(params, output, NULL, MPI_IN_PLACE == sbuf ? output->type : stype);
     const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
     if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
         params->count = coll_ucg_block_length(params, &call->output, root);
@@ -149,7 +153,7 @@ static ucg_status_t open_gatherv_at_root(coll_ucg_call_t* call, const void* sbuf
 }
 
 /** A part of zero bytes takes part too: the root alone knows all sizes. */
-static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, int scount,
+static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
                                  const ompi_datatype_t* stype, const coll_ucg_blocks_t* output,
                                  int root) {
     call->params =
@@ -164,20 +168,21 @@ static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, int sc
 
 /** Declares their description, and whether calls of it may be repeated. */
 #define DESCRIBE_GATHERV(call, alike)                                                              \
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm)),           \
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};           \
-    const int own = ompi_comm_rank(comm) == root ? rcounts[root] : 0;                              \
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),           \
+                                         COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};           \
+    const coll_ucg_count_t own = ompi_comm_rank(comm) == root                                      \
+                                     ? (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)root)  \
+                                     : 0;                                                          \
     coll_ucg_latest_t call;                                                                        \
     const bool alike = coll_ucg_describe_rooted(                                                   \
         &(call), ucg, root, sbuf, scount, sdtype,                                                  \
         (coll_ucg_root_blocks_t){.count = own, .type = rdtype, .vectors = vectors})
 
-static COLL_UCG_APART int gatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                       void* rbuf, const int* rcounts, const int* displs,
-                                       struct ompi_datatype_t* rdtype, int root,
-                                       struct ompi_communicator_t* comm,
-                                       mca_coll_base_module_t* module,
-                                       const coll_ucg_latest_t* latest) {
+static COLL_UCG_APART int
+gatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype, void* rbuf,
+             coll_ucg_counts_t rcounts, coll_ucg_displs_t displs, struct ompi_datatype_t* rdtype,
+             int root, struct ompi_communicator_t* comm, mca_coll_base_module_t* module,
+             const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -193,9 +198,9 @@ static COLL_UCG_APART int gatherv_anew(const void* sbuf, int scount, struct ompi
                    comm);
 }
 
-int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                         const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
-                         int root, struct ompi_communicator_t* comm,
+int mca_coll_ucg_gatherv(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                         void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
+                         struct ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm,
                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     DESCRIBE_GATHERV(call, alike);
@@ -207,9 +212,9 @@ int mca_coll_ucg_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* s
 }
 
 static COLL_UCG_APART int
-igatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-              const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype, int root,
-              struct ompi_communicator_t* comm, ompi_request_t** request,
+igatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype, void* rbuf,
+              coll_ucg_counts_t rcounts, coll_ucg_displs_t displs, struct ompi_datatype_t* rdtype,
+              int root, struct ompi_communicator_t* comm, ompi_request_t** request,
               mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
@@ -222,9 +227,10 @@ igatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void
                                rdtype, root, comm, request);
 }
 
-int mca_coll_ucg_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                          const int* rcounts, const int* displs, struct ompi_datatype_t* rdtype,
-                          int root, struct ompi_communicator_t* comm, ompi_request_t** request,
+int mca_coll_ucg_igatherv(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                          void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
+                          struct ompi_datatype_t* rdtype, int root,
+                          struct ompi_communicator_t* comm, ompi_request_t** request,
                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     DESCRIBE_GATHERV(call, alike);
@@ -236,9 +242,9 @@ int mca_coll_ucg_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* 
                          module, alike ? &call : NULL);
 }
 
-int mca_coll_ucg_gatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                              void* rbuf, const int* rcounts, const int* displs,
-                              struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_gatherv_init(const void* sbuf, coll_ucg_count_t scount,
+                              struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_counts_t rcounts,
+                              coll_ucg_displs_t displs, struct ompi_datatype_t* rdtype, int root,
                               struct ompi_communicator_t* comm, struct ompi_info_t* info,
                               ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;

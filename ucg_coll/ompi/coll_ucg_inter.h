@@ -90,15 +90,15 @@ ucg_status_t coll_ucg_run_by_first(mca_coll_ucg_module_t* module, ucg_group_h gr
 /** What this process has to do with a reduction whose receivers combine all operands. */
 typedef struct {
     const void* input;
-    int elements; /**< Of each operand. */
+    coll_ucg_count_t elements; /**< Of each operand. */
     ompi_datatype_t* type;
     ompi_op_t* op;
     int first;  /**< Of the other side, in the group of the call. */
     int others; /**< How many of them take part. */
     bool sends;
     bool receives;
-    int begin; /**< What this process wants of the result. */
-    int length;
+    coll_ucg_count_t begin; /**< What this process wants of the result. */
+    coll_ucg_count_t length;
     void* target;
 } coll_ucg_operands_t;
 
@@ -110,7 +110,8 @@ ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group
                                         const coll_ucg_operands_t* operands);
 
 /** Memory for so many elements, in the layout of their type. NULL: there is none. */
-void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type, int elements);
+void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
+                           size_t elements);
 
 /** An allgather whose blocks go across once each. `input` is one. */
 ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,

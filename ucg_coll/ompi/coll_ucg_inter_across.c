@@ -75,15 +75,16 @@ static bool repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
         .user = rbuf, .counts = rcounts, .displs = rdispls, .types = rdtypes})
 
 /** A vector with an entry for each process of the other side. */
-#define VECTOR(vector) COLL_UCG_VECTOR(vector, ucg->sides->remote_size)
+#define VECTOR(KIND, vector) COLL_UCG_##KIND(vector, ucg->sides->remote_size)
 
 /* ------------------------------------------------------------------ allgather */
 
-int mca_coll_ucg_inter_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                 void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_inter_allgather(const void* sbuf, coll_ucg_count_t scount,
+                                 struct ompi_datatype_t* sdtype, void* rbuf,
+                                 coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                  struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t sent = COLL_UCG_VECTOR(&scount, 1);
+    const coll_ucg_vector_t sent = {&scount, sizeof scount};
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = rcount, .vector_count = 1, .vectors = &sent};
     const bool alike = sdtype == rdtype;
@@ -100,8 +101,9 @@ int mca_coll_ucg_inter_allgather(const void* sbuf, int scount, struct ompi_datat
     COLL_UCG_LEAVE(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
 
-int mca_coll_ucg_inter_iallgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                  void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_inter_iallgather(const void* sbuf, coll_ucg_count_t scount,
+                                  struct ompi_datatype_t* sdtype, void* rbuf,
+                                  coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -110,8 +112,9 @@ int mca_coll_ucg_inter_iallgather(const void* sbuf, int scount, struct ompi_data
                    request);
 }
 
-int mca_coll_ucg_inter_allgather_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                      void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_inter_allgather_init(const void* sbuf, coll_ucg_count_t scount,
+                                      struct ompi_datatype_t* sdtype, void* rbuf,
+                                      coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -120,12 +123,13 @@ int mca_coll_ucg_inter_allgather_init(const void* sbuf, int scount, struct ompi_
                    info, request);
 }
 
-int mca_coll_ucg_inter_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                  void* rbuf, const int* rcounts, const int* rdispls,
+int mca_coll_ucg_inter_allgatherv(const void* sbuf, coll_ucg_count_t scount,
+                                  struct ompi_datatype_t* sdtype, void* rbuf,
+                                  coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                   struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                   mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {VECTOR(rcounts), VECTOR(rdispls)};
+    const coll_ucg_vector_t vectors[] = {VECTOR(COUNTS, rcounts), VECTOR(DISPLS, rdispls)};
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = scount, .vector_count = 2, .vectors = vectors};
     const bool alike = sdtype == rdtype;
@@ -139,8 +143,9 @@ int mca_coll_ucg_inter_allgatherv(const void* sbuf, int scount, struct ompi_data
                    comm);
 }
 
-int mca_coll_ucg_inter_iallgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                   void* rbuf, const int* rcounts, const int* rdispls,
+int mca_coll_ucg_inter_iallgatherv(const void* sbuf, coll_ucg_count_t scount,
+                                   struct ompi_datatype_t* sdtype, void* rbuf,
+                                   coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                    struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                    ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -149,8 +154,9 @@ int mca_coll_ucg_inter_iallgatherv(const void* sbuf, int scount, struct ompi_dat
                    comm, request);
 }
 
-int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                       void* rbuf, const int* rcounts, const int* rdispls,
+int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, coll_ucg_count_t scount,
+                                       struct ompi_datatype_t* sdtype, void* rbuf,
+                                       coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                        struct ompi_datatype_t* rdtype,
                                        struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                        ompi_request_t** request, mca_coll_base_module_t* module) {
@@ -162,11 +168,12 @@ int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, int scount, struct ompi
 
 /* ------------------------------------------------------------------ alltoall */
 
-int mca_coll_ucg_inter_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
-                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_inter_alltoall(const void* sbuf, coll_ucg_count_t scount,
+                                struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                                struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t sent = COLL_UCG_VECTOR(&scount, 1);
+    const coll_ucg_vector_t sent = {&scount, sizeof scount};
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = rcount, .vector_count = 1, .vectors = &sent};
     const bool alike = sdtype == rdtype;
@@ -178,8 +185,9 @@ int mca_coll_ucg_inter_alltoall(const void* sbuf, int scount, struct ompi_dataty
     COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
 }
 
-int mca_coll_ucg_inter_ialltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                 void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_inter_ialltoall(const void* sbuf, coll_ucg_count_t scount,
+                                 struct ompi_datatype_t* sdtype, void* rbuf,
+                                 coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -188,8 +196,9 @@ int mca_coll_ucg_inter_ialltoall(const void* sbuf, int scount, struct ompi_datat
                    request);
 }
 
-int mca_coll_ucg_inter_alltoall_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                     void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_inter_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
+                                     struct ompi_datatype_t* sdtype, void* rbuf,
+                                     coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                      struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                      ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -198,13 +207,14 @@ int mca_coll_ucg_inter_alltoall_init(const void* sbuf, int scount, struct ompi_d
                    info, request);
 }
 
-int mca_coll_ucg_inter_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                                 struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                                 const int* rdispls, struct ompi_datatype_t* rdtype,
-                                 struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_inter_alltoallv(const void* sbuf, coll_ucg_counts_t scounts,
+                                 coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                 void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                                 struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                 mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {VECTOR(scounts), VECTOR(sdispls), VECTOR(rcounts),
-                                         VECTOR(rdispls)};
+    const coll_ucg_vector_t vectors[] = {VECTOR(COUNTS, scounts), VECTOR(DISPLS, sdispls),
+                                         VECTOR(COUNTS, rcounts), VECTOR(DISPLS, rdispls)};
     const coll_ucg_latest_t call = {.type = rdtype, .vector_count = 4, .vectors = vectors};
     const bool alike = sdtype == rdtype;
     int result;
@@ -217,21 +227,21 @@ int mca_coll_ucg_inter_alltoallv(const void* sbuf, const int* scounts, const int
                    rdtype, comm);
 }
 
-int mca_coll_ucg_inter_ialltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                                  struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                                  const int* rdispls, struct ompi_datatype_t* rdtype,
-                                  struct ompi_communicator_t* comm, ompi_request_t** request,
-                                  mca_coll_base_module_t* module) {
+int mca_coll_ucg_inter_ialltoallv(const void* sbuf, coll_ucg_counts_t scounts,
+                                  coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                  void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                                  struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                  ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const ucg_status_t status = start(ucg, V_INPUT, V_OUTPUT, request);
     COLL_UCG_LEAVE(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
                    rdtype, comm, request);
 }
 
-int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
-                                      struct ompi_datatype_t* sdtype, void* rbuf,
-                                      const int* rcounts, const int* rdispls,
-                                      struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, coll_ucg_counts_t scounts,
+                                      coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                      void* rbuf, coll_ucg_counts_t rcounts,
+                                      coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -240,14 +250,15 @@ int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, const int* scounts, cons
                    rdispls, rdtype, comm, info, request);
 }
 
-int mca_coll_ucg_inter_alltoallw(const void* sbuf, const int* scounts, const int* sdispls,
-                                 struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                 const int* rcounts, const int* rdispls,
+int mca_coll_ucg_inter_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,
+                                 coll_ucg_displs_t sdispls, struct ompi_datatype_t* const* sdtypes,
+                                 void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                  struct ompi_datatype_t* const* rdtypes,
                                  struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {VECTOR(scounts), VECTOR(sdispls), VECTOR(sdtypes),
-                                         VECTOR(rcounts), VECTOR(rdispls), VECTOR(rdtypes)};
+    const coll_ucg_vector_t vectors[] = {VECTOR(COUNTS, scounts), VECTOR(DISPLS, sdispls),
+                                         VECTOR(TYPES, sdtypes),  VECTOR(COUNTS, rcounts),
+                                         VECTOR(DISPLS, rdispls), VECTOR(TYPES, rdtypes)};
     const coll_ucg_latest_t call = {.vector_count = 6, .vectors = vectors};
     int result;
     if (repeat(ucg, COLL_UCG_FN_alltoallw, &call, sbuf, rbuf, &result)) {
@@ -258,9 +269,9 @@ int mca_coll_ucg_inter_alltoallw(const void* sbuf, const int* scounts, const int
                    rdtypes, comm);
 }
 
-int mca_coll_ucg_inter_ialltoallw(const void* sbuf, const int* scounts, const int* sdispls,
-                                  struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                  const int* rcounts, const int* rdispls,
+int mca_coll_ucg_inter_ialltoallw(const void* sbuf, coll_ucg_counts_t scounts,
+                                  coll_ucg_displs_t sdispls, struct ompi_datatype_t* const* sdtypes,
+                                  void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                   struct ompi_datatype_t* const* rdtypes,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
@@ -270,9 +281,10 @@ int mca_coll_ucg_inter_ialltoallw(const void* sbuf, const int* scounts, const in
                    rdtypes, comm, request);
 }
 
-int mca_coll_ucg_inter_alltoallw_init(const void* sbuf, const int* scounts, const int* sdispls,
+int mca_coll_ucg_inter_alltoallw_init(const void* sbuf, coll_ucg_counts_t scounts,
+                                      coll_ucg_displs_t sdispls,
                                       struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                      const int* rcounts, const int* rdispls,
+                                      coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                       struct ompi_datatype_t* const* rdtypes,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {

@@ -22,9 +22,10 @@ bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes) 
     return size <= kFew && bytes <= most / (size_t)size;
 }
 
-void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type, int elements) {
+void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
+                           size_t elements) {
     ptrdiff_t gap = 0;
-    const ptrdiff_t span = opal_datatype_span(&type->super, (size_t)elements, &gap);
+    const ptrdiff_t span = opal_datatype_span(&type->super, elements, &gap);
     unsigned char* memory = coll_ucg_scratch_get(scratch, (size_t)span);
     return NULL != memory ? memory - gap : NULL;
 }
@@ -32,9 +33,10 @@ void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* t
 ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination) {
     ompi_datatype_t* type = combination->type;
     const ptrdiff_t extent = coll_ucg_extent(type);
-    unsigned char* at = (unsigned char*)combination->vectors + extent * combination->begin;
+    unsigned char* at =
+        (unsigned char*)combination->vectors + extent * (ptrdiff_t)combination->begin;
     for (int i = 1; i < combination->count; i++) {
-        unsigned char* next = at + extent * combination->elements;
+        unsigned char* next = at + extent * (ptrdiff_t)combination->elements;
         ompi_op_reduce(combination->op, at, next, combination->length, type);
         at = next;
     }
@@ -68,8 +70,8 @@ static ucg_status_t prepare(const coll_ucg_operands_t* operands, coll_ucg_scratc
     if (!operands->receives || is_result) {
         return UCG_OK;
     }
-    *vectors_p =
-        coll_ucg_elements_in(scratch, operands->type, operands->others * operands->elements);
+    *vectors_p = coll_ucg_elements_in(scratch, operands->type,
+                                      (size_t)operands->others * (size_t)operands->elements);
     if (NULL != *vectors_p && 0 != operands->length) {
         *combination = (coll_ucg_combination_t){
             .op = operands->op,
@@ -196,7 +198,7 @@ static ucg_status_t start_with_root(mca_coll_ucg_module_t* module, coll_ucg_oper
     return UCG_OK == status ? start(mine, operands, request) : status;
 }
 
-int mca_coll_ucg_inter_ireduce(const void* sbuf, void* rbuf, int count,
+int mca_coll_ucg_inter_ireduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
                                struct ompi_communicator_t* comm, ompi_request_t** request,
                                mca_coll_base_module_t* module) {
@@ -210,7 +212,7 @@ int mca_coll_ucg_inter_ireduce(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
 }
 
-int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, int count,
+int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                   struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
@@ -221,19 +223,19 @@ int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
 
-/** Elements of all processes together, of which both sides have as many; those that exceed an int
+/** Elements of all processes together, of which both sides have as many; more than can be counted
  *  are the previous module's. */
 static ucg_status_t start_scatter(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
                                   int64_t elements, ompi_request_t** request) {
-    if (elements > INT_MAX) {
+    if (!coll_ucg_is_countable(elements)) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    operands->elements = (int)elements;
+    operands->elements = (coll_ucg_count_t)elements;
     return start_in_both(module, operands, request);
 }
 
-int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
                                        struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                        struct ompi_communicator_t* comm, ompi_request_t** request,
                                        mca_coll_base_module_t* module) {
@@ -243,19 +245,20 @@ int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, const int* 
     int64_t before = 0;
     for (int i = 0; i < ompi_comm_size(comm); i++) {
         before = i == rank ? elements : before;
-        elements += rcounts[i];
+        elements += (int64_t)coll_ucg_count_at(rcounts, (size_t)i);
     }
     coll_ucg_operands_t operands = {.input = sbuf,
                                     .type = dtype,
                                     .op = op,
-                                    .begin = (int)before,
-                                    .length = rcounts[rank],
+                                    .begin = (coll_ucg_count_t)before,
+                                    .length =
+                                        (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)rank),
                                     .target = rbuf};
     const ucg_status_t status = start_scatter(ucg, &operands, elements, request);
     COLL_UCG_LEAVE(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm, request);
 }
 
-int mca_coll_ucg_inter_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+int mca_coll_ucg_inter_ireduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
                                              struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                              struct ompi_communicator_t* comm,
                                              ompi_request_t** request,
@@ -265,7 +268,7 @@ int mca_coll_ucg_inter_ireduce_scatter_block(const void* sbuf, void* rbuf, int r
     coll_ucg_operands_t operands = {.input = sbuf,
                                     .type = dtype,
                                     .op = op,
-                                    .begin = (int)begin,
+                                    .begin = (coll_ucg_count_t)begin,
                                     .length = rcount,
                                     .target = rbuf};
     const ucg_status_t status =

@@ -59,7 +59,7 @@ static ucg_status_t go_on_side(mca_coll_ucg_module_t* module, bool gathers,
 static ucg_status_t run_at_root(mca_coll_ucg_module_t* module, ucg_group_h group, bool gathers,
                                 const coll_ucg_edge_blocks_t* blocks) {
     coll_ucg_edge_blocks_t all = *blocks;
-    all.count *= module->sides->remote_size;
+    all.count *= (coll_ucg_count_t)module->sides->remote_size;
     return go_across(module, group, !gathers, true, kFirstOther, &all);
 }
 
@@ -76,7 +76,7 @@ ucg_status_t coll_ucg_run_by_first(mca_coll_ucg_module_t* module, ucg_group_h gr
     if (is_first) {
         const size_t bytes =
             coll_ucg_packed_bytes(own->type, (size_t)own->count) * (size_t)sides->local_size;
-        all.count = (int)bytes;
+        all.count = (coll_ucg_count_t)bytes;
         all.user = coll_ucg_scratch_get(&sides->memory.receive, bytes);
         if (NULL == all.user) {
             return UCG_ERR_NO_MEMORY;

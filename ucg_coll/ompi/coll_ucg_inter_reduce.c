@@ -12,24 +12,23 @@ enum {
 
 /** Some of the elements of a result. */
 typedef struct {
-    int begin;
-    int end;
+    int64_t begin;
+    int64_t end;
 } range_t;
 
-static int length_of(range_t range) {
-    return range.end - range.begin;
+static coll_ucg_count_t length_of(range_t range) {
+    return (coll_ucg_count_t)(range.end - range.begin);
 }
 
 static range_t overlap(range_t a, range_t b) {
-    const int begin = a.begin > b.begin ? a.begin : b.begin;
-    const int end = a.end < b.end ? a.end : b.end;
+    const int64_t begin = a.begin > b.begin ? a.begin : b.begin;
+    const int64_t end = a.end < b.end ? a.end : b.end;
     return (range_t){begin, end > begin ? end : begin};
 }
 
 /** The part of process `i` of a side, when its `size` processes share so many elements. */
-static range_t share(int elements, int size, int i) {
-    return (range_t){(int)((int64_t)elements * i / size),
-                     (int)((int64_t)elements * (i + 1) / size)};
+static range_t share(int64_t elements, int size, int i) {
+    return (range_t){elements * i / size, elements * (i + 1) / size};
 }
 
 /** A reduction on its way. */
@@ -38,7 +37,7 @@ typedef struct {
     mca_coll_ucg_module_t* module;
     coll_ucg_sides_t* sides;
     const void* input;
-    int elements;
+    int64_t elements;
     ompi_datatype_t* type;
     ompi_op_t* op;
     bool in_pieces; /**< Process i of a side has its share, else all of the result. */
@@ -46,7 +45,7 @@ typedef struct {
 } reduction_t;
 
 static reduction_t reduction_of(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
-                                const void* input, int elements, ompi_datatype_t* type,
+                                const void* input, int64_t elements, ompi_datatype_t* type,
                                 ompi_op_t* op, bool in_shares) {
     return (reduction_t){
         .function = function,
@@ -88,12 +87,14 @@ static range_t sent(const reduction_t* reduction, int senders, int from, int rec
 
 /** Counts and displacements of the blocks of both directions. */
 typedef struct {
-    int* counts;
-    int* displs;
+    coll_ucg_count_t* counts;
+    coll_ucg_displ_t* displs;
 } vectors_t;
 
-static vectors_t vectors_at(int* memory, int size) {
-    return (vectors_t){memory, memory + size};
+enum { kWordsOfBlock = 2 };
+
+static vectors_t vectors_at(uint64_t* memory, int size) {
+    return (vectors_t){(coll_ucg_count_t*)memory, (coll_ucg_displ_t*)(memory + size)};
 }
 
 /* ------------------------------------------------------------------ on a side */
@@ -103,14 +104,15 @@ static ucg_status_t reduce_whole(const reduction_t* reduction, ucg_coll_type_t c
     coll_ucg_call_t call;
     coll_ucg_begin(&call, reduction->module, reduction->sides->side.group,
                    &reduction->module->workspace);
-    return coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(
-                                          &call, collective, reduction->input, result,
-                                          reduction->elements, reduction->type, reduction->op, 0));
+    return coll_ucg_run_opened(
+        &call, coll_ucg_open_whole_reduction(&call, collective, reduction->input, result,
+                                             (coll_ucg_count_t)reduction->elements, reduction->type,
+                                             reduction->op, 0));
 }
 
 static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
     const int size = reduction->sides->local_size;
-    int* counts =
+    coll_ucg_count_t* counts =
         coll_ucg_scratch_get(&reduction->sides->memory.vectors, (size_t)size * sizeof *counts);
     coll_ucg_call_t call;
     if (NULL == counts) {
@@ -121,9 +123,9 @@ static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
     }
     coll_ucg_begin(&call, reduction->module, reduction->sides->side.group,
                    &reduction->module->workspace);
-    return coll_ucg_run_opened(&call,
-                               coll_ucg_open_reduce_scatter(&call, reduction->input, result, counts,
-                                                            reduction->type, reduction->op));
+    return coll_ucg_run_opened(&call, coll_ucg_open_reduce_scatter(&call, reduction->input, result,
+                                                                   coll_ucg_own_counts(counts),
+                                                                   reduction->type, reduction->op));
 }
 
 /** Combines what this side has; `collective` is for what is whole. Says where this process has its
@@ -137,7 +139,8 @@ static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t
         return UCG_OK;
     }
     const range_t held = held_by(reduction, sides->local_size, rank);
-    void* result = coll_ucg_elements_in(&sides->memory.send, reduction->type, length_of(held));
+    void* result =
+        coll_ucg_elements_in(&sides->memory.send, reduction->type, (size_t)length_of(held));
     *result_p = result;
     if (NULL == result) {
         return UCG_ERR_NO_MEMORY;
@@ -172,28 +175,33 @@ static ucg_status_t exchange(const reduction_t* reduction, const place_t* place,
                              void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int others = place->others;
-    int* memory = coll_ucg_scratch_get(&sides->memory.vectors, 4 * (size_t)others * sizeof *memory);
+    uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
+                                            2 * kWordsOfBlock * (size_t)others * sizeof *memory);
     if (NULL == memory) {
         return UCG_ERR_NO_MEMORY;
     }
     const vectors_t out = vectors_at(memory, others);
-    const vectors_t in = vectors_at(memory + 2 * others, others);
-    const int held = held_by(reduction, place->size, place->rank).begin;
-    const int received = received_by(reduction, place->size, place->rank).begin;
+    const vectors_t in = vectors_at(memory + kWordsOfBlock * others, others);
+    const int64_t held = held_by(reduction, place->size, place->rank).begin;
+    const int64_t received = received_by(reduction, place->size, place->rank).begin;
     for (int i = 0; i < others; i++) {
         const range_t to = sent(reduction, place->size, place->rank, others, i);
         const range_t from = sent(reduction, others, i, place->size, place->rank);
         out.counts[i] = length_of(to);
-        out.displs[i] = to.begin - held;
+        out.displs[i] = (coll_ucg_displ_t)(to.begin - held);
         in.counts[i] = length_of(from);
-        in.displs[i] = from.begin - received;
+        in.displs[i] = (coll_ucg_displ_t)(from.begin - received);
     }
     const coll_ucg_edges_t edges = coll_ucg_edges_across(
         sides, place->first, 0, place->sends ? others : 0, 0, place->receives ? others : 0);
-    const coll_ucg_edge_blocks_t input = {
-        .user = result, .counts = out.counts, .displs = out.displs, .type = reduction->type};
-    const coll_ucg_edge_blocks_t output = {
-        .user = target, .counts = in.counts, .displs = in.displs, .type = reduction->type};
+    const coll_ucg_edge_blocks_t input = {.user = result,
+                                          .counts = coll_ucg_own_counts(out.counts),
+                                          .displs = coll_ucg_own_displs(out.displs),
+                                          .type = reduction->type};
+    const coll_ucg_edge_blocks_t output = {.user = target,
+                                           .counts = coll_ucg_own_counts(in.counts),
+                                           .displs = coll_ucg_own_displs(in.displs),
+                                           .type = reduction->type};
     coll_ucg_call_t call;
     coll_ucg_begin(&call, reduction->module, place->group, &reduction->module->workspace);
     return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
@@ -236,14 +244,14 @@ static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* 
                                    void* target) {
     const coll_ucg_operands_t operands = {
         .input = reduction->input,
-        .elements = reduction->elements,
+        .elements = (coll_ucg_count_t)reduction->elements,
         .type = reduction->type,
         .op = reduction->op,
         .first = place->first,
         .others = place->others,
         .sends = place->sends,
         .receives = place->receives,
-        .begin = part.begin,
+        .begin = (coll_ucg_count_t)part.begin,
         .length = length_of(part),
         .target = target,
     };
@@ -271,7 +279,7 @@ static ucg_status_t reduce(const reduction_t* reduction, void* target, int root)
     return UCG_OK == status ? exchange(reduction, &place, result, target) : status;
 }
 
-int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, int count,
+int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                               struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -280,7 +288,7 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, int count,
      */
     if (MPI_PROC_NULL != root && 0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
         const reduction_t reduction =
-            reduction_of(COLL_UCG_FN_reduce, ucg, sbuf, count, dtype, op, false);
+            reduction_of(COLL_UCG_FN_reduce, ucg, sbuf, (int64_t)count, dtype, op, false);
         status = reduce(&reduction, rbuf, root);
         coll_ucg_trim(&ucg->sides->memory);
     }
@@ -293,7 +301,8 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, int count,
 static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int size = sides->local_size;
-    int* memory = coll_ucg_scratch_get(&sides->memory.vectors, 2 * (size_t)size * sizeof *memory);
+    uint64_t* memory =
+        coll_ucg_scratch_get(&sides->memory.vectors, kWordsOfBlock * (size_t)size * sizeof *memory);
     if (NULL == memory) {
         return UCG_ERR_NO_MEMORY;
     }
@@ -301,10 +310,10 @@ static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
     for (int i = 0; i < size; i++) {
         const range_t range = share(reduction->elements, size, i);
         vectors.counts[i] = length_of(range);
-        vectors.displs[i] = range.begin;
+        vectors.displs[i] = (coll_ucg_displ_t)range.begin;
     }
-    const coll_ucg_blocks_t blocks = {target, vectors.counts, vectors.displs, reduction->type,
-                                      NULL};
+    const coll_ucg_blocks_t blocks = {target, coll_ucg_own_counts(vectors.counts),
+                                      coll_ucg_own_displs(vectors.displs), reduction->type, NULL};
     coll_ucg_call_t call;
     coll_ucg_begin(&call, reduction->module, sides->side.group, &reduction->module->workspace);
     return coll_ucg_run_opened(&call,
@@ -340,14 +349,14 @@ static ucg_status_t allreduce(reduction_t* reduction, void* target) {
                                : allreduce_long(reduction, &place, target);
 }
 
-int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
+int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                  struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                  struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = UCG_OK;
     if (0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
         reduction_t reduction =
-            reduction_of(COLL_UCG_FN_allreduce, ucg, sbuf, count, dtype, op, false);
+            reduction_of(COLL_UCG_FN_allreduce, ucg, sbuf, (int64_t)count, dtype, op, false);
         status = allreduce(&reduction, rbuf);
         coll_ucg_trim(&ucg->sides->memory);
     }
@@ -357,67 +366,72 @@ int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, int count,
 /* ------------------------------------------------------------------ reduce_scatter */
 
 /** What a process of this side wants; the other side does not know. */
-static range_t wanted_by(const int* counts, int rank) {
+static range_t wanted_by(coll_ucg_counts_t counts, int rank) {
     range_t range = {0, 0};
-    for (int i = 0; i < rank; i++) {
-        range.begin += counts[i];
+    for (size_t i = 0; i < (size_t)rank; i++) {
+        range.begin += (int64_t)coll_ucg_count_at(counts, i);
     }
-    range.end = range.begin + counts[rank];
+    range.end = range.begin + (int64_t)coll_ucg_count_at(counts, (size_t)rank);
     return range;
 }
 
 /** Does each process of this side want its share? */
-static bool are_shares(const int* counts, int elements, int size) {
+static bool are_shares(coll_ucg_counts_t counts, int64_t elements, int size) {
     bool same = true;
     for (int i = 0; i < size && same; i++) {
-        same = counts[i] == length_of(share(elements, size, i));
+        same = coll_ucg_count_at(counts, (size_t)i) == (size_t)length_of(share(elements, size, i));
     }
     return same;
 }
 
 /** From shares to what the processes of this side want. */
-static ucg_status_t deal_out(const reduction_t* reduction, const int* counts, const void* shares,
-                             void* target) {
+static ucg_status_t deal_out(const reduction_t* reduction, coll_ucg_counts_t counts,
+                             const void* shares, void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int rank = ompi_comm_rank(reduction->module->comm);
     const int size = sides->local_size;
-    int* memory = coll_ucg_scratch_get(&sides->memory.vectors, 4 * (size_t)size * sizeof *memory);
+    uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
+                                            2 * kWordsOfBlock * (size_t)size * sizeof *memory);
     if (NULL == memory) {
         return UCG_ERR_NO_MEMORY;
     }
     const vectors_t out = vectors_at(memory, size);
-    const vectors_t in = vectors_at(memory + 2 * size, size);
+    const vectors_t in = vectors_at(memory + kWordsOfBlock * size, size);
     const range_t mine = share(reduction->elements, size, rank);
     const range_t wanted = wanted_by(counts, rank);
     range_t theirs = {0, 0};
     for (int i = 0; i < size; i++) {
-        theirs = (range_t){theirs.end, theirs.end + counts[i]};
+        theirs = (range_t){theirs.end, theirs.end + (int64_t)coll_ucg_count_at(counts, (size_t)i)};
         const range_t to = overlap(mine, theirs);
         const range_t from = overlap(share(reduction->elements, size, i), wanted);
         out.counts[i] = length_of(to);
-        out.displs[i] = to.begin - mine.begin;
+        out.displs[i] = (coll_ucg_displ_t)(to.begin - mine.begin);
         in.counts[i] = length_of(from);
-        in.displs[i] = from.begin - wanted.begin;
+        in.displs[i] = (coll_ucg_displ_t)(from.begin - wanted.begin);
     }
     const coll_ucg_edges_t edges = coll_ucg_edges_across(sides, 0, 0, size, 0, size);
-    const coll_ucg_edge_blocks_t input = {
-        .user = shares, .counts = out.counts, .displs = out.displs, .type = reduction->type};
-    const coll_ucg_edge_blocks_t output = {
-        .user = target, .counts = in.counts, .displs = in.displs, .type = reduction->type};
+    const coll_ucg_edge_blocks_t input = {.user = shares,
+                                          .counts = coll_ucg_own_counts(out.counts),
+                                          .displs = coll_ucg_own_displs(out.displs),
+                                          .type = reduction->type};
+    const coll_ucg_edge_blocks_t output = {.user = target,
+                                           .counts = coll_ucg_own_counts(in.counts),
+                                           .displs = coll_ucg_own_displs(in.displs),
+                                           .type = reduction->type};
     coll_ucg_call_t call;
     coll_ucg_begin(&call, reduction->module, sides->side.group, &reduction->module->workspace);
     return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
 }
 
-/** `counts`: NULL, if each process of this side wants its share. */
+/** `counts`: none, if each process of this side wants its share. */
 static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const place_t* place,
-                                        const int* counts, void* target) {
+                                        coll_ucg_counts_t counts, void* target) {
     const range_t mine = share(reduction->elements, place->size, place->rank);
     const void* result = NULL;
     void* shares = target;
-    if (NULL != counts) {
+    if (coll_ucg_has_counts(counts)) {
         shares = coll_ucg_elements_in(&reduction->sides->memory.receive, reduction->type,
-                                      length_of(mine));
+                                      (size_t)length_of(mine));
         if (NULL == shares) {
             return UCG_ERR_NO_MEMORY;
         }
@@ -426,43 +440,45 @@ static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const plac
     if (UCG_OK == status) {
         status = exchange(reduction, place, result, shares);
     }
-    return UCG_OK == status && NULL != counts ? deal_out(reduction, counts, shares, target)
-                                              : status;
+    return UCG_OK == status && coll_ucg_has_counts(counts)
+               ? deal_out(reduction, counts, shares, target)
+               : status;
 }
 
-static ucg_status_t reduce_scatter(const reduction_t* reduction, const int* counts, void* target) {
+static ucg_status_t reduce_scatter(const reduction_t* reduction, coll_ucg_counts_t counts,
+                                   void* target) {
     const ucg_status_t status = coll_ucg_enter(reduction->module);
     if (UCG_OK != status) {
         return status;
     }
     const place_t place = place_in_both(reduction);
     if (is_short(reduction)) {
-        const range_t part = NULL != counts ? wanted_by(counts, place.rank)
-                                            : share(reduction->elements, place.size, place.rank);
+        const range_t part = coll_ucg_has_counts(counts)
+                                 ? wanted_by(counts, place.rank)
+                                 : share(reduction->elements, place.size, place.rank);
         return exchange_short(reduction, &place, part, target);
     }
     return reduce_scatter_long(reduction, &place, counts, target);
 }
 
-/** Elements of all processes together, of which both sides have as many; those that exceed an int
+/** Elements of all processes together, of which both sides have as many; more than can be counted
  *  are the previous module's. */
 static ucg_status_t scatter_reduced(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
-                                    const void* input, void* target, const int* counts,
+                                    const void* input, void* target, coll_ucg_counts_t counts,
                                     int64_t elements, ompi_datatype_t* type, ompi_op_t* op) {
-    if (elements > INT_MAX) {
+    if (!coll_ucg_is_countable(elements)) {
         return UCG_ERR_UNSUPPORTED;
     }
     if (0 == coll_ucg_packed_bytes(type, (size_t)elements)) {
         return UCG_OK;
     }
-    const reduction_t reduction =
-        reduction_of(function, module, input, (int)elements, type, op, true);
+    const reduction_t reduction = reduction_of(function, module, input, elements, type, op, true);
     const ucg_status_t status = reduce_scatter(&reduction, counts, target);
     coll_ucg_trim(&module->sides->memory);
     return status;
 }
 
-int mca_coll_ucg_inter_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+int mca_coll_ucg_inter_reduce_scatter(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
@@ -470,21 +486,22 @@ int mca_coll_ucg_inter_reduce_scatter(const void* sbuf, void* rbuf, const int* r
     const int size = ompi_comm_size(comm);
     int64_t elements = 0;
     for (int i = 0; i < size; i++) {
-        elements += rcounts[i];
+        elements += (int64_t)coll_ucg_count_at(rcounts, (size_t)i);
     }
-    const bool shares = elements <= INT_MAX && are_shares(rcounts, (int)elements, size);
-    const ucg_status_t status = scatter_reduced(COLL_UCG_FN_reduce_scatter, ucg, sbuf, rbuf,
-                                                shares ? NULL : rcounts, elements, dtype, op);
+    const bool shares = are_shares(rcounts, elements, size);
+    const ucg_status_t status =
+        scatter_reduced(COLL_UCG_FN_reduce_scatter, ucg, sbuf, rbuf,
+                        shares ? COLL_UCG_NO_COUNTS : rcounts, elements, dtype, op);
     COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
 }
 
-int mca_coll_ucg_inter_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+int mca_coll_ucg_inter_reduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
                                             struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                             struct ompi_communicator_t* comm,
                                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const int64_t elements = (int64_t)rcount * ompi_comm_size(comm);
     const ucg_status_t status = scatter_reduced(COLL_UCG_FN_reduce_scatter_block, ucg, sbuf, rbuf,
-                                                NULL, elements, dtype, op);
+                                                COLL_UCG_NO_COUNTS, elements, dtype, op);
     COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
 }

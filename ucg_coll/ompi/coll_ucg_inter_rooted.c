@@ -47,12 +47,13 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
 /** The arguments of a call, which is often like the one before. */
 #define DESCRIBE(call, module, rooted)                                                             \
     const coll_ucg_vector_t vectors[] = {                                                          \
-        COLL_UCG_VECTOR((rooted)->blocks.counts, (module)->sides->remote_size),                    \
-        COLL_UCG_VECTOR((rooted)->blocks.displs, (module)->sides->remote_size)};                   \
+        COLL_UCG_COUNTS((rooted)->blocks.counts, (module)->sides->remote_size),                    \
+        COLL_UCG_DISPLS((rooted)->blocks.displs, (module)->sides->remote_size)};                   \
     const coll_ucg_latest_t call = {.type = (rooted)->blocks.type,                                 \
                                     .count = (rooted)->blocks.count,                               \
                                     .root = (rooted)->root,                                        \
-                                    .vector_count = NULL != (rooted)->blocks.counts ? 2 : 0,       \
+                                    .vector_count =                                                \
+                                        coll_ucg_has_counts((rooted)->blocks.counts) ? 2 : 0,      \
                                     .vectors = vectors}
 
 /** Beside the root there is nothing to do, and nothing of the blocks means anything. */
@@ -129,7 +130,8 @@ static ucg_status_t start(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t
 /* ------------------------------------------------------------------ bcast */
 
 static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, void* buffer,
-                                              int count, struct ompi_datatype_t* dtype, int root) {
+                                              coll_ucg_count_t count, struct ompi_datatype_t* dtype,
+                                              int root) {
     coll_ucg_part_t* part;
     coll_ucg_call_t call;
     /* Beside the root there is nothing to do, and MPI_Bcast() does not come here for no elements.
@@ -149,8 +151,9 @@ static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, voi
     return status;
 }
 
-int mca_coll_ucg_inter_bcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
-                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_inter_bcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
+                             int root, struct ompi_communicator_t* comm,
+                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_bcast];
     if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
@@ -161,7 +164,8 @@ int mca_coll_ucg_inter_bcast(void* buffer, int count, struct ompi_datatype_t* dt
 }
 
 static COLL_UCG_APART ucg_status_t ibcast_anew(mca_coll_ucg_module_t* module, void* buffer,
-                                               int count, struct ompi_datatype_t* dtype, int root,
+                                               coll_ucg_count_t count,
+                                               struct ompi_datatype_t* dtype, int root,
                                                ompi_request_t** request) {
     coll_ucg_request_t* mine = NULL;
     const ucg_status_t status = coll_ucg_enter_rooted_nonblocking(module, root, &mine);
@@ -174,8 +178,8 @@ static COLL_UCG_APART ucg_status_t ibcast_anew(mca_coll_ucg_module_t* module, vo
     return coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, request);
 }
 
-int mca_coll_ucg_inter_ibcast(void* buffer, int count, struct ompi_datatype_t* dtype, int root,
-                              struct ompi_communicator_t* comm, ompi_request_t** request,
+int mca_coll_ucg_inter_ibcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
+                              int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                               mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibcast);
@@ -202,8 +206,9 @@ int mca_coll_ucg_inter_ibcast(void* buffer, int count, struct ompi_datatype_t* d
     (&(coll_ucg_rooted_t){COLL_UCG_FN_##name, root, edges(ucg->sides, MPI_ROOT == root),           \
                           MPI_ROOT == root ? (whole) : (part)})
 
-int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                              void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_inter_gather(const void* sbuf, coll_ucg_count_t scount,
+                              struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                              struct ompi_datatype_t* rdtype, int root,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
@@ -212,8 +217,9 @@ int mca_coll_ucg_inter_gather(const void* sbuf, int scount, struct ompi_datatype
     COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
 
-int mca_coll_ucg_inter_igather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_inter_igather(const void* sbuf, coll_ucg_count_t scount,
+                               struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                               struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, ompi_request_t** request,
                                mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -224,8 +230,9 @@ int mca_coll_ucg_inter_igather(const void* sbuf, int scount, struct ompi_datatyp
                    request);
 }
 
-int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                               void* rbuf, const int* rcounts, const int* displs,
+int mca_coll_ucg_inter_gatherv(const void* sbuf, coll_ucg_count_t scount,
+                               struct ompi_datatype_t* sdtype, void* rbuf,
+                               coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
                                struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -237,8 +244,9 @@ int mca_coll_ucg_inter_gatherv(const void* sbuf, int scount, struct ompi_datatyp
                    comm);
 }
 
-int mca_coll_ucg_inter_igatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                void* rbuf, const int* rcounts, const int* displs,
+int mca_coll_ucg_inter_igatherv(const void* sbuf, coll_ucg_count_t scount,
+                                struct ompi_datatype_t* sdtype, void* rbuf,
+                                coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
                                 struct ompi_datatype_t* rdtype, int root,
                                 struct ompi_communicator_t* comm, ompi_request_t** request,
                                 mca_coll_base_module_t* module) {
@@ -253,8 +261,9 @@ int mca_coll_ucg_inter_igatherv(const void* sbuf, int scount, struct ompi_dataty
 
 /* ------------------------------------------------------------------ scatter */
 
-int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                               void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_inter_scatter(const void* sbuf, coll_ucg_count_t scount,
+                               struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                               struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_edge_blocks_t whole = {.user = sbuf, .count = scount, .type = sdtype};
@@ -263,8 +272,9 @@ int mca_coll_ucg_inter_scatter(const void* sbuf, int scount, struct ompi_datatyp
     COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
 
-int mca_coll_ucg_inter_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_inter_iscatter(const void* sbuf, coll_ucg_count_t scount,
+                                struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                                struct ompi_datatype_t* rdtype, int root,
                                 struct ompi_communicator_t* comm, ompi_request_t** request,
                                 mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -275,10 +285,11 @@ int mca_coll_ucg_inter_iscatter(const void* sbuf, int scount, struct ompi_dataty
                    request);
 }
 
-int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int* displs,
-                                struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                struct ompi_datatype_t* rdtype, int root,
-                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_inter_scatterv(const void* sbuf, coll_ucg_counts_t scounts,
+                                coll_ucg_displs_t displs, struct ompi_datatype_t* sdtype,
+                                void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                                int root, struct ompi_communicator_t* comm,
+                                mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_edge_blocks_t whole = {
         .user = sbuf, .counts = scounts, .displs = displs, .type = sdtype};
@@ -288,8 +299,9 @@ int mca_coll_ucg_inter_scatterv(const void* sbuf, const int* scounts, const int*
                    comm);
 }
 
-int mca_coll_ucg_inter_iscatterv(const void* sbuf, const int* scounts, const int* displs,
-                                 struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+int mca_coll_ucg_inter_iscatterv(const void* sbuf, coll_ucg_counts_t scounts,
+                                 coll_ucg_displs_t displs, struct ompi_datatype_t* sdtype,
+                                 void* rbuf, coll_ucg_count_t rcount,
                                  struct ompi_datatype_t* rdtype, int root,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {

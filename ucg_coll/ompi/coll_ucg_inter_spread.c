@@ -28,13 +28,15 @@ typedef struct {
     bool direct; /**< They lie so in the user's memory. */
 } packed_t;
 
-static int count_of(const coll_ucg_edge_blocks_t* blocks, int i) {
-    return NULL != blocks->counts ? blocks->counts[i] : blocks->count;
+static size_t count_of(const coll_ucg_edge_blocks_t* blocks, size_t i) {
+    return coll_ucg_has_counts(blocks->counts) ? coll_ucg_count_at(blocks->counts, i)
+                                               : (size_t)blocks->count;
 }
 
-static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, int i) {
-    const ptrdiff_t extents =
-        NULL != blocks->displs ? blocks->displs[i] : (ptrdiff_t)i * blocks->count;
+static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, size_t i) {
+    const ptrdiff_t extents = coll_ucg_has_displs(blocks->displs)
+                                  ? coll_ucg_displ_at(blocks->displs, i)
+                                  : (ptrdiff_t)(i * (size_t)blocks->count);
     return extents * coll_ucg_extent(blocks->type);
 }
 
@@ -42,9 +44,8 @@ static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, int i) {
 static uint64_t lay_out(packed_t* packed) {
     uint64_t sum = 0;
     packed->direct = coll_ucg_is_gapless(packed->user->type);
-    for (int i = 0; i < packed->count; i++) {
-        packed->bytes[i] =
-            coll_ucg_packed_bytes(packed->user->type, (size_t)count_of(packed->user, i));
+    for (size_t i = 0; i < (size_t)packed->count; i++) {
+        packed->bytes[i] = coll_ucg_packed_bytes(packed->user->type, count_of(packed->user, i));
         packed->offsets[i] = (int64_t)sum;
         packed->direct = packed->direct &&
                          (0 == packed->bytes[i] || place_of(packed->user, i) == (ptrdiff_t)sum);
@@ -126,10 +127,10 @@ static ucg_status_t spread(mca_coll_ucg_module_t* module, const packed_t* packed
 
 static ucg_status_t unpack(const packed_t* packed) {
     ucg_status_t status = UCG_OK;
-    for (int i = 0; i < packed->count && UCG_OK == status && !packed->direct; i++) {
+    for (size_t i = 0; i < (size_t)packed->count && UCG_OK == status && !packed->direct; i++) {
         if (0 != packed->bytes[i]) {
             status = coll_ucg_unpack(coll_ucg_at(packed->user->user, place_of(packed->user, i)),
-                                     (size_t)count_of(packed->user, i), packed->user->type,
+                                     count_of(packed->user, i), packed->user->type,
                                      packed->base + packed->offsets[i]);
         }
     }

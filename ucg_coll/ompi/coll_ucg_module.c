@@ -38,6 +38,9 @@ static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm
         module->previous.name.function = coll->coll_##name;                                        \
         module->previous.name.module = coll->coll_##name##_module;                                 \
         OBJ_RETAIN(module->previous.name.module);                                                  \
+        if (NULL != module->super.coll_##name) {                                                   \
+            COLL_UCG_INSTALL(comm, name, module);                                                  \
+        }                                                                                          \
     } else {                                                                                       \
         module->super.coll_##name = NULL;                                                          \
     }
@@ -83,10 +86,16 @@ static void retire(mca_coll_ucg_module_t* module) {
     release_previous(&module->previous);
 }
 
-/** Open MPI calls this once for each function that the module owns. */
+/** Up to 5.0 Open MPI calls this once for each function that the module owns, later once. */
 static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     (void)comm;
+#define PUT_BACK(name)                                                                             \
+    if (NULL != module->super.coll_##name) {                                                       \
+        COLL_UCG_UNINSTALL(comm, name, module);                                                    \
+    }
+    COLL_UCG_FOR_EACH(PUT_BACK)
+#undef PUT_BACK
     retire(module);
     return OMPI_SUCCESS;
 }

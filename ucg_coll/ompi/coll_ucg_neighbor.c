@@ -43,12 +43,12 @@ static ucg_status_t enter_with_all(mca_coll_ucg_module_t* module) {
         .user = rbuf, .counts = rcounts, .places = rdispls, .types = rdtypes})
 
 /** Vectors with an entry for each block of a side, none before the first call of a communicator. */
-#define SENT(vector) COLL_UCG_VECTOR(vector, ucg->edges.sent_blocks)
-#define RECEIVED(vector) COLL_UCG_VECTOR(vector, ucg->edges.received_blocks)
+#define SENT(KIND, vector) COLL_UCG_##KIND(vector, ucg->edges.sent_blocks)
+#define RECEIVED(KIND, vector) COLL_UCG_##KIND(vector, ucg->edges.received_blocks)
 
-static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
-                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                         struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scount,
+                                         struct ompi_datatype_t* sdtype, void* rbuf,
+                                         coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -70,8 +70,9 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, int scount,
                    comm);
 }
 
-int mca_coll_ucg_neighbor_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                    void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_neighbor_allgather(const void* sbuf, coll_ucg_count_t scount,
+                                    struct ompi_datatype_t* sdtype, void* rbuf,
+                                    coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -85,8 +86,9 @@ int mca_coll_ucg_neighbor_allgather(const void* sbuf, int scount, struct ompi_da
     return allgather_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
-int mca_coll_ucg_ineighbor_allgather(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                     void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_ineighbor_allgather(const void* sbuf, coll_ucg_count_t scount,
+                                     struct ompi_datatype_t* sdtype, void* rbuf,
+                                     coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                      struct ompi_communicator_t* comm, ompi_request_t** request,
                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -99,9 +101,9 @@ int mca_coll_ucg_ineighbor_allgather(const void* sbuf, int scount, struct ompi_d
                                rdtype, comm, request);
 }
 
-int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, int scount,
-                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                         struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, coll_ucg_count_t scount,
+                                         struct ompi_datatype_t* sdtype, void* rbuf,
+                                         coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                          struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                          ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -115,10 +117,10 @@ int mca_coll_ucg_neighbor_allgather_init(const void* sbuf, int scount,
 }
 
 static COLL_UCG_APART int
-allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                const int* rcounts, const int* rdispls, struct ompi_datatype_t* rdtype,
-                struct ompi_communicator_t* comm, mca_coll_base_module_t* module,
-                const coll_ucg_latest_t* arguments) {
+allgatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                mca_coll_base_module_t* module, const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -133,13 +135,14 @@ allgatherv_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, vo
                    rdtype, comm);
 }
 
-int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                     void* rbuf, const int* rcounts, const int* rdispls,
+int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, coll_ucg_count_t scount,
+                                     struct ompi_datatype_t* sdtype, void* rbuf,
+                                     coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                      struct ompi_datatype_t* rdtype,
                                      struct ompi_communicator_t* comm,
                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {RECEIVED(rcounts), RECEIVED(rdispls)};
+    const coll_ucg_vector_t vectors[] = {RECEIVED(COUNTS, rcounts), RECEIVED(DISPLS, rdispls)};
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = scount, .vector_count = 2, .vectors = vectors};
     const bool alike = sdtype == rdtype;
@@ -152,8 +155,9 @@ int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, int scount, struct ompi_d
                            alike ? &call : NULL);
 }
 
-int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                      void* rbuf, const int* rcounts, const int* rdispls,
+int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, coll_ucg_count_t scount,
+                                      struct ompi_datatype_t* sdtype, void* rbuf,
+                                      coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                       struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, ompi_request_t** request,
                                       mca_coll_base_module_t* module) {
@@ -167,10 +171,13 @@ int mca_coll_ucg_ineighbor_allgatherv(const void* sbuf, int scount, struct ompi_
                                rcounts, rdispls, rdtype, comm, request);
 }
 
-int mca_coll_ucg_neighbor_allgatherv_init(
-    const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-    const int* rdispls, struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
-    struct ompi_info_t* info, ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_neighbor_allgatherv_init(const void* sbuf, coll_ucg_count_t scount,
+                                          struct ompi_datatype_t* sdtype, void* rbuf,
+                                          coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
+                                          struct ompi_datatype_t* rdtype,
+                                          struct ompi_communicator_t* comm,
+                                          struct ompi_info_t* info, ompi_request_t** request,
+                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
@@ -181,9 +188,9 @@ int mca_coll_ucg_neighbor_allgatherv_init(
                    rdispls, rdtype, comm, info, request);
 }
 
-static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
-                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                        struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf,
+                                        coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                         struct ompi_communicator_t* comm,
                                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -201,8 +208,9 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, int scount,
                    comm);
 }
 
-int mca_coll_ucg_neighbor_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                   void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_neighbor_alltoall(const void* sbuf, coll_ucg_count_t scount,
+                                   struct ompi_datatype_t* sdtype, void* rbuf,
+                                   coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                    struct ompi_communicator_t* comm,
                                    mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -216,8 +224,9 @@ int mca_coll_ucg_neighbor_alltoall(const void* sbuf, int scount, struct ompi_dat
     return alltoall_anew(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
 }
 
-int mca_coll_ucg_ineighbor_alltoall(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                    void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_ineighbor_alltoall(const void* sbuf, coll_ucg_count_t scount,
+                                    struct ompi_datatype_t* sdtype, void* rbuf,
+                                    coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                     struct ompi_communicator_t* comm, ompi_request_t** request,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -230,9 +239,9 @@ int mca_coll_ucg_ineighbor_alltoall(const void* sbuf, int scount, struct ompi_da
                                rdtype, comm, request);
 }
 
-int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, int scount,
-                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                        struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf,
+                                        coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                         struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                         ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -245,11 +254,13 @@ int mca_coll_ucg_neighbor_alltoall_init(const void* sbuf, int scount,
                    comm, info, request);
 }
 
-static COLL_UCG_APART int
-alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
-               struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts, const int* rdispls,
-               struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
-               mca_coll_base_module_t* module, const coll_ucg_latest_t* arguments) {
+static COLL_UCG_APART int alltoallv_anew(const void* sbuf, coll_ucg_counts_t scounts,
+                                         coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                         void* rbuf, coll_ucg_counts_t rcounts,
+                                         coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
+                                         struct ompi_communicator_t* comm,
+                                         mca_coll_base_module_t* module,
+                                         const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -264,14 +275,15 @@ alltoallv_anew(const void* sbuf, const int* scounts, const int* sdispls,
                    rdispls, rdtype, comm);
 }
 
-int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                                    struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                                    const int* rdispls, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, coll_ucg_counts_t scounts,
+                                    coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                    void* rbuf, coll_ucg_counts_t rcounts,
+                                    coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {SENT(scounts), SENT(sdispls), RECEIVED(rcounts),
-                                         RECEIVED(rdispls)};
+    const coll_ucg_vector_t vectors[] = {SENT(COUNTS, scounts), SENT(DISPLS, sdispls),
+                                         RECEIVED(COUNTS, rcounts), RECEIVED(DISPLS, rdispls)};
     const coll_ucg_latest_t call = {.type = rdtype, .vector_count = 4, .vectors = vectors};
     const bool alike = sdtype == rdtype;
     int result;
@@ -283,9 +295,10 @@ int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, const int* scounts, const 
                           module, alike ? &call : NULL);
 }
 
-int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, const int* scounts, const int* sdispls,
-                                     struct ompi_datatype_t* sdtype, void* rbuf, const int* rcounts,
-                                     const int* rdispls, struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, coll_ucg_counts_t scounts,
+                                     coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                     void* rbuf, coll_ucg_counts_t rcounts,
+                                     coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                      struct ompi_communicator_t* comm, ompi_request_t** request,
                                      mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -298,10 +311,10 @@ int mca_coll_ucg_ineighbor_alltoallv(const void* sbuf, const int* scounts, const
                                rbuf, rcounts, rdispls, rdtype, comm, request);
 }
 
-int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, const int* scounts, const int* sdispls,
-                                         struct ompi_datatype_t* sdtype, void* rbuf,
-                                         const int* rcounts, const int* rdispls,
-                                         struct ompi_datatype_t* rdtype,
+int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, coll_ucg_counts_t scounts,
+                                         coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
+                                         void* rbuf, coll_ucg_counts_t rcounts,
+                                         coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                          struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                          ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -315,9 +328,9 @@ int mca_coll_ucg_neighbor_alltoallv_init(const void* sbuf, const int* scounts, c
 }
 
 static COLL_UCG_APART int
-alltoallw_anew(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
-               struct ompi_datatype_t* const* sdtypes, void* rbuf, const int* rcounts,
-               const MPI_Aint* rdispls, struct ompi_datatype_t* const* rdtypes,
+alltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_places_t sdispls,
+               struct ompi_datatype_t* const* sdtypes, void* rbuf, coll_ucg_counts_t rcounts,
+               coll_ucg_places_t rdispls, struct ompi_datatype_t* const* rdtypes,
                struct ompi_communicator_t* comm, mca_coll_base_module_t* module,
                const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -334,15 +347,17 @@ alltoallw_anew(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
                    rdispls, rdtypes, comm);
 }
 
-int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
+int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,
+                                    coll_ucg_places_t sdispls,
                                     struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                    const int* rcounts, const MPI_Aint* rdispls,
+                                    coll_ucg_counts_t rcounts, coll_ucg_places_t rdispls,
                                     struct ompi_datatype_t* const* rdtypes,
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_vector_t vectors[] = {SENT(scounts),     SENT(sdispls),     SENT(sdtypes),
-                                         RECEIVED(rcounts), RECEIVED(rdispls), RECEIVED(rdtypes)};
+    const coll_ucg_vector_t vectors[] = {SENT(COUNTS, scounts),     SENT(PLACES, sdispls),
+                                         SENT(TYPES, sdtypes),      RECEIVED(COUNTS, rcounts),
+                                         RECEIVED(PLACES, rdispls), RECEIVED(TYPES, rdtypes)};
     const coll_ucg_latest_t call = {.vector_count = 6, .vectors = vectors};
     int result;
     if (coll_ucg_repeats_described(ucg, COLL_UCG_FN_neighbor_alltoallw, &call) &&
@@ -353,9 +368,10 @@ int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, const int* scounts, const 
                           module, &call);
 }
 
-int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, const int* scounts, const MPI_Aint* sdispls,
+int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,
+                                     coll_ucg_places_t sdispls,
                                      struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                     const int* rcounts, const MPI_Aint* rdispls,
+                                     coll_ucg_counts_t rcounts, coll_ucg_places_t rdispls,
                                      struct ompi_datatype_t* const* rdtypes,
                                      struct ompi_communicator_t* comm, ompi_request_t** request,
                                      mca_coll_base_module_t* module) {
@@ -369,10 +385,10 @@ int mca_coll_ucg_ineighbor_alltoallw(const void* sbuf, const int* scounts, const
                                rbuf, rcounts, rdispls, rdtypes, comm, request);
 }
 
-int mca_coll_ucg_neighbor_alltoallw_init(const void* sbuf, const int* scounts,
-                                         const MPI_Aint* sdispls,
+int mca_coll_ucg_neighbor_alltoallw_init(const void* sbuf, coll_ucg_counts_t scounts,
+                                         coll_ucg_places_t sdispls,
                                          struct ompi_datatype_t* const* sdtypes, void* rbuf,
-                                         const int* rcounts, const MPI_Aint* rdispls,
+                                         coll_ucg_counts_t rcounts, coll_ucg_places_t rdispls,
                                          struct ompi_datatype_t* const* rdtypes,
                                          struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                          ompi_request_t** request, mca_coll_base_module_t* module) {

@@ -10,10 +10,11 @@
 #include "ompi/mca/pml/pml.h"
 
 /**
- * The tag of these messages, from the range that Open MPI keeps for a component (coll/hcoll) that
- * has its own near the beginning. The transports keep 32, 24 (pml/ucx) or 20 (mtl/ofi) bits of a
- * tag: in all of these it is negative, as no tag of a program is, and of nonblocking collectives,
- * whose tags count downwards, only the seven millionth of a communicator has the same.
+ * The tag of these messages, from the range that Open MPI up to 5.0 keeps for a component
+ * (coll/hcoll) that has its own near the beginning; 6.0 has nothing there. The transports keep 32,
+ * 24 (pml/ucx) or 20 (mtl/ofi) bits of a tag: in all of these it is negative, as no tag of a
+ * program is, and of nonblocking collectives, whose tags count downwards, only the seven millionth
+ * of a communicator has the same.
  */
 enum { TAG = -(1 << 30) - (1 << 23) + (1 << 19) };
 

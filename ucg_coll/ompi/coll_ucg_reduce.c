@@ -29,7 +29,7 @@ static ucg_status_t open_buffers(coll_ucg_call_t* call, const void* sbuf, void* 
 }
 
 ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
-                                           const void* sbuf, void* rbuf, int count,
+                                           const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                            ompi_datatype_t* type, ompi_op_t* op, int root) {
     call->params = (ucg_coll_params_t){
         .type = collective,
@@ -46,7 +46,7 @@ ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_
 
 /* ------------------------------------------------------------------ reduce */
 
-static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
@@ -68,9 +68,9 @@ static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
 }
 
-int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                        struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
-                        mca_coll_base_module_t* module) {
+int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                        struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
+                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_reduce];
@@ -80,7 +80,7 @@ int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, int count, struct ompi_dat
     return reduce_anew(sbuf, rbuf, count, dtype, op, root, comm, module);
 }
 
-static COLL_UCG_APART int ireduce_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int ireduce_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                        struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                        int root, struct ompi_communicator_t* comm,
                                        ompi_request_t** request, mca_coll_base_module_t* module) {
@@ -101,9 +101,10 @@ static COLL_UCG_APART int ireduce_anew(const void* sbuf, void* rbuf, int count,
                                request);
 }
 
-int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                         struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
-                         ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                         struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
+                         struct ompi_communicator_t* comm, ompi_request_t** request,
+                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ireduce);
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -113,10 +114,10 @@ int mca_coll_ucg_ireduce(const void* sbuf, void* rbuf, int count, struct ompi_da
     return ireduce_anew(sbuf, rbuf, count, dtype, op, root, comm, request, module);
 }
 
-int mca_coll_ucg_reduce_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                             struct ompi_op_t* op, int root, struct ompi_communicator_t* comm,
-                             struct ompi_info_t* info, ompi_request_t** request,
-                             mca_coll_base_module_t* module) {
+int mca_coll_ucg_reduce_init(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                             struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
+                             struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                             ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
@@ -133,7 +134,7 @@ int mca_coll_ucg_reduce_init(const void* sbuf, void* rbuf, int count, struct omp
 
 /* ------------------------------------------------------------------ allreduce */
 
-static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                          struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
@@ -152,9 +153,9 @@ static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, int count
     COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
 }
 
-int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                           mca_coll_base_module_t* module) {
+int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                           struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
     if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_allreduce], dtype, op, count, in_place)) {
@@ -168,12 +169,13 @@ int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, int count, struct ompi_
  * other places among the program's calls on each rank, and a group's collectives have one order on
  * all. The previous module keeps its nonblocking calls apart from blocking ones.
  */
-static bool may_make_communicators(int count, const ompi_datatype_t* type, const ompi_op_t* op) {
+static bool may_make_communicators(coll_ucg_count_t count, const ompi_datatype_t* type,
+                                   const ompi_op_t* op) {
     return 1 == count && &ompi_mpi_int.dt == type &&
            (&ompi_mpi_op_max.op == op || &ompi_mpi_op_min.op == op);
 }
 
-static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                           struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                           struct ompi_communicator_t* comm,
                                           ompi_request_t** request,
@@ -194,9 +196,10 @@ static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, int coun
                                request);
 }
 
-int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                            struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                            ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                            struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                            struct ompi_communicator_t* comm, ompi_request_t** request,
+                            mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iallreduce);
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -206,7 +209,7 @@ int mca_coll_ucg_iallreduce(const void* sbuf, void* rbuf, int count, struct ompi
     return iallreduce_anew(sbuf, rbuf, count, dtype, op, comm, request, module);
 }
 
-int mca_coll_ucg_allreduce_init(const void* sbuf, void* rbuf, int count,
+int mca_coll_ucg_allreduce_init(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                 struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                 struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                 ompi_request_t** request, mca_coll_base_module_t* module) {
@@ -224,7 +227,7 @@ int mca_coll_ucg_allreduce_init(const void* sbuf, void* rbuf, int count,
 
 /* ------------------------------------------------------------------ scan */
 
-static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                     struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                     struct ompi_communicator_t* comm,
                                     mca_coll_base_module_t* module) {
@@ -243,9 +246,9 @@ static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE(ucg, scan, status, sbuf, rbuf, count, dtype, op, comm);
 }
 
-int mca_coll_ucg_scan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                      struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                      mca_coll_base_module_t* module) {
+int mca_coll_ucg_scan(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                      struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
     if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_scan], dtype, op, count, in_place)) {
@@ -254,7 +257,7 @@ int mca_coll_ucg_scan(const void* sbuf, void* rbuf, int count, struct ompi_datat
     return scan_anew(sbuf, rbuf, count, dtype, op, comm, module);
 }
 
-static COLL_UCG_APART int iscan_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int iscan_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                      struct ompi_communicator_t* comm, ompi_request_t** request,
                                      mca_coll_base_module_t* module) {
@@ -271,9 +274,10 @@ static COLL_UCG_APART int iscan_anew(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE_NONBLOCKING(ucg, iscan, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
 
-int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                       struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                       ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                       struct ompi_communicator_t* comm, ompi_request_t** request,
+                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iscan);
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -283,10 +287,10 @@ int mca_coll_ucg_iscan(const void* sbuf, void* rbuf, int count, struct ompi_data
     return iscan_anew(sbuf, rbuf, count, dtype, op, comm, request, module);
 }
 
-int mca_coll_ucg_scan_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                           struct ompi_info_t* info, ompi_request_t** request,
-                           mca_coll_base_module_t* module) {
+int mca_coll_ucg_scan_init(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                           struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                           struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                           ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);
@@ -301,7 +305,7 @@ int mca_coll_ucg_scan_init(const void* sbuf, void* rbuf, int count, struct ompi_
 
 /* ------------------------------------------------------------------ exscan */
 
-static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
@@ -320,9 +324,9 @@ static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE(ucg, exscan, status, sbuf, rbuf, count, dtype, op, comm);
 }
 
-int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                        struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                        mca_coll_base_module_t* module) {
+int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                        struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                        struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
     if (coll_ucg_repeats(&ucg->latest[COLL_UCG_FN_exscan], dtype, op, count, in_place)) {
@@ -331,7 +335,7 @@ int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, int count, struct ompi_dat
     return exscan_anew(sbuf, rbuf, count, dtype, op, comm, module);
 }
 
-static COLL_UCG_APART int iexscan_anew(const void* sbuf, void* rbuf, int count,
+static COLL_UCG_APART int iexscan_anew(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                        struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                        struct ompi_communicator_t* comm, ompi_request_t** request,
                                        mca_coll_base_module_t* module) {
@@ -348,9 +352,10 @@ static COLL_UCG_APART int iexscan_anew(const void* sbuf, void* rbuf, int count,
     COLL_UCG_LEAVE_NONBLOCKING(ucg, iexscan, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
 
-int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                         struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                         ompi_request_t** request, mca_coll_base_module_t* module) {
+int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                         struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                         struct ompi_communicator_t* comm, ompi_request_t** request,
+                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_iexscan);
     const bool in_place = MPI_IN_PLACE == sbuf;
@@ -360,10 +365,10 @@ int mca_coll_ucg_iexscan(const void* sbuf, void* rbuf, int count, struct ompi_da
     return iexscan_anew(sbuf, rbuf, count, dtype, op, comm, request, module);
 }
 
-int mca_coll_ucg_exscan_init(const void* sbuf, void* rbuf, int count, struct ompi_datatype_t* dtype,
-                             struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                             struct ompi_info_t* info, ompi_request_t** request,
-                             mca_coll_base_module_t* module) {
+int mca_coll_ucg_exscan_init(const void* sbuf, void* rbuf, coll_ucg_count_t count,
+                             struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                             struct ompi_communicator_t* comm, struct ompi_info_t* info,
+                             ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_persistent(ucg, &mine);

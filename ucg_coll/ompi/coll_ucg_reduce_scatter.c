@@ -44,23 +44,27 @@ static ucg_status_t open_scattered_reduction(coll_ucg_call_t* call,
 }
 
 ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
-                                          const int* counts, ompi_datatype_t* type, ompi_op_t* op) {
-    const int size = (int)coll_ucg_size(call);
+                                          coll_ucg_counts_t counts, ompi_datatype_t* type,
+                                          ompi_op_t* op) {
+    const size_t size = coll_ucg_size(call);
+    const coll_ucg_entries_t entries = coll_ucg_counts_entries(counts);
+    const bool ints = sizeof(int) == entries.width;
     scattered_reduction_t given = {.input = sbuf, .output = rbuf, .datatype = type, .op = op};
-    for (int i = 0; i < size; i++) {
-        given.total += (size_t)counts[i];
+    for (size_t i = 0; i < size; i++) {
+        given.total += coll_ucg_count_at(counts, i);
     }
-    given.own = (size_t)counts[coll_ucg_rank(call)];
+    given.own = coll_ucg_count_at(counts, (size_t)coll_ucg_rank(call));
     call->params = (ucg_coll_params_t){
-        .field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS,
+        .field_mask = ints ? UCG_COLL_PARAM_FIELD_INT_VECTORS : UCG_COLL_PARAM_FIELD_VECTORS,
         .type = UCG_COLL_REDUCE_SCATTER,
         .count = given.own,
-        .int_recv_counts = counts,
+        .recv_counts = entries.data, /* The name of the pointer to either. */
     };
     return open_scattered_reduction(call, &given);
 }
 
-static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf, const int* rcounts,
+static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf,
+                                              coll_ucg_counts_t rcounts,
                                               struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                               struct ompi_communicator_t* comm,
                                               mca_coll_base_module_t* module) {
@@ -71,7 +75,7 @@ static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf, cons
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(
             &call, coll_ucg_open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
-        const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
+        const coll_ucg_vector_t counts = COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm));
         const coll_ucg_latest_t latest = {.type = dtype,
                                           .op = op,
                                           .in_place = MPI_IN_PLACE == sbuf,
@@ -82,13 +86,13 @@ static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf, cons
     COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
 }
 
-int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
                                 struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                 struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_reduce_scatter];
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
+    const coll_ucg_vector_t counts = COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm));
     if (coll_ucg_repeats(latest, dtype, op, 0, in_place) &&
         coll_ucg_same_vectors(latest, &counts, 1)) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_reduce_scatter, in_place ? NULL : sbuf, rbuf);
@@ -96,12 +100,11 @@ int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, const int* rcounts
     return reduce_scatter_anew(sbuf, rbuf, rcounts, dtype, op, comm, module);
 }
 
-static COLL_UCG_APART int ireduce_scatter_anew(const void* sbuf, void* rbuf, const int* rcounts,
-                                               struct ompi_datatype_t* dtype, struct ompi_op_t* op,
-                                               struct ompi_communicator_t* comm,
-                                               ompi_request_t** request,
-                                               mca_coll_base_module_t* module,
-                                               const coll_ucg_latest_t* latest) {
+static COLL_UCG_APART int
+ireduce_scatter_anew(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
+                     struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                     struct ompi_communicator_t* comm, ompi_request_t** request,
+                     mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
@@ -115,13 +118,13 @@ static COLL_UCG_APART int ireduce_scatter_anew(const void* sbuf, void* rbuf, con
                                request);
 }
 
-int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcounts,
+int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
                                  struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_vector_t counts = COLL_UCG_VECTOR(rcounts, ompi_comm_size(comm));
+    const coll_ucg_vector_t counts = COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm));
     const coll_ucg_latest_t call = {
         .type = dtype, .op = op, .in_place = in_place, .vector_count = 1, .vectors = &counts};
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ireduce_scatter);
@@ -133,7 +136,7 @@ int mca_coll_ucg_ireduce_scatter(const void* sbuf, void* rbuf, const int* rcount
     return ireduce_scatter_anew(sbuf, rbuf, rcounts, dtype, op, comm, request, module, &call);
 }
 
-int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, const int* rcounts,
+int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
                                      struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                      struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                      ompi_request_t** request, mca_coll_base_module_t* module) {
@@ -150,18 +153,18 @@ int mca_coll_ucg_reduce_scatter_init(const void* sbuf, void* rbuf, const int* rc
 }
 
 static ucg_status_t open_reduce_scatter_block(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
-                                              int rcount, ompi_datatype_t* type, ompi_op_t* op) {
+                                              coll_ucg_count_t rcount, ompi_datatype_t* type,
+                                              ompi_op_t* op) {
     const size_t count = (size_t)rcount;
     const scattered_reduction_t given = {sbuf, rbuf, count * coll_ucg_size(call), count, type, op};
     call->params = (ucg_coll_params_t){.type = UCG_COLL_REDUCE_SCATTER_BLOCK, .count = count};
     return open_scattered_reduction(call, &given);
 }
 
-static COLL_UCG_APART int reduce_scatter_block_anew(const void* sbuf, void* rbuf, int rcount,
-                                                    struct ompi_datatype_t* dtype,
-                                                    struct ompi_op_t* op,
-                                                    struct ompi_communicator_t* comm,
-                                                    mca_coll_base_module_t* module) {
+static COLL_UCG_APART int
+reduce_scatter_block_anew(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
+                          struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                          struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -176,7 +179,7 @@ static COLL_UCG_APART int reduce_scatter_block_anew(const void* sbuf, void* rbuf
     COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
 }
 
-int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
                                       struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
@@ -190,9 +193,10 @@ int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
 }
 
 static COLL_UCG_APART int
-ireduce_scatter_block_anew(const void* sbuf, void* rbuf, int rcount, struct ompi_datatype_t* dtype,
-                           struct ompi_op_t* op, struct ompi_communicator_t* comm,
-                           ompi_request_t** request, mca_coll_base_module_t* module) {
+ireduce_scatter_block_anew(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
+                           struct ompi_datatype_t* dtype, struct ompi_op_t* op,
+                           struct ompi_communicator_t* comm, ompi_request_t** request,
+                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
     ucg_status_t status = coll_ucg_enter_nonblocking(ucg, &mine);
@@ -208,7 +212,7 @@ ireduce_scatter_block_anew(const void* sbuf, void* rbuf, int rcount, struct ompi
                                comm, request);
 }
 
-int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
+int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
                                        struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                        struct ompi_communicator_t* comm, ompi_request_t** request,
                                        mca_coll_base_module_t* module) {
@@ -223,7 +227,7 @@ int mca_coll_ucg_ireduce_scatter_block(const void* sbuf, void* rbuf, int rcount,
     return ireduce_scatter_block_anew(sbuf, rbuf, rcount, dtype, op, comm, request, module);
 }
 
-int mca_coll_ucg_reduce_scatter_block_init(const void* sbuf, void* rbuf, int rcount,
+int mca_coll_ucg_reduce_scatter_block_init(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
                                            struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                            struct ompi_communicator_t* comm,
                                            struct ompi_info_t* info, ompi_request_t** request,

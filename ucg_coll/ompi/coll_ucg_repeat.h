@@ -12,14 +12,23 @@
 /** Of what follows where nothing is repeated: so that the short path saves no registers for it. */
 #define COLL_UCG_APART __attribute__((noinline))
 
-/** The vector of that many entries at `pointer`. */
-#define COLL_UCG_VECTOR(pointer, entries)                                                          \
-    { (pointer), (size_t)(entries) * sizeof *(pointer) }
+/** The vector of that many counts, displacements, places or datatypes. */
+static inline coll_ucg_vector_t coll_ucg_vector(coll_ucg_entries_t entries, size_t count) {
+    return (coll_ucg_vector_t){entries.data, entries.width * count};
+}
+#define COLL_UCG_COUNTS(counts, count)                                                             \
+    coll_ucg_vector(coll_ucg_counts_entries(counts), (size_t)(count))
+#define COLL_UCG_DISPLS(displs, count)                                                             \
+    coll_ucg_vector(coll_ucg_displs_entries(displs), (size_t)(count))
+#define COLL_UCG_PLACES(places, count)                                                             \
+    coll_ucg_vector(coll_ucg_places_entries(places), (size_t)(count))
+#define COLL_UCG_TYPES(types, count)                                                               \
+    coll_ucg_vector((coll_ucg_entries_t){(types), sizeof *(types)}, (size_t)(count))
 
 /** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
  *  has a root or vectors, those must be the same as well. */
 static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
-                                    const ompi_op_t* op, int count, bool in_place) {
+                                    const ompi_op_t* op, coll_ucg_count_t count, bool in_place) {
     return NULL != latest->coll && latest->type == type && latest->op == op &&
            latest->count == count && latest->in_place == in_place;
 }
@@ -94,7 +103,7 @@ void coll_ucg_forget(mca_coll_ucg_module_t* module);
 
 /** What the root of a gather or scatter has for each rank. Means something at the root only. */
 typedef struct {
-    int count;                        /**< Of the root's own block. */
+    coll_ucg_count_t count;           /**< Of the root's own block. */
     const ompi_datatype_t* type;      /**< Of all blocks. */
     const coll_ucg_vector_t* vectors; /**< Two, or NULL: all have that count. */
 } coll_ucg_root_blocks_t;
@@ -105,7 +114,7 @@ typedef struct {
  */
 static inline bool coll_ucg_describe_rooted(coll_ucg_latest_t* call,
                                             const mca_coll_ucg_module_t* module, int root,
-                                            const void* part, int count,
+                                            const void* part, coll_ucg_count_t count,
                                             const ompi_datatype_t* type,
                                             coll_ucg_root_blocks_t blocks) {
     *call = (coll_ucg_latest_t){.type = type, .count = count, .root = root};

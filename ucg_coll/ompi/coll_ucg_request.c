@@ -237,6 +237,7 @@ static int free_nonblocking(ompi_request_t** request_p) {
     if (!REQUEST_COMPLETE(super)) {
         return MPI_ERR_REQUEST;
     }
+    coll_ucg_free_hung(super);
     OMPI_REQUEST_FINI(super);
     *request_p = MPI_REQUEST_NULL;
     give_back((coll_ucg_request_t*)super);
@@ -274,17 +275,6 @@ ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group
     return UCG_OK;
 }
 
-/** Of a request that is complete: nothing is left to wait for, or the call failed. */
-static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status,
-                                ompi_request_t** request_p) {
-    if (OPAL_LIKELY(UCG_OK == status)) {
-        status = settle(request, UCG_OK);
-        *request_p = &ompi_request_empty;
-    }
-    give_back(request);
-    return status;
-}
-
 static void activate(coll_ucg_request_t* request) {
     ompi_request_t* super = &request->super.super;
     OMPI_REQUEST_INIT(super, false);
@@ -292,6 +282,24 @@ static void activate(coll_ucg_request_t* request) {
     super->req_free = free_nonblocking;
     super->req_cancel = coll_ucg_refuse_to_cancel;
     OBJ_RETAIN(super->req_mpi_object.comm);
+}
+
+/** Of a request that is complete: nothing is left to wait for, or the call failed. */
+static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status,
+                                ompi_request_t** request_p) {
+    ompi_request_t* super = &request->super.super;
+    if (OPAL_LIKELY(UCG_OK == status)) {
+        status = settle(request, UCG_OK);
+        if (OPAL_UNLIKELY(coll_ucg_has_hung(&request->call))) {
+            activate(request);
+            super->req_complete = REQUEST_COMPLETED;
+            *request_p = super;
+            return status;
+        }
+        *request_p = &ompi_request_empty;
+    }
+    give_back(request);
+    return status;
 }
 
 /** Of one that has begun: what the program gets. */
@@ -438,6 +446,7 @@ static int free_persistent(ompi_request_t** request_p) {
     opal_list_remove_item(&requests.persistent, &request->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     leave_group(request);
+    coll_ucg_free_hung(super);
     OMPI_REQUEST_FINI(super);
     *request_p = MPI_REQUEST_NULL;
     for_each_object(request, release);

@@ -22,10 +22,10 @@ typedef struct {
     ompi_op_t* op; /**< NULL: nothing is combined. */
     ompi_datatype_t* type;
     void* vectors;
-    int count;    /**< Of vectors. */
-    int elements; /**< Of each. */
-    int begin;    /**< The first that this process combines, */
-    int length;   /**< and how many. */
+    int count;                 /**< Of vectors. */
+    coll_ucg_count_t elements; /**< Of each. */
+    coll_ucg_count_t begin;    /**< The first that this process combines, */
+    coll_ucg_count_t length;   /**< and how many. */
     void* target;
 } coll_ucg_combination_t;
 

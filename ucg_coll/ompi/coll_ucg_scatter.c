@@ -29,8 +29,8 @@ static ucg_status_t open_scatter_at_root(coll_ucg_call_t* call, const void* sbuf
     return UCG_OK == status ? open_part(call, rbuf, rcount, rtype) : status;
 }
 
-static ucg_status_t open_scatter(coll_ucg_call_t* call, const void* sbuf, int scount,
-                                 const ompi_datatype_t* stype, void* rbuf, int rcount,
+static ucg_status_t open_scatter(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
+                                 const ompi_datatype_t* stype, void* rbuf, coll_ucg_count_t rcount,
                                  const ompi_datatype_t* rtype, int root) {
     call->params =
         (ucg_coll_params_t){.type = UCG_COLL_SCATTER, .root = (uint32_t)root, .element_bytes = 1};
@@ -42,8 +42,9 @@ static ucg_status_t open_scatter(coll_ucg_call_t* call, const void* sbuf, int sc
     return status;
 }
 
-static COLL_UCG_APART int scatter_anew(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                                       void* rbuf, int rcount, struct ompi_datatype_t* rdtype,
+static COLL_UCG_APART int scatter_anew(const void* sbuf, coll_ucg_count_t scount,
+                                       struct ompi_datatype_t* sdtype, void* rbuf,
+                                       coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                        int root, struct ompi_communicator_t* comm,
                                        mca_coll_base_module_t* module,
                                        const coll_ucg_latest_t* latest) {
@@ -65,9 +66,10 @@ static COLL_UCG_APART int scatter_anew(const void* sbuf, int scount, struct ompi
     COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
 }
 
-int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                         int rcount, struct ompi_datatype_t* rdtype, int root,
-                         struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
+int mca_coll_ucg_scatter(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                         void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                         int root, struct ompi_communicator_t* comm,
+                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_latest_t call;
     const bool alike =
@@ -80,11 +82,11 @@ int mca_coll_ucg_scatter(const void* sbuf, int scount, struct ompi_datatype_t* s
                         alike ? &call : NULL);
 }
 
-static COLL_UCG_APART int iscatter_anew(const void* sbuf, int scount,
-                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                        struct ompi_datatype_t* rdtype, int root,
-                                        struct ompi_communicator_t* comm, ompi_request_t** request,
-                                        mca_coll_base_module_t* module,
+static COLL_UCG_APART int iscatter_anew(const void* sbuf, coll_ucg_count_t scount,
+                                        struct ompi_datatype_t* sdtype, void* rbuf,
+                                        coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                                        int root, struct ompi_communicator_t* comm,
+                                        ompi_request_t** request, mca_coll_base_module_t* module,
                                         const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
@@ -98,9 +100,9 @@ static COLL_UCG_APART int iscatter_anew(const void* sbuf, int scount,
                                root, comm, request);
 }
 
-int mca_coll_ucg_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* sdtype, void* rbuf,
-                          int rcount, struct ompi_datatype_t* rdtype, int root,
-                          struct ompi_communicator_t* comm, ompi_request_t** request,
+int mca_coll_ucg_iscatter(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
+                          void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
+                          int root, struct ompi_communicator_t* comm, ompi_request_t** request,
                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_latest_t call;
@@ -115,8 +117,9 @@ int mca_coll_ucg_iscatter(const void* sbuf, int scount, struct ompi_datatype_t* 
                          alike ? &call : NULL);
 }
 
-int mca_coll_ucg_scatter_init(const void* sbuf, int scount, struct ompi_datatype_t* sdtype,
-                              void* rbuf, int rcount, struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_scatter_init(const void* sbuf, coll_ucg_count_t scount,
+                              struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+                              struct ompi_datatype_t* rdtype, int root,
                               struct ompi_communicator_t* comm, struct ompi_info_t* info,
                               ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -136,7 +139,7 @@ int mca_coll_ucg_scatter_init(const void* sbuf, int scount, struct ompi_datatype
 static ucg_status_t open_scatterv_at_root(coll_ucg_call_t* call, const coll_ucg_blocks_t* input,
                                           void* rbuf, size_t rcount, const ompi_datatype_t* rtype) {
     ucg_coll_params_t* params = &call->params;
-    coll_ucg_choose_vectors(params, input, MPI_IN_PLACE == rbuf ? input->type : rtype);
+    coll_ucg_choose_vectors(params, input, NULL, MPI_IN_PLACE == rbuf ? input->type : rtype);
     const ucg_status_t status = coll_ucg_open_send_blocks(call, input);
     if (UCG_OK == status && MPI_IN_PLACE == rbuf) {
         params->flags = UCG_COLL_FLAG_IN_PLACE;
@@ -148,7 +151,7 @@ static ucg_status_t open_scatterv_at_root(coll_ucg_call_t* call, const coll_ucg_
 
 /** A part of zero bytes takes part too: the root alone knows all sizes. */
 static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t* input, void* rbuf,
-                                  int rcount, const ompi_datatype_t* rtype, int root) {
+                                  coll_ucg_count_t rcount, const ompi_datatype_t* rtype, int root) {
     call->params =
         (ucg_coll_params_t){.type = UCG_COLL_SCATTERV, .root = (uint32_t)root, .element_bytes = 1};
     return root == coll_ucg_rank(call)
@@ -161,20 +164,21 @@ static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t
 
 /** Declares their description, and whether calls of it may be repeated. */
 #define DESCRIBE_SCATTERV(call, alike)                                                             \
-    const coll_ucg_vector_t vectors[] = {COLL_UCG_VECTOR(scounts, ompi_comm_size(comm)),           \
-                                         COLL_UCG_VECTOR(displs, ompi_comm_size(comm))};           \
-    const int own = ompi_comm_rank(comm) == root ? scounts[root] : 0;                              \
+    const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(scounts, ompi_comm_size(comm)),           \
+                                         COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};           \
+    const coll_ucg_count_t own = ompi_comm_rank(comm) == root                                      \
+                                     ? (coll_ucg_count_t)coll_ucg_count_at(scounts, (size_t)root)  \
+                                     : 0;                                                          \
     coll_ucg_latest_t call;                                                                        \
     const bool alike = coll_ucg_describe_rooted(                                                   \
         &(call), ucg, root, rbuf, rcount, rdtype,                                                  \
         (coll_ucg_root_blocks_t){.count = own, .type = sdtype, .vectors = vectors})
 
-static COLL_UCG_APART int scatterv_anew(const void* sbuf, const int* scounts, const int* displs,
-                                        struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                                        struct ompi_datatype_t* rdtype, int root,
-                                        struct ompi_communicator_t* comm,
-                                        mca_coll_base_module_t* module,
-                                        const coll_ucg_latest_t* latest) {
+static COLL_UCG_APART int
+scatterv_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t displs,
+              struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
+              struct ompi_datatype_t* rdtype, int root, struct ompi_communicator_t* comm,
+              mca_coll_base_module_t* module, const coll_ucg_latest_t* latest) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -190,8 +194,8 @@ static COLL_UCG_APART int scatterv_anew(const void* sbuf, const int* scounts, co
                    comm);
 }
 
-int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displs,
-                          struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+int mca_coll_ucg_scatterv(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t displs,
+                          struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
                           struct ompi_datatype_t* rdtype, int root,
                           struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
@@ -203,8 +207,9 @@ int mca_coll_ucg_scatterv(const void* sbuf, const int* scounts, const int* displ
                          alike ? &call : NULL);
 }
 
-static COLL_UCG_APART int iscatterv_anew(const void* sbuf, const int* scounts, const int* displs,
-                                         struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+static COLL_UCG_APART int iscatterv_anew(const void* sbuf, coll_ucg_counts_t scounts,
+                                         coll_ucg_displs_t displs, struct ompi_datatype_t* sdtype,
+                                         void* rbuf, coll_ucg_count_t rcount,
                                          struct ompi_datatype_t* rdtype, int root,
                                          struct ompi_communicator_t* comm, ompi_request_t** request,
                                          mca_coll_base_module_t* module,
@@ -220,8 +225,8 @@ static COLL_UCG_APART int iscatterv_anew(const void* sbuf, const int* scounts, c
                                rdtype, root, comm, request);
 }
 
-int mca_coll_ucg_iscatterv(const void* sbuf, const int* scounts, const int* displs,
-                           struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
+int mca_coll_ucg_iscatterv(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t displs,
+                           struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
                            struct ompi_datatype_t* rdtype, int root,
                            struct ompi_communicator_t* comm, ompi_request_t** request,
                            mca_coll_base_module_t* module) {
@@ -236,9 +241,9 @@ int mca_coll_ucg_iscatterv(const void* sbuf, const int* scounts, const int* disp
                           module, alike ? &call : NULL);
 }
 
-int mca_coll_ucg_scatterv_init(const void* sbuf, const int* scounts, const int* displs,
-                               struct ompi_datatype_t* sdtype, void* rbuf, int rcount,
-                               struct ompi_datatype_t* rdtype, int root,
+int mca_coll_ucg_scatterv_init(const void* sbuf, coll_ucg_counts_t scounts,
+                               coll_ucg_displs_t displs, struct ompi_datatype_t* sdtype, void* rbuf,
+                               coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                ompi_request_t** request, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;

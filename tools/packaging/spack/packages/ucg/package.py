@@ -48,8 +48,8 @@ class Ucg(MesonPackage):
 
     # With the headers that components are built with (configure --with-devel-headers), which
     # Spack's own build of it leaves out: an external one, as of a distribution.
-    depends_on("openmpi@4.1,5.0", when="+ompi")
-    depends_on("pmix", when="+ompi ^openmpi@5.0")
+    depends_on("openmpi@4.1,5.0,6", when="+ompi")
+    depends_on("pmix", when="+ompi ^openmpi@5:")
     depends_on("pmix@4.2:", when="+pmix")
     depends_on("jemalloc", when="+heap")
     depends_on("simgrid", when="+simgrid")
