@@ -77,23 +77,37 @@ def check_other_host(checks, launcher, program):
     checks.expect(mpirun.counters(job.output).get("allreduce") == (1, 0), "not served over basic")
 
 
+def wrapped(checks, launcher, program, what, mca):
+    """A run under a component that acts on whatever serves a collective; None where that one does
+    not work without UCG either (coll/sync of Open MPI 6.0.0a1 crashes)."""
+    if launcher.run(3, [program, "sync"], {**mca, "coll": "^ucg"}).status != 0:
+        print(f"skipped: {what} of this Open MPI does not work", flush=True)
+        return None
+    job = launcher.run(3, [program, "sync"], {**mca, "coll_ucg_verbose": "1"})
+    counted = mpirun.counters(job.output)
+    checks.expect(job.status == 0 and counted.get("scan") == (30, 0),
+                  f"{what}: {counted}\n{job.output}")
+    return counted
+
+
 def check_wrappers(checks, launcher, program):
     """Components that act on whatever serves a collective: here UCG serves it, and they act."""
     for when in ["before", "after"]:
-        mca = {"coll_ucg_verbose": "1", f"coll_sync_barrier_{when}": "10"}
-        job = launcher.run(3, [program, "sync"], mca)
-        counted = mpirun.counters(job.output)
-        checks.expect(job.status == 0, job.output)
-        checks.expect(counted.get("barrier") == (6, 0) and counted.get("scan") == (30, 0),
+        counted = wrapped(checks, launcher, program, f"coll/sync {when}",
+                          {f"coll_sync_barrier_{when}": "10"})
+        checks.expect(counted is None or counted.get("barrier") == (6, 0),
                       f"coll/sync {when}: {counted}")
     with tempfile.TemporaryDirectory() as folder:
-        mca = {"coll_ucg_verbose": "1", "pml_monitoring_enable": "2",
-               "pml_monitoring_enable_output": "3", "pml_monitoring_filename": f"{folder}/sent"}
-        job = launcher.run(3, [program, "sync"], mca)
-        counted = mpirun.counters(job.output)
-        checks.expect(job.status == 0 and counted.get("scan") == (30, 0),
-                      f"coll/monitoring: {counted}\n{job.output}")
-        with open(f"{folder}/sent.0.prof", encoding="ascii") as stream:
+        record = f"{folder}/sent.0.prof"
+        mca = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3",
+               "pml_monitoring_filename": f"{folder}/sent"}
+        launcher.run(3, [program, "sync"], {**mca, "coll": "^ucg"})
+        if not os.path.exists(record):
+            print("skipped: this Open MPI has no coll/monitoring", flush=True)
+            return
+        os.remove(record)
+        wrapped(checks, launcher, program, "coll/monitoring", mca)
+        with open(record, encoding="ascii") as stream:
             checks.expect(re.search("^O2A\t0\t240 bytes\t30 msgs", stream.read(), re.MULTILINE),
                           "coll/monitoring did not see the broadcasts")
 
