@@ -146,6 +146,7 @@ class Options(Case):
                  "barrier 0 near 3 1.0 2.0 0.5 tuned 0.500 0.500 +- 4%",
                  "bcast 16384 near 3 1.0 2.0 2.0 tuned 2.000 2.000 +- 4%",
                  "bcast 16384 far 1 1.0 2.0 9.0 tuned 9.000 9.000 +- 4%",
+                 "scan 8 near 1 1.0 2.0 - tuned - -",
                  "geometric mean ucg/best over 2 cells (b2b): 1.000"]
         done = run(SUMMARY, self.file("good.dat", "\n".join(lines)))
         self.assertEqual(done.stdout.splitlines()[2:],
