@@ -28,33 +28,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.append(os.path.join(ROOT, "tools"))
 
+import presets  # noqa: E402
 from command_line import did_you_mean, names, printable, real, whole, writable  # noqa: E402
 
 RANKS_MAX, TURNS_MAX = 4096, 10000
 SIZES_MAX = 256 << 20  # As collbench has it.
-
-PML_UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]
-
-# Stock libraries by the names of --preset, with what they are asked for by. Priorities above the 30
-# of coll/tuned let a component take what it has; the rest stays with tuned. Where the kernel copies
-# slowly between processes, stock is fastest without that; shared memory's component of Open MPI 4.1
-# is called vader, and later ones have a framework for such copies.
-COLL_COMPONENTS = ["sm", "adapt", "han", "acoll", "xhc"]
-OPENMPI_PRESETS = {
-    "tuned": ["--mca", "pml", "ob1"],
-    "no_cma": ["--mca", "pml", "ob1", "--mca", "btl_vader_single_copy_mechanism", "none",
-               "--mca", "smsc", "^cma"],
-    "ucx": PML_UCX,
-    "ucx_posix": [*PML_UCX, "-x", "UCX_TLS=self,posix"],
-    **{name: ["--mca", "pml", "ob1", "--mca", f"coll_{name}_priority", "100"]
-       for name in COLL_COMPONENTS},
-}
-PRESETS = [*OPENMPI_PRESETS, "mpich"]
-PRESET_HELP = ("stock libraries to find the best of, comma-separated: tuned (Open MPI's default "
-               "over pml ob1), no_cma (without the kernel's copies between processes), ucx (tuned "
-               "over pml ucx), ucx_posix (over its shared memory alone, for one host), sm, "
-               "adapt, han, acoll and xhc (those components of coll, where Open MPI has them; han is "
-               "for several hosts), mpich (if it is installed)")
 
 # Ways to end a job that does not end: mpirun needs some seconds to end its ranks.
 SECONDS_TO_END = 20
@@ -108,7 +86,8 @@ def add_options(parser):
     parser.add_argument("-n", "--np", type=whole(1, RANKS_MAX), default=2, help="ranks (2)")
     parser.add_argument("--pairs", type=whole(1, TURNS_MAX), default=7,
                         help="turns of each configuration (7)")
-    parser.add_argument("--preset", type=names(PRESETS), metavar="LIST", help=PRESET_HELP)
+    parser.add_argument("--preset", type=names(presets.ALL), metavar="LIST",
+                        help=presets.HELP)
     parser.add_argument("--config", action="append", default=[], metavar="NAME=COMMAND",
                         help="a configuration of one's own; the first is the reference")
     parser.add_argument("--program-for", "--benchmark-for", action="append", default=[],
@@ -225,24 +204,14 @@ def mpich(arguments, program):
                          build_for_mpich(arguments.build, program))
 
 
-def has_component(name):
-    """Does this Open MPI have that component of coll? Says so if not."""
-    listed = subprocess.run(["ompi_info", "--parsable"], capture_output=True, text=True,
-                            check=False).stdout
-    found = f"mca:coll:{name}:" in listed
-    if not found:
-        print(f"# preset {name} LEFT OUT: this Open MPI has no coll/{name}")
-    return found
-
-
 def preset_configurations(arguments, program):
     result = []
     for name in arguments.preset:
         if name == "mpich":
             result += filter(None, [mpich(arguments, program)])
-        elif name not in COLL_COMPONENTS or has_component(name):
+        elif presets.is_there(name):
             # A component that the environment brings must not pass for stock.
-            launch = openmpi(arguments.np) + ["--mca", "coll", "^ucg"] + OPENMPI_PRESETS[name]
+            launch = openmpi(arguments.np) + ["--mca", "coll", "^ucg"] + presets.OPENMPI[name]
             result.append(Configuration(name, launch, program))
     if not result:
         raise Wrong("no preset is left to compare with")
