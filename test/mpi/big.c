@@ -246,6 +246,59 @@ static void bytes(void) {
     MPI_Type_free(&some);
 }
 
+/* ------------------------------------------------------------------ more than an int counts */
+
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 6
+#define BYTES ((MPI_Count)WHOLE * (MPI_Count)sizeof *words)
+
+#define CALL_LARGE(name, started, ...)                                                             \
+    do {                                                                                           \
+        MPI_Request request;                                                                       \
+        if (BLOCKING == wanted) {                                                                  \
+            MPI_##name##_c(__VA_ARGS__, comm);                                                     \
+        } else if (NONBLOCKING == wanted) {                                                        \
+            MPI_##started##_c(__VA_ARGS__, comm, &request);                                        \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                 \
+        } else {                                                                                   \
+            MPI_##name##_init_c(__VA_ARGS__, comm, MPI_INFO_NULL, &request);                       \
+            MPI_Start(&request);                                                                   \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                 \
+            MPI_Request_free(&request);                                                            \
+        }                                                                                          \
+    } while (0)
+
+static int holds_combined(size_t first, size_t count, size_t place) {
+    for (size_t i = 0; i < count; i++) {
+        if (words[first + i] != (value(0, place + i) ^ value(1, place + i))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/** More than 2^31 elements, of a byte. */
+static void many(void) {
+    const MPI_Count counts[2] = {BYTES - (MPI_Count)sizeof *words, sizeof *words};
+    const MPI_Aint places[2] = {0, counts[0]};
+    fill(0, WHOLE, rank);
+    CALL_LARGE(Bcast, Ibcast, words, BYTES, MPI_BYTE, 1);
+    require(holds(0, WHOLE, 1, 0), "bcast of many");
+    fill(0, WHOLE, rank);
+    CALL_LARGE(Allreduce, Iallreduce, MPI_IN_PLACE, words, BYTES, MPI_UINT8_T, MPI_BXOR);
+    require(holds_combined(0, WHOLE, 0), "allreduce of many");
+    fill(0, WHOLE, rank);
+    CALL_LARGE(Reduce_scatter, Ireduce_scatter, MPI_IN_PLACE, words, counts, MPI_UINT8_T, MPI_BXOR);
+    require(0 == rank ? holds_combined(0, WHOLE - 1, 0) : holds_combined(0, 1, WHOLE - 1),
+            "reduce_scatter of many");
+    fill(0, WHOLE, rank);
+    CALL_LARGE(Allgatherv, Iallgatherv, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, words, counts, places,
+               MPI_BYTE);
+    require(holds(0, WHOLE - 1, 0, 0) && holds(WHOLE - 1, 1, 1, WHOLE - 1), "allgatherv of many");
+}
+#else
+static void many(void) {}
+#endif
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -268,6 +321,7 @@ int main(int argc, char** argv) {
     scans();
     to_all();
     at_root();
+    many();
     MPI_Comm_free(&comm);
     munmap(words, WHOLE * sizeof *words);
     if (0 == rank) {
