@@ -18,7 +18,7 @@ PARTS = ["many", "messages", "freed", "persistent", "persistent_many", "persiste
 OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
              "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3,
              "repeated": 3 * 10, "repeated_threads": 3 * 10, "persistent_many": 3,
-             "vectors": 3 * 4 * 9,
+             "vectors": 3 * 4 * 9 + 3 * 2,
              "first": 3 * 22 + 3 * 8 + 8 * 8 + 3 * 7 * 20 + 3 * 30 + 2 * 3 * 20 + 2 * 3 * 20,
              "first_of_all": 3, "first_of_all_crossed": 3, "first_of_all_blocking": 3,
              "first_threads": 3 * 24 * 3 + 3 * 30}

@@ -288,6 +288,36 @@ static void changed_persistent(call_t* call) {
     }
 }
 
+/**
+ * From Open MPI 6.0 on the bindings of Fortran 2008 hang arrays on the requests of calls with many
+ * datatypes, complete or not, which one request for all that are complete has no room for.
+ */
+static void have_their_own(call_t* call) {
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 6
+    enum { ROUNDS = 40 };
+    const form_t forms[] = {ALLTOALLW, NEIGHBOR_ALLTOALLW};
+    call_t* other = malloc(sizeof *other);
+    MPI_Comm ring = make_ring(1);
+    *other = *call;
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        MPI_Request requests[2];
+        const form_t form = forms[round % 2];
+        fill(call, form);
+        start(call, form, ring, &requests[0]);
+        fill(other, form);
+        start(other, form, ring, &requests[1]);
+        require(requests[0] != requests[1], "two calls have one request");
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        check(call, form);
+        check(other, form);
+    }
+    MPI_Comm_free(&ring);
+    free(other);
+#else
+    (void)call;
+#endif
+}
+
 void vectors(void) {
     call_t* call = malloc(sizeof *call);
     MPI_Datatype gaps;
@@ -300,6 +330,7 @@ void vectors(void) {
         changed(call, 0);
         changed(call, 1);
         changed_persistent(call);
+        have_their_own(call);
     }
     MPI_Type_free(&gaps);
     munmap(pages, 4 * VECTORS * page_bytes);
