@@ -80,7 +80,8 @@ def check_other_host(checks, launcher, program):
 def wrapped(checks, launcher, program, what, mca):
     """A run under a component that acts on whatever serves a collective; None where that one does
     not work without UCG either (coll/sync of Open MPI 6.0.0a1 crashes)."""
-    if launcher.run(3, [program, "sync"], {**mca, "coll": "^ucg"}).status != 0:
+    if (mpirun.series() >= (6, 0)
+            and launcher.run(3, [program, "sync"], {**mca, "coll": "^ucg"}).status != 0):
         print(f"skipped: {what} of this Open MPI does not work", flush=True)
         return None
     job = launcher.run(3, [program, "sync"], {**mca, "coll_ucg_verbose": "1"})
@@ -101,12 +102,10 @@ def check_wrappers(checks, launcher, program):
         record = f"{folder}/sent.0.prof"
         mca = {"pml_monitoring_enable": "2", "pml_monitoring_enable_output": "3",
                "pml_monitoring_filename": f"{folder}/sent"}
-        launcher.run(3, [program, "sync"], {**mca, "coll": "^ucg"})
-        if not os.path.exists(record):
-            print("skipped: this Open MPI has no coll/monitoring", flush=True)
-            return
-        os.remove(record)
         wrapped(checks, launcher, program, "coll/monitoring", mca)
+        if mpirun.series() >= (6, 0) and not os.path.exists(record):
+            print("skipped: coll/monitoring of this Open MPI writes nothing", flush=True)
+            return
         with open(record, encoding="ascii") as stream:
             checks.expect(re.search("^O2A\t0\t240 bytes\t30 msgs", stream.read(), re.MULTILINE),
                           "coll/monitoring did not see the broadcasts")

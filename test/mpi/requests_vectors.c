@@ -289,8 +289,8 @@ static void changed_persistent(call_t* call) {
 }
 
 /**
- * From Open MPI 6.0 on the bindings of Fortran 2008 hang arrays on the requests of calls with many
- * datatypes, complete or not, which one request for all that are complete has no room for.
+ * From Open MPI 6.0 on the bindings of Fortran 2008 attach arrays to the requests of calls with
+ * many datatypes, complete or not, which one request for all that are complete has no room for.
  */
 static void have_their_own(call_t* call) {
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 6

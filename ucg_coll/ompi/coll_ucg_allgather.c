@@ -155,8 +155,7 @@ static COLL_UCG_APART int allgatherv_anew(const void* sbuf, coll_ucg_count_t sco
     ucg_status_t status = coll_ucg_enter(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         const bool in_place = MPI_IN_PLACE == sbuf;
-        const coll_ucg_count_t own =
-            (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)ompi_comm_rank(comm));
+        const coll_ucg_count_t own = coll_ucg_own_count(rcounts, comm);
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status = coll_ucg_run_opened(&call,
@@ -183,8 +182,7 @@ int mca_coll_ucg_allgatherv(const void* sbuf, coll_ucg_count_t scount,
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = &ucg->latest[COLL_UCG_FN_allgatherv];
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_count_t own =
-        (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)ompi_comm_rank(comm));
+    const coll_ucg_count_t own = coll_ucg_own_count(rcounts, comm);
     const bool alike = in_place || (scount == own && sdtype == rdtype);
     const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
                                          COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
@@ -221,8 +219,7 @@ int mca_coll_ucg_iallgatherv(const void* sbuf, coll_ucg_count_t scount,
                              mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const bool in_place = MPI_IN_PLACE == sbuf;
-    const coll_ucg_count_t own =
-        (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)ompi_comm_rank(comm));
+    const coll_ucg_count_t own = coll_ucg_own_count(rcounts, comm);
     const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
                                          COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
     const coll_ucg_latest_t call = {

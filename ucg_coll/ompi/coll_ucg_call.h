@@ -143,12 +143,12 @@ static inline size_t coll_ucg_size(const coll_ucg_call_t* call) {
     return (size_t)ompi_comm_size(call->module->comm);
 }
 
-/** May MPI's bindings hang arrays on the request of such a nonblocking call? */
-static inline bool coll_ucg_has_hung(const coll_ucg_call_t* call) {
+/** May MPI's bindings attach arrays to the request of such a nonblocking call? */
+static inline bool coll_ucg_takes_arrays(const coll_ucg_call_t* call) {
     const bool types = NULL != call->input.types || NULL != call->output.types;
     const bool vectors = 0 != (call->params.field_mask &
                                (UCG_COLL_PARAM_FIELD_VECTORS | UCG_COLL_PARAM_FIELD_INT_VECTORS));
-    return (COLL_UCG_HANGS_TYPES && types) || (COLL_UCG_HANGS_VECTORS && vectors);
+    return (COLL_UCG_ATTACHES_TYPES && types) || (COLL_UCG_ATTACHES_VECTORS && vectors);
 }
 
 /** The below, for data that is not direct. */

@@ -123,7 +123,7 @@ typedef const void* coll_ucg_either_t;
 enum { COLL_UCG_LARGE_COUNTS = 0 };
 #endif
 
-/** More elements than this no call has, of vectors that are added up. */
+/** Can one count have so many elements, the sum of a vector of counts? */
 static inline bool coll_ucg_is_countable(int64_t elements) {
     return COLL_UCG_LARGE_COUNTS || elements <= INT32_MAX;
 }
@@ -239,18 +239,19 @@ static inline coll_ucg_displs_t coll_ucg_own_displs(const coll_ucg_displ_t* disp
 /* ------------------------------------------------------------------ requests */
 
 /**
- * May the bindings hang arrays on the request of a nonblocking call, whether it is complete or not?
- * They free them at its end. So 6.0's for Fortran 2008 do of those with datatypes of their own, and
- * of those with vectors where an INTEGER is no int.
+ * Do the bindings attach arrays to the request of a nonblocking call, whether it is complete or
+ * not? They free them at its end. So 6.0's for Fortran 2008 do of those with datatypes of their
+ * own, and of those with vectors where an INTEGER is no int.
  */
 enum {
-    COLL_UCG_HANGS_TYPES = COLL_UCG_FOR_OMPI_6,
-    COLL_UCG_HANGS_VECTORS =
+    COLL_UCG_ATTACHES_TYPES = COLL_UCG_FOR_OMPI_6,
+    COLL_UCG_ATTACHES_VECTORS =
         COLL_UCG_FOR_OMPI_6 && 0 != OMPI_SIZEOF_FORTRAN_INTEGER && OMPI_SIZEOF_FORTRAN_INTEGER != 4
 };
 
-/** Before a request is given back: what was hung on it after its end, or without any, is freed. */
-static inline void coll_ucg_free_hung(ompi_request_t* request) {
+/** Before a request is given back: frees the arrays that were attached to it after its end, or
+ *  without its ever being started. */
+static inline void coll_ucg_free_attached(ompi_request_t* request) {
 #if COLL_UCG_FOR_OMPI_6
     const ompi_request_complete_fn_t callback = request->req_complete_cb;
     if (OPAL_UNLIKELY(NULL != callback)) {

@@ -81,7 +81,7 @@ OBJ_CLASS_INSTANCE(coll_ucg_deferred_t, ompi_coll_base_nbc_request_t, deferred_c
 void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred) {
     ompi_request_t* super = &deferred->super.super;
     ompi_communicator_t* comm = super->req_mpi_object.comm;
-    coll_ucg_free_hung(super);
+    coll_ucg_free_attached(super);
     OMPI_REQUEST_FINI(super);
     OBJ_RELEASE(deferred);
     OBJ_RELEASE(comm);

@@ -170,18 +170,45 @@ static bool is_short(const reduction_t* reduction) {
                             coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements));
 }
 
+/** Room for the vectors of both directions, each of `size` blocks. False: no memory. */
+static bool take_vectors(coll_ucg_sides_t* sides, int size, vectors_t* out, vectors_t* in) {
+    uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
+                                            2 * kWordsOfBlock * (size_t)size * sizeof *memory);
+    if (NULL == memory) {
+        return false;
+    }
+    *out = vectors_at(memory, size);
+    *in = vectors_at(memory + kWordsOfBlock * size, size);
+    return true;
+}
+
+static coll_ucg_edge_blocks_t blocks_of(const reduction_t* reduction, const void* user,
+                                        const vectors_t* vectors) {
+    return (coll_ucg_edge_blocks_t){.user = user,
+                                    .counts = coll_ucg_own_counts(vectors->counts),
+                                    .displs = coll_ucg_own_displs(vectors->displs),
+                                    .type = reduction->type};
+}
+
+/** Sends blocks along edges and receives others. */
+static ucg_status_t move_blocks(const reduction_t* reduction, ucg_group_h group,
+                                const coll_ucg_edges_t* edges, const coll_ucg_edge_blocks_t* input,
+                                const coll_ucg_edge_blocks_t* output) {
+    coll_ucg_call_t call;
+    coll_ucg_begin(&call, reduction->module, group, &reduction->module->workspace);
+    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, edges, input, output));
+}
+
 /** Gives what this process has to those that receive it, and takes what is for this one. */
 static ucg_status_t exchange(const reduction_t* reduction, const place_t* place, const void* result,
                              void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int others = place->others;
-    uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
-                                            2 * kWordsOfBlock * (size_t)others * sizeof *memory);
-    if (NULL == memory) {
+    vectors_t out;
+    vectors_t in;
+    if (!take_vectors(sides, others, &out, &in)) {
         return UCG_ERR_NO_MEMORY;
     }
-    const vectors_t out = vectors_at(memory, others);
-    const vectors_t in = vectors_at(memory + kWordsOfBlock * others, others);
     const int64_t held = held_by(reduction, place->size, place->rank).begin;
     const int64_t received = received_by(reduction, place->size, place->rank).begin;
     for (int i = 0; i < others; i++) {
@@ -194,17 +221,9 @@ static ucg_status_t exchange(const reduction_t* reduction, const place_t* place,
     }
     const coll_ucg_edges_t edges = coll_ucg_edges_across(
         sides, place->first, 0, place->sends ? others : 0, 0, place->receives ? others : 0);
-    const coll_ucg_edge_blocks_t input = {.user = result,
-                                          .counts = coll_ucg_own_counts(out.counts),
-                                          .displs = coll_ucg_own_displs(out.displs),
-                                          .type = reduction->type};
-    const coll_ucg_edge_blocks_t output = {.user = target,
-                                           .counts = coll_ucg_own_counts(in.counts),
-                                           .displs = coll_ucg_own_displs(in.displs),
-                                           .type = reduction->type};
-    coll_ucg_call_t call;
-    coll_ucg_begin(&call, reduction->module, place->group, &reduction->module->workspace);
-    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
+    const coll_ucg_edge_blocks_t input = blocks_of(reduction, result, &out);
+    const coll_ucg_edge_blocks_t output = blocks_of(reduction, target, &in);
+    return move_blocks(reduction, place->group, &edges, &input, &output);
 }
 
 static place_t place_in_both(const reduction_t* reduction) {
@@ -390,13 +409,11 @@ static ucg_status_t deal_out(const reduction_t* reduction, coll_ucg_counts_t cou
     coll_ucg_sides_t* sides = reduction->sides;
     const int rank = ompi_comm_rank(reduction->module->comm);
     const int size = sides->local_size;
-    uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
-                                            2 * kWordsOfBlock * (size_t)size * sizeof *memory);
-    if (NULL == memory) {
+    vectors_t out;
+    vectors_t in;
+    if (!take_vectors(sides, size, &out, &in)) {
         return UCG_ERR_NO_MEMORY;
     }
-    const vectors_t out = vectors_at(memory, size);
-    const vectors_t in = vectors_at(memory + kWordsOfBlock * size, size);
     const range_t mine = share(reduction->elements, size, rank);
     const range_t wanted = wanted_by(counts, rank);
     range_t theirs = {0, 0};
@@ -410,17 +427,9 @@ static ucg_status_t deal_out(const reduction_t* reduction, coll_ucg_counts_t cou
         in.displs[i] = (coll_ucg_displ_t)(from.begin - wanted.begin);
     }
     const coll_ucg_edges_t edges = coll_ucg_edges_across(sides, 0, 0, size, 0, size);
-    const coll_ucg_edge_blocks_t input = {.user = shares,
-                                          .counts = coll_ucg_own_counts(out.counts),
-                                          .displs = coll_ucg_own_displs(out.displs),
-                                          .type = reduction->type};
-    const coll_ucg_edge_blocks_t output = {.user = target,
-                                           .counts = coll_ucg_own_counts(in.counts),
-                                           .displs = coll_ucg_own_displs(in.displs),
-                                           .type = reduction->type};
-    coll_ucg_call_t call;
-    coll_ucg_begin(&call, reduction->module, sides->side.group, &reduction->module->workspace);
-    return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, &edges, &input, &output));
+    const coll_ucg_edge_blocks_t input = blocks_of(reduction, shares, &out);
+    const coll_ucg_edge_blocks_t output = blocks_of(reduction, target, &in);
+    return move_blocks(reduction, sides->side.group, &edges, &input, &output);
 }
 
 /** `counts`: none, if each process of this side wants its share. */

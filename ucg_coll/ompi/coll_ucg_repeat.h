@@ -25,6 +25,12 @@ static inline coll_ucg_vector_t coll_ucg_vector(coll_ucg_entries_t entries, size
 #define COLL_UCG_TYPES(types, count)                                                               \
     coll_ucg_vector((coll_ucg_entries_t){(types), sizeof *(types)}, (size_t)(count))
 
+/** This rank's entry of a vector that has one for each rank. */
+static inline coll_ucg_count_t coll_ucg_own_count(coll_ucg_counts_t counts,
+                                                  ompi_communicator_t* comm) {
+    return (coll_ucg_count_t)coll_ucg_count_at(counts, (size_t)ompi_comm_rank(comm));
+}
+
 /** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
  *  has a root or vectors, those must be the same as well. */
 static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,

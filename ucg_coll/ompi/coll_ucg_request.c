@@ -237,7 +237,7 @@ static int free_nonblocking(ompi_request_t** request_p) {
     if (!REQUEST_COMPLETE(super)) {
         return MPI_ERR_REQUEST;
     }
-    coll_ucg_free_hung(super);
+    coll_ucg_free_attached(super);
     OMPI_REQUEST_FINI(super);
     *request_p = MPI_REQUEST_NULL;
     give_back((coll_ucg_request_t*)super);
@@ -290,11 +290,11 @@ static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status
     ompi_request_t* super = &request->super.super;
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = settle(request, UCG_OK);
-        if (OPAL_UNLIKELY(coll_ucg_has_hung(&request->call))) {
+        if (OPAL_UNLIKELY(UCG_OK == status && coll_ucg_takes_arrays(&request->call))) {
             activate(request);
             super->req_complete = REQUEST_COMPLETED;
             *request_p = super;
-            return status;
+            return UCG_OK;
         }
         *request_p = &ompi_request_empty;
     }
@@ -446,7 +446,7 @@ static int free_persistent(ompi_request_t** request_p) {
     opal_list_remove_item(&requests.persistent, &request->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     leave_group(request);
-    coll_ucg_free_hung(super);
+    coll_ucg_free_attached(super);
     OMPI_REQUEST_FINI(super);
     *request_p = MPI_REQUEST_NULL;
     for_each_object(request, release);

@@ -23,13 +23,13 @@ static bool has_room(mca_coll_ucg_module_t* module) {
 /** Before the call starts: a request that ends at once is another's by then. Without memory each
  *  call is one of its own. While the latest is out it stays: what it belongs to may be in progress.
  * Calls that have waited for the group are not remembered: another thread makes them, and what
- * repeats one would overtake those that wait yet. Nor are those on whose requests arrays hang: what
- * ends at once has none.
+ * repeats one would overtake those that wait yet. Nor are calls whose requests take arrays: one
+ * that is started again and ends at once has no request of its own.
  */
 static void remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
                      const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* module = call->module;
-    if (COLL_UCG_FORMING == module->state || coll_ucg_has_hung(call) || !has_room(module)) {
+    if (COLL_UCG_FORMING == module->state || coll_ucg_takes_arrays(call) || !has_room(module)) {
         return;
     }
     coll_ucg_restartable_t* known = coll_ucg_restartable(module, function);

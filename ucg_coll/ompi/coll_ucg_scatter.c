@@ -166,9 +166,8 @@ static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t
 #define DESCRIBE_SCATTERV(call, alike)                                                             \
     const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(scounts, ompi_comm_size(comm)),           \
                                          COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};           \
-    const coll_ucg_count_t own = ompi_comm_rank(comm) == root                                      \
-                                     ? (coll_ucg_count_t)coll_ucg_count_at(scounts, (size_t)root)  \
-                                     : 0;                                                          \
+    const coll_ucg_count_t own =                                                                   \
+        ompi_comm_rank(comm) == root ? coll_ucg_own_count(scounts, comm) : 0;                      \
     coll_ucg_latest_t call;                                                                        \
     const bool alike = coll_ucg_describe_rooted(                                                   \
         &(call), ucg, root, rbuf, rcount, rdtype,                                                  \
