@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <poll.h>
 #include <string>
@@ -145,11 +146,23 @@ struct Child {
     std::string part;
 };
 
+/// An exception must not leave the rank: the framework would go on with the next test in it.
+template <typename Body>
+std::string complaint_of(Body& body, const ForkedRank& rank) {
+    try {
+        return body(rank);
+    } catch (const std::exception& error) {
+        return error.what();
+    } catch (...) {
+        return "an assertion failed, which belongs to the parent";
+    }
+}
+
 template <typename Body>
 [[noreturn]] void run_child(Rank rank, int size, int fd, int log, Body& body) {
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    const std::string complaint = body(ForkedRank(rank, size, fd));
+    const std::string complaint = complaint_of(body, ForkedRank(rank, size, fd));
     if (!complaint.empty()) {
         std::fprintf(stderr, "rank %d: %s\n", static_cast<int>(rank), complaint.c_str());
     }

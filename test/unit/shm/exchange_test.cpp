@@ -73,8 +73,10 @@ struct Bystander {
         }
     }
     ~Bystander() {
-        ::kill(child, SIGKILL);
-        ::waitpid(child, nullptr, 0);
+        if (child > 0) { // A kill of -1 would be one of all processes.
+            ::kill(child, SIGKILL);
+            ::waitpid(child, nullptr, 0);
+        }
     }
     Bystander(const Bystander&) = delete;
     Bystander& operator=(const Bystander&) = delete;

@@ -78,6 +78,7 @@ TEST_CASE("shm/process: a process whose first thread has ended is alive, and not
             nullptr);
         ::syscall(SYS_exit, 0); // Of this thread.
     }
+    ::close(ends[1]); // A child that ends without a word leaves nobody who could write.
     AccessTicket ticket;
     REQUIRE(::read(ends[0], &ticket, sizeof ticket) == sizeof ticket);
     PeerAccess access(true, true);
@@ -96,5 +97,4 @@ TEST_CASE("shm/process: a process whose first thread has ended is alive, and not
     REQUIRE(::waitpid(child, nullptr, 0) == child);
     CHECK(has_ended(ticket));
     ::close(ends[0]);
-    ::close(ends[1]);
 }
