@@ -85,7 +85,7 @@ Status replace_file(const std::string& path, std::string_view text) {
     }
     if (!write_all(file.get(), text) || ::fsync(descriptor) != 0 ||
         std::rename(beside.c_str(), old.c_str()) != 0) {
-        const Status failed = io_failure("write", path);
+        Status failed = io_failure("write", path);
         ::unlink(beside.c_str());
         return failed;
     }

@@ -158,6 +158,7 @@ bool all_attached(const std::vector<ShmOffer>& offers) {
 
 std::vector<ShmEnd> ends_of(const std::vector<ShmOffer>& offers) {
     std::vector<ShmEnd> ends;
+    ends.reserve(offers.size());
     for (const ShmOffer& offered : offers) {
         ends.push_back(offered.end);
     }

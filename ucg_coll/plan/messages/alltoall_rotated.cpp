@@ -165,12 +165,13 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
     }
     const Rank first = std::min(window, count - 1);
     const Rank further = count - 1 - first;
+    const Rank full_windows = further / window;
     const Rank last = further % window;
     const double meeting_ns =
         count > 2 && link.is_bound_by_way_out(block_bytes)
             ? link.meeting_ns(static_cast<std::uint64_t>(count - 1) * block_bytes)
             : 0;
-    return steps_ns(first, copy_ns) + (further / window) * steps_ns(window, 0) +
+    return steps_ns(first, copy_ns) + full_windows * steps_ns(window, 0) +
            (last > 0 ? steps_ns(last, 0) : 0) + meeting_ns;
 }
 
