@@ -192,10 +192,7 @@ void Builder::end_repeat() {
     for (std::uint32_t i = 0; i < repeat_.op_count; ++i) {
         store(repeat_.first_op + i, body_dependencies_[i]);
     }
-    for (Access access : body_) {
-        access.slice = covered(access.slice);
-        record(access);
-    }
+    record_repeat();
     if (repeat_.op_count > 0) {
         schedule_.repeats.push_back(repeat_);
     }
@@ -319,6 +316,11 @@ void Builder::depend_on_history(std::vector<Dependency>& list, const Access& acc
                 depend(list, reader);
             }
         }
+        for (const Access& beside : stretch->second.beside) {
+            if (access.writes || beside.writes) {
+                depend(list, beside.op);
+            }
+        }
     }
 }
 
@@ -385,21 +387,82 @@ void Builder::record(const Access& access) {
     split(past, slice.end());
     if (access.writes) {
         past.erase(past.lower_bound(slice.offset), past.lower_bound(slice.end()));
-        past[slice.offset] = {slice.end(), access.op, {}};
+        past[slice.offset] = {slice.end(), access.op, {}, {}};
         return;
     }
-    std::uint64_t offset = slice.offset;
-    while (offset < slice.end()) { // Every stretch in the slice, filling the gaps between them.
-        const auto next = past.lower_bound(offset);
-        if (next == past.end() || next->first > offset) {
-            const std::uint64_t end =
-                next == past.end() ? slice.end() : std::min(next->first, slice.end());
-            past[offset] = {end, kNoOp, {access.op}};
-            offset = end;
+    for_each_stretch(past, slice, [&](Stretch& stretch) { stretch.readers.push_back(access.op); });
+}
+
+/// Its body's accesses, over all iterations.
+void Builder::record_repeat() {
+    for (Access access : body_) {
+        access.slice = covered(access.slice);
+        record_of_repeat(access);
+    }
+}
+
+/// Two ops of the body that touch different bytes in each iteration, and the same ones over all of
+/// them, do not wait for one another: who comes after the repeat has to wait for both.
+void Builder::record_of_repeat(const Access& access) {
+    History& past = history(access.slice);
+    split(past, access.slice.offset);
+    split(past, access.slice.end());
+    for_each_stretch(past, access.slice, [&](Stretch& stretch) {
+        if (access.writes) {
+            write_stretch(stretch, access);
         } else {
-            next->second.readers.push_back(access.op);
-            offset = next->second.end;
+            read_stretch(stretch, access);
         }
+    });
+}
+
+void Builder::write_stretch(Stretch& stretch, const Access& access) const {
+    const auto keep = [&](OpId op, bool writes) {
+        if (in_body(op) && !waits_in_body(access.op, op)) {
+            stretch.beside.push_back({op, {}, writes});
+        }
+    };
+    std::erase_if(stretch.beside, [&](const Access& beside) {
+        return !in_body(beside.op) || waits_in_body(access.op, beside.op);
+    });
+    keep(stretch.writer, true);
+    for (const OpId reader : stretch.readers) {
+        keep(reader, false);
+    }
+    stretch.writer = access.op;
+    stretch.readers.clear();
+}
+
+void Builder::read_stretch(Stretch& stretch, const Access& access) const {
+    if (in_body(stretch.writer) && !waits_in_body(access.op, stretch.writer)) {
+        stretch.beside.push_back(access);
+    } else {
+        stretch.readers.push_back(access.op);
+    }
+}
+
+/// Does the op wait for that earlier one in every iteration?
+bool Builder::waits_in_body(OpId op, OpId earlier) const {
+    const std::vector<Dependency>& list = body_dependencies_[op - repeat_.first_op];
+    return op == earlier || std::any_of(list.begin(), list.end(), [&](const Dependency& on) {
+               return on.op == earlier && on.distance == 0;
+           });
+}
+
+/// Every stretch in the slice, with the gaps between them filled. REQUIRES: the slice begins and
+/// ends at borders of stretches, or in gaps.
+template <typename Visit>
+void Builder::for_each_stretch(History& history, const Slice& slice, Visit visit) {
+    std::uint64_t offset = slice.offset;
+    while (offset < slice.end()) {
+        auto next = history.lower_bound(offset);
+        if (next == history.end() || next->first > offset) {
+            const std::uint64_t end =
+                next == history.end() ? slice.end() : std::min(next->first, slice.end());
+            next = history.insert_or_assign(offset, Stretch{end, kNoOp, {}, {}}).first;
+        }
+        visit(next->second);
+        offset = next->second.end;
     }
 }
 

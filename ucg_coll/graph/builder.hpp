@@ -119,7 +119,10 @@ class Builder {
     struct Stretch { // The last accesses to one stretch of a buffer.
         std::uint64_t end = 0;
         OpId writer = kNoOp;
-        std::vector<OpId> readers;
+        std::vector<OpId> readers; ///< After the writer.
+        /// Of the repeat that the writer and the readers are of, some of which do not wait for
+        /// these: over all iterations they touch the same bytes, in no single one.
+        std::vector<Access> beside;
     };
     using History = std::map<std::uint64_t, Stretch>; // By start offset; stretches are disjoint.
 
@@ -135,7 +138,15 @@ class Builder {
     void find_overlaps(const Slice& later, Stride stride, std::uint32_t distance);
     void store(std::uint32_t op, std::span<const Dependency> list);
     void record(const Access& access);
+    void record_repeat();
+    void record_of_repeat(const Access& access);
+    void write_stretch(Stretch& stretch, const Access& access) const;
+    void read_stretch(Stretch& stretch, const Access& access) const;
+    bool in_body(OpId op) const { return op != kNoOp && op >= repeat_.first_op; }
+    bool waits_in_body(OpId op, OpId earlier) const;
     static void split(History& history, std::uint64_t offset);
+    template <typename Visit>
+    static void for_each_stretch(History& history, const Slice& slice, Visit visit);
     History& history(const Slice& slice) { return histories_[{slice.owner, slice.buffer}]; }
     Slice covered(Slice slice) const;
     std::uint64_t moves_by(Stride stride) const;

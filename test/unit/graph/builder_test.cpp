@@ -199,3 +199,39 @@ TEST_CASE("graph: ops of a repeat wait for all that touches the same bytes", "[g
         }
     }
 }
+
+TEST_CASE("graph: ops after a repeat wait for all iterations that touch the same bytes",
+          "[graph][builder]") {
+    constexpr std::uint64_t kSegment = 8;
+    for (unsigned seed = 1; seed <= 400; ++seed) {
+        std::mt19937 random(seed);
+        const std::uint64_t total = kSegment * (2 + random() % 5);
+        Builder builder(request_of(Collective::allreduce, 2, total), 0, "test");
+        const std::array<Slice, 3> pieces = {builder.scratch(kSegment),
+                                             advance(part(builder.scratch(total), 0, kSegment)),
+                                             advance(builder.output(0, kSegment))};
+        const auto copy_any = [&] {
+            Slice source = any_slice(random, pieces, kSegment);
+            Slice target = any_slice(random, pieces, kSegment);
+            source.length = target.length = std::min(source.length, target.length);
+            builder.copy(source, target);
+        };
+        builder.begin_repeat(total, kSegment);
+        for (unsigned op = 2 + random() % 6; op > 0; --op) {
+            copy_any();
+        }
+        builder.end_repeat();
+        for (unsigned op = 1 + random() % 4; op > 0; --op) {
+            copy_any();
+        }
+        const Schedule schedule = unroll(builder.finish());
+        const auto done = before(schedule);
+        for (std::uint32_t later = 0; later < schedule.ops.size(); ++later) {
+            for (std::uint32_t earlier = 0; earlier < later; ++earlier) {
+                INFO("seed " << seed << ", ops " << earlier << " and " << later);
+                REQUIRE((done[later][earlier] ||
+                         !conflict(schedule.ops[later], schedule.ops[earlier])));
+            }
+        }
+    }
+}
