@@ -118,6 +118,30 @@ TEST_CASE("transport/shm: a rank that gets no memory for a ring fails what it wo
     CHECK(results[0].ok());
 }
 
+TEST_CASE("transport/shm: with a message that there is no ring for all of a batch fail",
+          "[ranks][shm]") {
+    constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
+    const auto results = test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+        ShmOptions options;
+        options.rings_at_first = 0;
+        const Group group(std::vector<ShmOptions>(3, options));
+        std::vector<std::byte> data = filled(8, 1);
+        Message opens = message(kSend, 2, data, 0);
+        group.transports[0]->post({&opens, 1});
+        if (!shm::backs_pages() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
+            return "";
+        }
+        std::vector<std::byte> room = filled(8, 0);
+        std::array<Message, 2> batch = {message(kSend, 1, data, 1), message(kRecv, 2, room, 1)};
+        group.transports[0]->post(batch);
+        return batch[0].state == MessageState::failed && batch[1].state == MessageState::failed
+                   ? ""
+                   : "waits for a message of a group that has failed";
+    });
+    INFO(results[0].output);
+    CHECK(results[0].ok());
+}
+
 TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm][board]") {
     const Group group({3, 4, 9}, {});
     const std::vector<Rank> ranks = {3, 4, 9};

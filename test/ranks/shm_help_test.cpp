@@ -167,8 +167,8 @@ namespace {
 
 /// Shared by two processes, before they have heaps.
 struct Board {
-    std::array<std::atomic<int>, 2> stage;
-    std::array<ShmAddress, 2> address;
+    std::array<std::atomic<int>, 3> stage;
+    std::array<ShmAddress, 3> address;
 };
 
 void await_stage(const std::atomic<int>& stage, int wanted) {
@@ -181,20 +181,29 @@ struct Member {
     std::unique_ptr<shm::Heap> heap;
     std::unique_ptr<ShmTransport> transport;
 
-    Member(Board& board, std::size_t self) {
+    Member(Board& board, std::size_t self, std::size_t count = 2,
+           const std::vector<HelpedPart>& parts = kParts) {
         auto made_heap = shm::Heap::create({std::uint64_t{1} << 26});
         heap = std::move(*made_heap);
-        const std::vector<Rank> both = first_ranks(2);
-        auto made = ShmTransport::create(*heap, both, static_cast<Rank>(self), {});
+        const std::vector<Rank> ranks = first_ranks(static_cast<Rank>(count));
+        auto made = ShmTransport::create(*heap, ranks, static_cast<Rank>(self), {});
         transport = std::move(*made);
         board.address[self] = transport->address();
-        board.stage[self] = 1;
-        await_stage(board.stage[1 - self], 1);
-        const Status status = transport->connect(board.address);
+        await_all(board, self, count, 1);
+        const Status status = transport->connect(std::span(board.address).first(count));
         UCG_ASSERT(status.ok());
-        transport->help()->begin(call_of(0));
-        board.stage[self] = 2;
-        await_stage(board.stage[1 - self], 2);
+        HelpedCall call = call_of(0);
+        call.parts = parts;
+        transport->help()->begin(call);
+        await_all(board, self, count, 2);
+    }
+
+  private:
+    static void await_all(Board& board, std::size_t self, std::size_t count, int stage) {
+        board.stage[self] = stage;
+        for (std::size_t i = 0; i < count; ++i) {
+            await_stage(board.stage[i], stage);
+        }
     }
 };
 
@@ -228,6 +237,39 @@ TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiti
     CHECK(state == State::broken);
     CHECK(mine.transport->status().code() == Code::io_error);
     mine.transport->abandon(); // Nor does it wait for the dead.
+    ::munmap(memory, sizeof(Board));
+}
+
+TEST_CASE("transport/shm: who gives up because of a killed rank waits for the living",
+          "[ranks][shm][help]") {
+    static const std::vector<HelpedPart> kOfAll = {{0, 0, 2, {0, 1, 2}}};
+    void* const memory =
+        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    Board& board = *new (memory) Board();
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const Member mine(board, 2, 3, kOfAll);
+        ::raise(SIGKILL);
+    }
+    std::unique_ptr<Member> helper;
+    std::thread joins([&] { helper = std::make_unique<Member>(board, 1, 3, kOfAll); });
+    Member mine(board, 0, 3, kOfAll);
+    joins.join();
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(helper->transport->help()->take(kOfAll[0], 0) == 0U);
+    std::atomic<bool> ended = false;
+    std::thread gives_up([&] {
+        mine.transport->abandon();
+        ended = true;
+    });
+    ::usleep(50'000); // If it does not wait, it has ended by then.
+    CHECK_FALSE(ended.load());
+    helper->transport->help()->unit_done(kOfAll[0], 0);
+    gives_up.join();
+    helper->transport->abandon();
     ::munmap(memory, sizeof(Board));
 }
 

@@ -99,7 +99,25 @@ unsigned Engine::progress() {
     for (transport::Transport* transport : transports_) {
         events += transport->progress();
     }
-    return idle() ? events : events + advance_all();
+    if (idle()) {
+        return events;
+    }
+    const unsigned found = events + advance_all();
+    if (found == 0 && fail_all()) [[unlikely]] {
+        return advance_all();
+    }
+    return found;
+}
+
+/// What collectives wait for may come by another transport than the one that has failed, from ranks
+/// that wait in vain themselves. Returns false if none has failed.
+bool Engine::fail_all() {
+    if (std::none_of(transports_.begin(), transports_.end(),
+                     [](transport::Transport* transport) { return transport->has_failed(); })) {
+        return false;
+    }
+    abandon();
+    return true;
 }
 
 unsigned Engine::advance_all() {

@@ -93,6 +93,7 @@ class Engine {
     void append(Execution& execution);
     unsigned advance(Execution& execution);
     void abandon();
+    bool fail_all();
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
     void append_ended(Execution& execution);

@@ -169,6 +169,18 @@ std::uint64_t Execution::length(const Address& address) const {
     return program_.lowered.repeats[at_.repeat].length_at(address.length, at_.iteration);
 }
 
+/// May what was read of peers' memory go to ranks who do not see whether its owners had failed by
+/// then? Those on the same host see it.
+inline bool Execution::may_leave(const Step& step) {
+    if (program_.memory == nullptr ||
+        program_.carriers[step.carrier]->peer_memory() == program_.memory ||
+        program_.memory->intact()) {
+        return true;
+    }
+    state_ = ExecutionState::failed;
+    return false;
+}
+
 inline void Execution::post(const Step& step) {
     if (step.in_repeat) {
         post_in_repeat(step);
@@ -293,7 +305,12 @@ inline const Step* Execution::issue(const Step* at) {
         return nullptr;
     }
     switch (at->kind) {
-    case StepKind::post: post(*at); return at + 1;
+    case StepKind::post:
+        if (!may_leave(*at)) [[unlikely]] {
+            return nullptr;
+        }
+        post(*at);
+        return at + 1;
     case StepKind::copy: copy(*at); return at + 1;
     case StepKind::reduce: return reduce_now(*at) ? at + 1 : nullptr;
     case StepKind::reduce_parts: return reduce_parts(*at) ? at + 1 : nullptr;

@@ -123,6 +123,7 @@ class Execution {
     const graph::Address* addresses(const graph::Step& step) const {
         return program_.lowered.addresses.data() + step.first;
     }
+    bool may_leave(const graph::Step& step);
     void post(const graph::Step& step);
     [[gnu::noinline]] void post_in_repeat(const graph::Step& step);
     void copy(const graph::Step& step) const;

@@ -301,6 +301,10 @@ class Transport {
     /// do anything.
     virtual void abandon() {}
 
+    /// Has something failed, so that nobody should wait for what is still under way? As progress()
+    /// has found, at the cost of a load.
+    virtual bool has_failed() const { return false; }
+
     /// Why messages failed; ok while none has.
     virtual Status status() const = 0;
 

@@ -34,7 +34,13 @@ class Holding final : public transport::Transport, public transport::Board {
         }
     }
     unsigned progress() override { return 0; }
-    void abandon() override { ++abandoned; }
+    void abandon() override {
+        ++abandoned;
+        for (transport::Message* message : held_) {
+            message->state = transport::MessageState::failed;
+        }
+    }
+    bool has_failed() const override { return broken_; }
     Status status() const override {
         return broken_ ? Status(Code::unreachable, "the peer is gone") : Status();
     }
@@ -227,6 +233,60 @@ TEST_CASE("engine: an exchange that fails where it starts is given up by all tra
     CHECK(rank.execution.state() == ExecutionState::failed);
     CHECK(rank.engine.idle());
     CHECK(rank.transport.abandoned > 0);
+}
+
+TEST_CASE("engine: who waits for one rank hears that another has failed", "[engine][failed]") {
+    graph::Request request = request_of(graph::Collective::alltoall, 8);
+    request.rank_count = 3;
+    Builder builder(request, 0, "messages");
+    builder.send(1, builder.input(8, 8));
+    builder.recv(2, builder.output(16, 8));
+    builder.copy(builder.output(16, 8), builder.output(8, 8));
+    Holding first;
+    Holding second;
+    const std::array<transport::Transport*, 3> routes = {nullptr, &first, &second};
+    const engine::Program program = engine::lower(builder.finish(), routes).value();
+    std::array<std::byte, 24> input = {};
+    std::array<std::byte, 24> output = {};
+    engine::Engine engine{{&first, &second}};
+    engine::Execution execution(program);
+    execution.bind({input.data(), output.data(), {}});
+    engine.start(execution);
+    engine.progress();
+    REQUIRE(execution.in_progress());
+    SECTION("by a message that it does not wait for yet") {
+        first.fail_one();
+    }
+    SECTION("by none of its messages") {
+        first.break_down();
+    }
+    engine.progress();
+    CHECK(execution.state() == ExecutionState::failed);
+    CHECK(second.abandoned > 0);
+    CHECK(engine.idle());
+}
+
+TEST_CASE("engine: what was read of a failed peer does not leave the host", "[engine][failed]") {
+    Exposing host;
+    Holding network;
+    const std::array<transport::Transport*, 3> routes = {nullptr, &host, &network};
+    graph::Request request = request_of(graph::Collective::alltoall, 8);
+    request.rank_count = 3;
+    Builder builder(request, 0, "exposed");
+    builder.expose();
+    builder.copy(builder.input(0, 8), builder.output(0, 8));
+    builder.send(2, builder.output(0, 8));
+    const engine::Program program = engine::lower(builder.finish(), routes).value();
+    std::array<std::byte, 24> input = {};
+    std::array<std::byte, 24> output = {};
+    engine::Engine engine{{&host, &network}};
+    engine::Execution execution(program);
+    execution.bind({input.data(), output.data(), {}});
+    host.is_intact = false;
+    engine.start(execution);
+    CHECK(execution.state() == ExecutionState::failed);
+    CHECK(network.posted() == 0);
+    CHECK(host.abandoned);
 }
 
 } // namespace ucg

@@ -359,8 +359,27 @@ void ShmHelp::close_all() {
     }
 }
 
-/// Others are inside one unit at most, unless they are gone; where that cannot be asked, they get
-/// their time.
+/// Will nobody say any more that a unit is done? A rank that is gone does not; who has given up
+/// copies nothing, but says so. The word does not tell who is inside a unit, so that the others get
+/// their time, as do those of whom that cannot be asked.
+bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const {
+    bool some_gone = false;
+    bool others = false;
+    for (const Rank rank : part.named) {
+        const std::uint32_t index = index_of(rank);
+        if (index == self_) {
+            continue;
+        }
+        if (gone(index) || (waited_long && !askable(index))) {
+            some_gone = true;
+        } else if (entry(index, sequence).turn.load(std::memory_order_seq_cst) != kGivenUp) {
+            others = true;
+        }
+    }
+    return some_gone && (!others || waited_long);
+}
+
+/// Others are inside one unit at most.
 void ShmHelp::abandon() {
     constexpr unsigned kYieldsMax = 1 << 20;
     if (std::exchange(abandoned_, true)) {
@@ -378,12 +397,7 @@ void ShmHelp::abandon() {
                 if (!counts || counts->taken == counts->done) {
                     break;
                 }
-                if (i % 1024 == 0 &&
-                    std::any_of(part.named.begin(), part.named.end(), [&](Rank rank) {
-                        const std::uint32_t index = index_of(rank);
-                        const bool waited_long = !askable(index) && i >= kYieldsMax;
-                        return index != self_ && (gone(index) || waited_long);
-                    })) {
+                if (i % 1024 == 0 && is_over(part, call.sequence, i >= kYieldsMax)) {
                     break;
                 }
                 ::sched_yield();

@@ -96,6 +96,7 @@ class ShmHelp final : public Help {
     }
     bool all_begun(const HelpedPart& part, std::uint32_t sequence);
     State waiting(State state, const HelpedPart& part, std::uint32_t sequence);
+    bool is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const;
     bool askable(std::uint32_t index) const {
         return sites_[index].access != nullptr && sites_[index].access->known();
     }

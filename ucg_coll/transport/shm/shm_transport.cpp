@@ -322,6 +322,9 @@ void ShmTransport::post(std::span<Message> messages) {
             receive(message);
         }
     }
+    if (abandoned_) [[unlikely]] { // By one of these: the others would be posted for good.
+        fail_all();
+    }
 }
 
 /// What this rank sends to memory that waits for it goes before what it would fetch, for which its

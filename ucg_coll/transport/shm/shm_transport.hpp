@@ -138,6 +138,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
         peers_[index_of(message.peer)].inbox.take_part(message);
     }
     unsigned progress() override;
+    bool has_failed() const override { return abandoned_; }
     Status status() const override {
         return status_.ok() && help_.has_value() ? help_->status() : status_;
     }

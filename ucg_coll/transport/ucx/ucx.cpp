@@ -116,6 +116,7 @@ unsigned UcxTransport::progress() {
         return 0;
     }
     const unsigned handled = core_.progress();
+    failed_ = !group_->status.ok();
     return handled + std::exchange(group_->completed, 0U);
 }
 

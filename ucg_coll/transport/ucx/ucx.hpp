@@ -166,12 +166,14 @@ class UcxTransport final : public Transport {
     /// Waits, in bounded time, until UCX holds no message any more. A peer that does not let go of
     /// one by then loses the connection, and with it all groups that share it.
     void abandon() override;
+    bool has_failed() const override { return failed_; }
     Status status() const override;
 
   private:
     UcxTransport(Core& core, std::unique_ptr<Group> group);
     Core& core_;
     std::unique_ptr<Group> group_;
+    bool failed_ = false; ///< The group, when progress() last looked.
 };
 
 } // namespace ucg::transport::ucx
