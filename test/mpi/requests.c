@@ -244,6 +244,10 @@ static void persistent(void) {
             require(receive[i] == (i % 2 == 0 ? sum : i % world_size + round + i), "persistent");
         }
     }
+#if OMPI_MAJOR_VERSION == 4
+    require(0 == MPI_Start(&requests[0]) && MPI_ERR_REQUEST == MPI_Start(&requests[0]), "twice");
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+#endif
     for (int i = 0; i < KEPT; i++) {
         MPI_Request_free(&requests[(i + world_rank) % KEPT]); /* In any order. */
     }

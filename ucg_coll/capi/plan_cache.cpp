@@ -86,6 +86,8 @@ void PlanCache::grow_recent() {
         }
     }
     recent_ = std::move(more);
+    latest_ = recent_.data(); // Until there is a new one.
+    given_ = GivenValues();
 }
 
 Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,

@@ -127,8 +127,7 @@ typedef struct {
     char* settings[COLL_UCG_SETTING_COUNT]; /**< Values for ucg_config_modify(); NULL: not given. */
     char* algorithms[COLL_UCG_FN_BLOCKING_COUNT]; /**< The same; nonblocking calls have them too. */
 
-    bool threads; /**< Was MPI_THREAD_MULTIPLE granted? */
-    int output;   /**< Stream for opal_output(). */
+    int output; /**< Stream for opal_output(). */
 
     opal_mutex_t lock; /**< Guards everything below. */
     ucg_context_h context;
@@ -138,7 +137,7 @@ typedef struct {
     opal_list_t modules;          /**< Modules with a group, for the counters. */
     opal_list_t waiting;          /**< Modules whose ranks are all ready to make their group. */
     bool turn_taken;              /**< One of them has this process's turn. */
-    int polled_groups;            /**< Groups that UCX serves: they need opal_progress(). */
+    bool polled;                  /**< opal_progress() drives libucg. */
     coll_ucg_counters_t counters; /**< Of modules that are gone. */
     atomic_bool told; /**< Was the user told that a communicator goes without libucg? Any thread,
                            without the lock. */
@@ -267,7 +266,6 @@ typedef struct {
     int pause;                   /**< So many calls were between the latest tries. */
     struct coll_ucg_background* background; /**< While it is forming. */
     bool retired;                           /**< It serves nobody any more. */
-    bool polled;                            /**< The group is counted in polled_groups. */
     bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;
@@ -306,9 +304,10 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags);
 void coll_ucg_serve_host(void);
 /** Looks for what tells it that. Once, after MPI_Init has chosen its transports. */
 void coll_ucg_find_host_progress(void);
-/** Has opal_progress() drive libucg for a group that UCX serves, and says whether it is one. */
-bool coll_ucg_start_polling(ucg_group_h group);
-/** For a group of which that was said. */
+/** Has opal_progress() drive libucg from now on, if UCX serves the group. The caller does not hold
+ *  the component's lock. */
+void coll_ucg_poll_library_for(ucg_group_h group);
+/** Before the context goes. */
 void coll_ucg_stop_polling(void);
 
 /** comm_query of the component: a module, or NULL for a communicator that stays with others. */

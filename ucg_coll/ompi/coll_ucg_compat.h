@@ -17,6 +17,7 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "ompi_config.h"
 #include "opal/runtime/opal_params.h"
 #include "opal/runtime/opal_progress.h"
@@ -54,6 +55,18 @@
 #else
 #define COLL_UCG_FRAMEWORK_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #endif
+
+/* ------------------------------------------------------------------ threads */
+
+/** Has the program MPI_THREAD_MULTIPLE? Open MPI 5.0 notes it of MPI_Init_thread() alone, and of
+ *  MPI_Session_init() only in OPAL. */
+static inline bool coll_ucg_threads(void) {
+#if COLL_UCG_FOR_OMPI_4
+    return ompi_mpi_thread_multiple;
+#else
+    return ompi_mpi_thread_multiple || opal_using_threads();
+#endif
+}
 
 /* ------------------------------------------------------------------ the library around it */
 

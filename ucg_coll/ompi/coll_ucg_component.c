@@ -339,8 +339,7 @@ static ucg_status_t create_context(ompi_communicator_t* comm, ucg_context_h* con
             .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
                           UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
                           UCG_CONTEXT_PARAM_FIELD_YIELDS | UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK,
-            .thread_mode =
-                mca_coll_ucg_component.threads ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE,
+            .thread_mode = coll_ucg_threads() ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE,
             .progress = coll_ucg_progress_host,
             .name = "coll/ucg",
             .local_processes = (uint32_t)opal_process_info.num_local_peers + 1,
@@ -415,7 +414,7 @@ static int component_open(void) {
     component->context = NULL;
     component->context_status = UCG_INPROGRESS;
     component->turn_taken = false;
-    component->polled_groups = 0;
+    component->polled = false;
     atomic_store(&component->told, false);
     memset(&component->counters, 0, sizeof component->counters);
     serve_all_if_reproducible();
@@ -427,7 +426,8 @@ static int component_open(void) {
 
 static int component_init_query(bool enable_progress_threads, bool enable_mpi_threads) {
     (void)enable_progress_threads;
-    mca_coll_ucg_component.threads = enable_mpi_threads;
+    (void)
+        enable_mpi_threads; /* Open MPI 5.0 does not say so of a session: see coll_ucg_threads(). */
     return OMPI_SUCCESS;
 }
 
@@ -456,6 +456,7 @@ static int component_close(void) {
     }
     coll_ucg_close_background();
     coll_ucg_close_requests();
+    coll_ucg_stop_polling();
     if (NULL != component->context && opal_list_is_empty(&component->modules)) {
         ucg_context_destroy(component->context);
         component->context = NULL;

@@ -57,12 +57,6 @@ static void leave(coll_ucg_part_t* part) {
     if (NULL == part->group) {
         return;
     }
-    if (part->polled) {
-        opal_mutex_lock(&mca_coll_ucg_component.lock);
-        coll_ucg_stop_polling();
-        opal_mutex_unlock(&mca_coll_ucg_component.lock);
-        part->polled = false;
-    }
     ucg_group_destroy(part->group);
     part->group = NULL;
     part->state = COLL_UCG_OFF;
@@ -115,12 +109,6 @@ static int gather_on_side(coll_ucg_exchange_t* exchange, const void* source, voi
                                         side->c_coll->coll_allgather_module);
 }
 
-static void start_polling(coll_ucg_part_t* part) {
-    opal_mutex_lock(&mca_coll_ucg_component.lock);
-    part->polled = coll_ucg_start_polling(part->group);
-    opal_mutex_unlock(&mca_coll_ucg_component.lock);
-}
-
 ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_context_h context) {
     mca_coll_ucg_module_t* module = exchange->module;
     coll_ucg_part_t* side = &module->sides->side;
@@ -140,7 +128,7 @@ ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_cont
     exchange->failed = exchange->failed || ours.failed;
     if (UCG_OK == status) {
         side->state = COLL_UCG_READY;
-        start_polling(side);
+        coll_ucg_poll_library_for(side->group);
     }
     return status;
 }
@@ -249,7 +237,7 @@ static ucg_status_t set_up(mca_coll_ucg_module_t* module, int root, coll_ucg_par
     }
     part->state = UCG_OK == status ? COLL_UCG_READY : COLL_UCG_OFF;
     if (UCG_OK == status) {
-        start_polling(part);
+        coll_ucg_poll_library_for(part->group);
     }
     return status;
 }

@@ -108,7 +108,6 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     module->pause = 0;
     module->background = NULL;
     module->retired = false;
-    module->polled = false;
     module->comm = NULL;
     module->group = NULL;
     memset(&module->previous, 0, sizeof module->previous);

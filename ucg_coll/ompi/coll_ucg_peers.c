@@ -126,7 +126,7 @@ static card_t make_card(bool stays_out) {
         card.enabled[i / BITS] |= component->enabled[i] ? UINT64_C(1) << i % BITS : 0;
     }
     card.others = other_components();
-    card.threads = ompi_mpi_thread_multiple ? 1 : 0;
+    card.threads = coll_ucg_threads() ? 1 : 0;
     card.settings = hash_of_settings();
     return card;
 }

@@ -23,8 +23,7 @@ typedef enum {
 struct coll_ucg_pooled {
     struct coll_ucg_pool* pool;
     ucg_group_h group; /**< NULL: it is lost. */
-    bool polled;
-    holder_t holder; /**< Guarded by the component's lock. */
+    holder_t holder;   /**< Guarded by the component's lock. */
 };
 
 /** What a process says of a group that is not spare: after how many collectives it has given the
@@ -52,11 +51,6 @@ typedef struct coll_ucg_pool {
 static void leave_group(coll_ucg_pooled_t* pooled) {
     if (NULL == pooled->group) {
         return;
-    }
-    if (pooled->polled) {
-        opal_mutex_lock(&mca_coll_ucg_component.lock);
-        coll_ucg_stop_polling();
-        opal_mutex_unlock(&mca_coll_ucg_component.lock);
     }
     ucg_group_destroy(pooled->group);
     pooled->group = NULL;
@@ -105,9 +99,7 @@ static ucg_status_t add_group(mca_coll_ucg_module_t* module) {
     }
     pooled->pool = pool;
     pooled->holder = SPARE;
-    opal_mutex_lock(&mca_coll_ucg_component.lock);
-    pooled->polled = coll_ucg_start_polling(pooled->group);
-    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    coll_ucg_poll_library_for(pooled->group);
     pool->groups[pool->count++] = pooled;
     return UCG_OK;
 }

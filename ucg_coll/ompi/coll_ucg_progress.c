@@ -103,20 +103,24 @@ static int progress_library(void) {
 
 /** Messages through shared memory complete without this rank; only UCX needs its worker driven. Its
  *  collectives drive it themselves, and each look at sockets is a system call: so by the way, as
- *  Open MPI looks at its own. */
-bool coll_ucg_start_polling(ucg_group_h group) {
+ *  Open MPI looks at its own. It stays so when the group is gone: UCX may still hold a part of what
+ *  was sent last, which a socket had no room for. */
+void coll_ucg_poll_library_for(ucg_group_h group) {
     ucg_group_attr_t attributes = {.field_mask = UCG_GROUP_ATTR_FIELD_TRANSPORTS};
     if (UCG_OK != ucg_group_query(group, &attributes) || !attributes.uses_ucx) {
-        return false;
+        return;
     }
-    if (1 == ++mca_coll_ucg_component.polled_groups) {
+    opal_mutex_lock(&mca_coll_ucg_component.lock);
+    if (!mca_coll_ucg_component.polled) {
         (void)opal_progress_register_lp(progress_library);
+        mca_coll_ucg_component.polled = true;
     }
-    return true;
+    opal_mutex_unlock(&mca_coll_ucg_component.lock);
 }
 
 void coll_ucg_stop_polling(void) {
-    if (0 == --mca_coll_ucg_component.polled_groups) {
+    if (mca_coll_ucg_component.polled) {
         (void)opal_progress_unregister(progress_library);
+        mca_coll_ucg_component.polled = false;
     }
 }

@@ -126,6 +126,7 @@ static void stop_polling(void) {
     }
     if (atomic_load(&requests.polled)) {
         atomic_store(&requests.polled, false);
+        atomic_thread_fence(memory_order_seq_cst);
         if (0 == requests.outstanding) {
             (void)opal_progress_unregister(progress_requests);
         } else {
@@ -201,7 +202,12 @@ static ucg_status_t end_post(ucg_status_t status, unsigned looks) {
     learn_patience(status, looks);
     if (OPAL_LIKELY(UCG_INPROGRESS != status)) {
         (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -1);
-    } else if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
+        return status;
+    }
+    if (OPAL_UNLIKELY(opal_using_threads())) { /* Pairs with the one of stop_polling(). */
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    if (OPAL_UNLIKELY(!atomic_load(&requests.polled))) {
         start_polling();
     }
     return status;
@@ -430,6 +436,9 @@ static void start_again(coll_ucg_request_t* request) {
 
 static int start_persistent(size_t count, ompi_request_t** started) {
     for (size_t i = 0; i < count; i++) {
+        if (OPAL_UNLIKELY(OMPI_REQUEST_INACTIVE != started[i]->req_state)) {
+            return MPI_ERR_REQUEST; /* MPI_Start of Open MPI 4.1 does not look. */
+        }
         start_again((coll_ucg_request_t*)started[i]);
     }
     return OMPI_SUCCESS;

@@ -215,8 +215,8 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
 void coll_ucg_enlist(mca_coll_ucg_module_t* module) {
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     opal_list_append(&mca_coll_ucg_component.modules, &module->link);
-    module->polled = coll_ucg_start_polling(module->group);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
+    coll_ucg_poll_library_for(module->group);
     COLL_UCG_VERBOSE(2, "coll/ucg: %s: rank %d of %d is set up", module->comm->c_name,
                      ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
 }
@@ -323,10 +323,6 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
         return;
     }
     opal_mutex_lock(&mca_coll_ucg_component.lock);
-    if (module->polled) {
-        coll_ucg_stop_polling();
-        module->polled = false;
-    }
     opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     ucg_group_destroy(module->group);
