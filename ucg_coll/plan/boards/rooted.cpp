@@ -124,10 +124,7 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 }
 
 /// To a single reader a part would be written twice that it can read from the board.
-constexpr std::array kBoardsAllgatherNeeds = {
-    kOneHost, kBoards, kVectorTaken,
-    Need{"more than two ranks",
-         [](const Facts&, const graph::Request& request) { return request.rank_count > 2; }}};
+constexpr std::array kBoardsAllgatherNeeds = {kOneHost, kBoards, kVectorTaken, kMoreThanTwoRanks};
 
 } // namespace
 

@@ -24,9 +24,12 @@ std::size_t cheapest(const std::array<double, kCount>& prices) {
 
 // In each of these the order is that of the switch below it.
 
-std::array<double, 3> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
+std::array<double, 4> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
     return {bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
             bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
+            link.is_across_hosts() && count > 2
+                ? bcast_circulant_ns(link, count, bytes, bcast_circulant_phases(link, count, bytes))
+                : kNever,
             bcast_scatter_allgather_ns(link, count, bytes, bcast_choices(link, count, bytes))};
 }
 
@@ -63,6 +66,10 @@ void bcast_best(Builder& builder, const Team& team, const Link& link, Rank root,
         break;
     case 1:
         bcast_chain(builder, team, root, data, bcast_chain_segment(link, count, data.length));
+        break;
+    case 2:
+        bcast_circulant(builder, team, root, data,
+                        bcast_circulant_phases(link, count, data.length));
         break;
     default:
         bcast_scatter_allgather(builder, team, root, data, bcast_choices(link, count, data.length));

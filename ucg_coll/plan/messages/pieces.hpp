@@ -54,6 +54,15 @@ void bcast_chain(graph::Builder& builder, const Team& team, Rank root, graph::Sl
 double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t segment);
 std::uint64_t bcast_chain_segment(const Link& link, Rank count, std::uint64_t bytes);
 
+/// In blocks, over a circulant graph (circulant.hpp). `phases`: 1 or more, in each of which a
+/// member receives a block in every round; one member takes any number.
+void bcast_circulant(graph::Builder& builder, const Team& team, Rank root, graph::Slice data,
+                     std::uint64_t phases);
+double bcast_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases);
+std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t bytes);
+/// The blocks of so many phases: one more for each round of all phases but the first.
+std::uint64_t circulant_block_count(Rank count, std::uint64_t phases);
+
 // Reductions. All members combine in the order of their indexes, except where `commutative` says
 // that another order will do. `target` is used at the root only, and may be `source` there.
 

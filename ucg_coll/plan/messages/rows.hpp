@@ -9,6 +9,7 @@
     ROW(kBarrierKaryTree)                                                                          \
     ROW(kBcastKnomial)                                                                             \
     ROW(kBcastChain)                                                                               \
+    ROW(kBcastCirculant)                                                                           \
     ROW(kBcastScatterAllgather)                                                                    \
     ROW(kReduceKnomial)                                                                            \
     ROW(kReduceChain)                                                                              \

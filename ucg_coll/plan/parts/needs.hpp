@@ -11,6 +11,9 @@ inline constexpr Need kOneHost = {"one host", [](const Facts& facts, const graph
 inline constexpr Need kSeveralRanks = {
     "several ranks",
     [](const Facts&, const graph::Request& request) { return request.rank_count > 1; }};
+inline constexpr Need kMoreThanTwoRanks = {
+    "more than two ranks",
+    [](const Facts&, const graph::Request& request) { return request.rank_count > 2; }};
 inline constexpr Need kCommutative = {
     "a commutative operator",
     [](const Facts&, const graph::Request& request) { return request.commutative; }};

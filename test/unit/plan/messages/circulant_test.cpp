@@ -1,0 +1,93 @@
+// The conditions under which a broadcast on a circulant graph is right: Träff 2024, section 2.
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+#include "ucg_coll/graph/verify.hpp"
+#include "ucg_coll/plan/messages/circulant.hpp"
+#include "ucg_coll/plan/messages/pieces.hpp"
+#include "ucg_coll/plan/rows.hpp"
+
+namespace ucg::plan {
+namespace {
+
+/// Empty if the member does what it should, given what its partners do.
+std::string complaint_about(Rank count, Rank index) {
+    const auto rounds = static_cast<int>(circulant_round_count(count));
+    const CirculantPhase own(count, index);
+    std::set<int> had; // In this phase; and the one of the last phase that is not repeated in it.
+    std::set<int> firsts;
+    for (int k = 0; k < rounds; ++k) {
+        const CirculantPhase::Round& round = own.rounds()[static_cast<std::size_t>(k)];
+        const CirculantPhase to(count, round.to);
+        const CirculantPhase::Round& theirs = to.rounds()[static_cast<std::size_t>(k)];
+        if (theirs.from != index || (round.to != 0 && theirs.received != round.sent)) {
+            return "the ends of a message differ";
+        }
+        if (index == 0 && round.sent != k) {
+            return "the root sends another block than the next";
+        }
+        if (index != 0 && round.to != 0 && !had.contains(round.sent)) {
+            firsts.insert(round.sent);
+        }
+        had.insert(round.received);
+    }
+    if (index == 0) {
+        return "";
+    }
+    if (had.size() != static_cast<std::size_t>(rounds)) {
+        return "a block comes twice";
+    }
+    const int base = *had.rbegin();
+    if (base < 0 || had.contains(base - rounds) || *had.begin() < -rounds) {
+        return "a phase does not bring all blocks";
+    }
+    firsts.erase(base - rounds); // It came in the phase before.
+    return firsts.empty() ? "" : "a block is sent before it has come";
+}
+
+} // namespace
+
+TEST_CASE("plan: every member of a circulant graph has what it sends", "[plan][circulant]") {
+    for (Rank count = 1; count <= 260; ++count) {
+        for (Rank index = 0; index < count; ++index) {
+            INFO(count << " members, index " << index);
+            REQUIRE(complaint_about(count, index) == "");
+        }
+    }
+    for (const Rank count : {1023, 65'536, 1'000'000, 0x7fffffff}) {
+        for (Rank i = 0; i < 200; ++i) {
+            const Rank index = i < 100 ? i : count - 1 - (i - 100) * (count / 101);
+            INFO(count << " members, index " << index);
+            REQUIRE(complaint_about(count, index) == "");
+        }
+    }
+}
+
+TEST_CASE("plan: a broadcast on a circulant graph takes any number of phases",
+          "[plan][circulant]") {
+    for (Rank count = 1; count <= 20; ++count) {
+        for (std::uint64_t phases = 1; phases <= 7; ++phases) {
+            const std::uint64_t blocks = circulant_block_count(count, phases);
+            for (const std::uint64_t bytes : {blocks, 3 * blocks + 1, 100 * blocks - 1}) {
+                INFO(count << " ranks, " << phases << " phases, " << bytes << " bytes");
+                const Rank root = count / 3;
+                std::vector<graph::Schedule> schedules;
+                std::vector<graph::Request> requests;
+                for (Rank rank = 0; rank < count; ++rank) {
+                    requests.push_back(
+                        test::request_of({graph::Collective::bcast, count, root, bytes, 1}, rank));
+                    graph::Builder builder(requests.back(), rank, "circulant");
+                    bcast_circulant(builder, Team::whole(count, rank), root,
+                                    bcast_data(builder, requests.back()), phases);
+                    schedules.push_back(builder.finish());
+                }
+                REQUIRE(graph::verify(schedules, requests).message() == "");
+            }
+        }
+    }
+}
+
+} // namespace ucg::plan

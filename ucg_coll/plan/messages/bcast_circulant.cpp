@@ -1,0 +1,160 @@
+// Broadcast of a vector in blocks, each of which takes its own tree of a circulant graph: as many
+// rounds as any broadcast of so many blocks needs, and every link carries the vector once.
+#include <algorithm>
+
+#include "ucg_coll/plan/messages/circulant.hpp"
+#include "ucg_coll/plan/messages/pieces.hpp"
+#include "ucg_coll/plan/messages/rows.hpp"
+#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/needs.hpp"
+
+namespace ucg::plan {
+namespace {
+
+using graph::Builder;
+using graph::Slice;
+
+/// The vector's blocks, all of one length but the last, which may be longer. The phases between the
+/// first and the last one move whole blocks alone, so that they are a Repeat.
+class Blocks {
+  public:
+    Blocks(std::uint64_t bytes, unsigned rounds, std::uint64_t phases)
+        : rounds_(rounds), last_phase_(phases - 1), count_(1 + last_phase_ * rounds) {
+        bytes_ = bytes / count_;
+        bytes_ -= bytes_ > kCacheLine ? bytes_ % kCacheLine : 0;
+        last_bytes_ = bytes - (count_ - 1) * bytes_;
+    }
+
+    std::uint64_t last_phase() const { return last_phase_; }
+    std::uint64_t phase_bytes() const { return rounds_ * bytes_; }
+    /// Of the numbers of CirculantPhase; empty if there is none.
+    Slice of(Slice data, int number, std::uint64_t phase) const {
+        const std::int64_t index =
+            number + static_cast<std::int64_t>(phase) * static_cast<std::int64_t>(rounds_);
+        if (index < 0) {
+            return {};
+        }
+        const std::uint64_t block = std::min(static_cast<std::uint64_t>(index), count_ - 1);
+        return part(data, block * bytes_, block + 1 == count_ ? last_bytes_ : bytes_);
+    }
+
+  private:
+    unsigned rounds_;
+    std::uint64_t last_phase_;
+    std::uint64_t count_;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t last_bytes_ = 0;
+};
+
+/// All rounds of one phase; `piece_of` a number is a slice.
+template <typename PieceOf>
+void one_phase(Builder& builder, const Team& from_root, const CirculantPhase& phase,
+               PieceOf piece_of) {
+    for (const CirculantPhase::Round& round : phase.rounds()) {
+        if (from_root.index() != 0) {
+            builder.recv(from_root.rank(round.from), piece_of(round.received));
+        }
+        if (round.to != 0) {
+            builder.send(from_root.rank(round.to), piece_of(round.sent));
+        }
+    }
+}
+
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Link link = flat_link(facts, Traffic::sparse);
+    const Rank count = request.rank_count;
+    const std::uint64_t phases = bcast_circulant_phases(link, count, request.bytes);
+    const double span_ns = bcast_circulant_ns(link, count, request.bytes, phases);
+    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
+        const std::uint64_t blocks = circulant_block_count(count, phases);
+        return all_but_one(count) * static_cast<double>(blocks) *
+               (work.link().message_ns(request.bytes / blocks) +
+                facts.profile.memory.wake.yield_switch_ns); // Each block, ranks take turns.
+    });
+}
+
+graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
+    Builder builder(request, rank, kBcastCirculant.name);
+    const Link link = flat_link(facts, Traffic::sparse);
+    bcast_circulant(builder, Team::whole(request.rank_count, rank), request.root,
+                    bcast_data(builder, request),
+                    bcast_circulant_phases(link, request.rank_count, request.bytes));
+    return builder.finish();
+}
+
+} // namespace
+
+std::uint64_t circulant_block_count(Rank count, std::uint64_t phases) {
+    return 1 + (phases - 1) * circulant_round_count(count);
+}
+
+void bcast_circulant(Builder& builder, const Team& team, Rank root, Slice data,
+                     std::uint64_t phases) {
+    if (team.size() == 1 || data.length == 0) {
+        return;
+    }
+    const Team from_root = team.starting_at(root);
+    const CirculantPhase phase(team.size(), from_root.index());
+    const Blocks blocks(data.length, circulant_round_count(team.size()), phases);
+    const auto unrolled = [&](std::uint64_t number) {
+        one_phase(builder, from_root, phase,
+                  [&](int block) { return blocks.of(data, block, number); });
+    };
+    unrolled(0);
+    if (phases > 2) {
+        builder.begin_repeat((phases - 2) * blocks.phase_bytes(), blocks.phase_bytes());
+        one_phase(builder, from_root, phase,
+                  [&](int block) { return advance(blocks.of(data, block, 1)); });
+        builder.end_repeat();
+    }
+    if (phases > 1) {
+        unrolled(blocks.last_phase());
+    }
+}
+
+double bcast_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases) {
+    if (count == 1 || bytes == 0) {
+        return 0;
+    }
+    const unsigned rounds = circulant_round_count(count);
+    const auto further = static_cast<double>((phases - 1) * rounds);
+    const std::uint64_t block = bytes / circulant_block_count(count, phases);
+    const auto hop_ns = [&](const Link& hop) { return hop.passing_on_ns(block); };
+    return link.rounds_ns(0, rounds, 2, Link::Partners::rotated, hop_ns) +
+           further * link.relay_ns(block, price::Source::fresh) +
+           link.sends_before_ns(further + rounds, block);
+}
+
+std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t bytes) {
+    const std::uint64_t rounds = circulant_round_count(count);
+    if (rounds == 0 || bytes == 0) {
+        return 1;
+    }
+    const std::uint64_t block = pipeline_segment(bytes, static_cast<Rank>(rounds),
+                                                 link.relay_fixed_ns(), link.relay_byte_ns(), 1);
+    const std::uint64_t fewer = 1 + (divide_up(bytes, block) - 1) / rounds;
+    return bcast_circulant_ns(link, count, bytes, fewer) <=
+                   bcast_circulant_ns(link, count, bytes, fewer + 1)
+               ? fewer
+               : fewer + 1;
+}
+
+/// Ranks of one host would share its link in every round: between hosts it is a part of two_level.
+/// Two ranks would have nobody to pass anything on to.
+constexpr Need kNeeds[] = {Need{"a host for each rank",
+                                [](const Facts& facts, const graph::Request& request) {
+                                    return facts.placement.host_count() ==
+                                           static_cast<std::uint32_t>(request.rank_count);
+                                }},
+                           kMoreThanTwoRanks};
+
+const Algorithm kBcastCirculant = {
+    .name = "circulant",
+    .collective = graph::Collective::bcast,
+    .summary = "in blocks over a circulant graph, in the fewest rounds (Träff 2024)",
+    .cost_ns = cost_ns,
+    .build = build,
+    .needs = kNeeds,
+};
+
+} // namespace ucg::plan

@@ -1,0 +1,129 @@
+#include "ucg_coll/plan/messages/circulant.hpp"
+
+#include <cassert>
+
+namespace ucg::plan {
+namespace {
+
+/// How far partners are apart: in round k of a phase by skip[k]. Every skip is half of the next
+/// one, rounded up, and the last is the number of members, which no round has.
+struct Skips {
+    explicit Skips(Rank count) : rounds(circulant_round_count(count)) {
+        skip[rounds] = count;
+        for (unsigned k = rounds; k > 0; --k) {
+            skip[k - 1] = skip[k] / 2 + skip[k] % 2;
+        }
+    }
+
+    Rank operator[](unsigned k) const { return skip[k]; }
+
+    unsigned rounds;
+    std::array<Rank, 32> skip = {};
+};
+
+/// Which of the first blocks comes to a member first: the smallest of the skips that make up its
+/// number, the largest first; at the root the number of rounds.
+unsigned base_block(const Skips& skips, Rank index) {
+    for (unsigned k = skips.rounds; k > 0; --k) {
+        if (skips[k - 1] == index) {
+            return k - 1;
+        }
+        if (skips[k - 1] < index) {
+            index -= skips[k - 1];
+        }
+    }
+    return skips.rounds;
+}
+
+/// Finds what a member receives in each round of a phase: depth first among the sums of different
+/// skips, largest first, for members from which a block that it does not have yet can come in time.
+/// Each skip stands for a block, and is taken away once it is found.
+class ReceiveSearch {
+  public:
+    ReceiveSearch(const Skips& skips, Rank index)
+        : skips_(skips), goal_(std::int64_t{skips[skips.rounds]} + index),
+          nearest_(2 * std::int64_t{skips[skips.rounds]}), base_(base_block(skips, index)) {
+        for (unsigned k = 0; k <= skips.rounds; ++k) {
+            smaller_[k + 1] = k; // In lists 0 is the end, and k + 1 stands for skip k.
+        }
+        head_ = skips.rounds + 1;
+        take_away(base_);
+        search(0, head_);
+        assert(round_ == skips.rounds);
+    }
+
+    /// As CirculantPhase::Round::received.
+    int received(unsigned round) const {
+        const unsigned found = found_[round];
+        return found == skips_.rounds ? static_cast<int>(base_)
+                                      : static_cast<int>(found) - static_cast<int>(skips_.rounds);
+    }
+
+  private:
+    /// Is a member so far from the root where the block of this round can come from?
+    bool accepts(std::int64_t sum) const {
+        return round_ < skips_.rounds && sum <= goal_ - skips_[round_] && sum < nearest_;
+    }
+    bool is_beyond(std::int64_t sum) const { return sum > goal_ - skips_[round_ + 1]; }
+
+    void search(std::int64_t sum, unsigned from) {
+        for (unsigned at = from; at != 0; at = smaller_[at]) {
+            const std::int64_t next = sum + skips_[at - 1];
+            if (!accepts(next)) {
+                continue;
+            }
+            if (!is_beyond(next)) {
+                search(next, at);
+            }
+            if (round_ == skips_.rounds || is_beyond(sum)) {
+                return;
+            }
+            if (accepts(next)) {
+                nearest_ = next;
+                take_away(at - 1);
+                found_[round_++] = at - 1;
+            }
+        }
+    }
+
+    void take_away(unsigned skip) {
+        unsigned* link = &head_;
+        while (*link != skip + 1) {
+            link = &smaller_[*link];
+        }
+        *link = smaller_[skip + 1]; // Who stands there finds the way on.
+    }
+
+    const Skips& skips_;
+    std::int64_t goal_;
+    std::int64_t nearest_;
+    unsigned base_;
+    unsigned round_ = 0;
+    unsigned head_ = 0;
+    std::array<unsigned, 33> smaller_ = {};
+    std::array<unsigned, 32> found_ = {};
+};
+
+} // namespace
+
+unsigned circulant_round_count(Rank count) {
+    unsigned rounds = 0;
+    while ((std::int64_t{1} << rounds) < count) {
+        ++rounds;
+    }
+    return rounds;
+}
+
+CirculantPhase::CirculantPhase(Rank count, Rank index) : count_(circulant_round_count(count)) {
+    const Skips skips(count);
+    const ReceiveSearch own(skips, index);
+    for (unsigned k = 0; k < count_; ++k) {
+        const Rank to = index < count - skips[k] ? index + skips[k] : index - (count - skips[k]);
+        rounds_[k] = {.from = index < skips[k] ? index + (count - skips[k]) : index - skips[k],
+                      .to = to,
+                      .received = own.received(k),
+                      .sent = ReceiveSearch(skips, to).received(k)};
+    }
+}
+
+} // namespace ucg::plan
