@@ -10,14 +10,22 @@ namespace ucg::graph::proof {
 namespace {
 
 /// One end of a message or signal; ends of one (channel, from, to) are numbered in program order.
+/// What stands for a share is on a channel of its own: no message or signal takes its place.
 struct End {
     bool signals = false;
+    bool shares = false;
     Rank from = kNoRank;
     Rank to = kNoRank;
     OpRef op = kNone;
 
-    auto lane() const { return std::tuple(signals, from, to); }
+    auto lane() const { return std::tuple(signals, shares, from, to); }
 };
+
+/// The op that it was made of is no message.
+bool is_of_board(const World& world, OpRef ref) {
+    const Schedule& schedule = world.subject[static_cast<std::size_t>(world.rank_of[ref])];
+    return !world.origins.empty() && schedule.ops[world.origin(ref).op].kind != world.op(ref).kind;
+}
 
 void sort_by_lane(std::vector<End>& ends) {
     std::stable_sort(ends.begin(), ends.end(),
@@ -211,10 +219,11 @@ Status match_messages(World& world) {
             continue;
         }
         const Rank self = world.rank_of[ref];
+        const bool shares = is_of_board(world, ref);
         if (receives(op.kind)) {
-            incoming.push_back({is_event(op.kind), op.peer, self, ref});
+            incoming.push_back({is_event(op.kind), shares, op.peer, self, ref});
         } else {
-            outgoing.push_back({is_event(op.kind), self, op.peer, ref});
+            outgoing.push_back({is_event(op.kind), shares, self, op.peer, ref});
         }
     }
     sort_by_lane(outgoing);

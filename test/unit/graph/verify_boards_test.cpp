@@ -127,6 +127,17 @@ TEST_CASE("graph: verify refuses what is no board", "[graph][verify][boards]") {
           "ranks");
 }
 
+TEST_CASE("graph: a signal does not stand in for a share", "[graph][verify][boards]") {
+    const std::string said = verdict(request(Collective::barrier, 2, 0),
+                                     "rank board 0\n copy board@1[0:0] -> output[0:0]\n"
+                                     " share input[0:0] after 0\n await 1 after 1\n"
+                                     "rank board 0\n signal 0\n"
+                                     " copy board@0[0:0] -> output[0:0] after 0\n"
+                                     " share input[0:0] after 1\n",
+                                     true);
+    CHECK(said.substr(0, 8) == "deadlock");
+}
+
 TEST_CASE("graph: boards as messages", "[graph][boards]") {
     const std::vector<Schedule> schedules =
         programs({request(Collective::allreduce, 2, 8)}, kAllreduce);
