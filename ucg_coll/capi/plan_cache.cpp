@@ -86,8 +86,8 @@ void PlanCache::grow_recent() {
         }
     }
     recent_ = std::move(more);
-    latest_ = recent_.data(); // Until there is a new one.
-    given_ = GivenValues();
+    static const KnownCall kNone;
+    latest_ = &kNone; // Where it was is no call any more, until there is a new one.
 }
 
 Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,

@@ -1,6 +1,7 @@
 #include "ucg_coll/graph/builder.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace ucg::graph {
@@ -207,6 +208,8 @@ Schedule Builder::finish() {
     UCG_ASSERT(!in_repeat_);
     histories_.clear();
     noted_.clear();
+    behind_.clear();
+    past_repeats_.clear();
     if (schedule_.exposed) {
         schedule_.own_scratch_bytes = schedule_.scratch_bytes - shared_scratch_end_;
     }
@@ -297,6 +300,7 @@ void Builder::depend_on_earlier(OpId op, OpId earlier, std::uint32_t distance) {
 
 void Builder::depend_on_history(std::vector<Dependency>& list, const Access& access) {
     const Slice slice = covered(access.slice);
+    std::vector<std::uint32_t> repeats;
     History& past = history(slice);
     auto stretch = past.upper_bound(slice.offset);
     if (stretch != past.begin()) {
@@ -316,10 +320,51 @@ void Builder::depend_on_history(std::vector<Dependency>& list, const Access& acc
                 depend(list, reader);
             }
         }
-        for (const Access& beside : stretch->second.beside) {
-            if (access.writes || beside.writes) {
-                depend(list, beside.op);
+        for (const std::uint32_t repeat : stretch->second.repeats) {
+            if (std::find(repeats.begin(), repeats.end(), repeat) == repeats.end()) {
+                repeats.push_back(repeat);
             }
+        }
+    }
+    for (const std::uint32_t repeat : repeats) {
+        depend_on_repeat(list, access, past_repeats_[repeat]);
+    }
+}
+
+/// On all that the repeat did to the same bytes, but for what an op waits for in every iteration
+/// that is depended on.
+void Builder::depend_on_repeat(std::vector<Dependency>& list, const Access& access,
+                               const PastRepeat& repeat) {
+    const auto self = static_cast<OpId>(schedule_.ops.size() - 1);
+    noted_.resize(schedule_.ops.size(), kNoOp);
+    behind_.resize(schedule_.ops.size(), kNoOp);
+    const auto note_behind = [&](OpId op) {
+        if (op < repeat.first_op || op - repeat.first_op >= repeat.dependencies.size()) {
+            return;
+        }
+        for (const Dependency on : repeat.dependencies[op - repeat.first_op]) {
+            ++look_count_;
+            if (on.distance == 0) {
+                behind_[on.op] = self;
+            }
+        }
+    };
+    for (const Dependency on : list) {
+        note_behind(on.op);
+    }
+    const Slice slice = covered(access.slice);
+    std::vector<AccessIndex::Id> found;
+    repeat.index.find(
+        slice, Stride::fixed,
+        {static_cast<std::int64_t>(slice.offset), static_cast<std::int64_t>(slice.end())}, found);
+    std::sort(found.begin(), found.end(), std::greater<>()); // The latest ops first.
+    for (const AccessIndex::Id id : found) {
+        ++look_count_;
+        const Access& earlier = repeat.accesses[id];
+        if ((access.writes || earlier.writes) && noted_[earlier.op] != self &&
+            behind_[earlier.op] != self) {
+            depend(list, earlier.op);
+            note_behind(earlier.op);
         }
     }
 }
@@ -380,90 +425,50 @@ void Builder::find_overlaps(const Slice& later, Stride stride, std::uint32_t dis
     }
 }
 
-void Builder::record(const Access& access) {
+void Builder::record(const Access& access, std::uint32_t repeat) {
     const Slice& slice = access.slice;
+    const std::vector<std::uint32_t> repeats(repeat == kNoRepeat ? 0 : 1, repeat);
     History& past = history(slice);
     split(past, slice.offset);
     split(past, slice.end());
     if (access.writes) {
         past.erase(past.lower_bound(slice.offset), past.lower_bound(slice.end()));
-        past[slice.offset] = {slice.end(), access.op, {}, {}};
+        past[slice.offset] = {slice.end(), access.op, {}, repeats};
         return;
     }
-    for_each_stretch(past, slice, [&](Stretch& stretch) { stretch.readers.push_back(access.op); });
+    std::uint64_t offset = slice.offset;
+    while (offset < slice.end()) { // Every stretch in the slice, filling the gaps between them.
+        const auto next = past.lower_bound(offset);
+        if (next == past.end() || next->first > offset) {
+            const std::uint64_t end =
+                next == past.end() ? slice.end() : std::min(next->first, slice.end());
+            past[offset] = {end, kNoOp, {access.op}, repeats};
+            offset = end;
+        } else {
+            Stretch& stretch = next->second;
+            stretch.readers.push_back(access.op);
+            if (repeat != kNoRepeat &&
+                (stretch.repeats.empty() || stretch.repeats.back() != repeat)) {
+                stretch.repeats.push_back(repeat);
+            }
+            offset = stretch.end;
+        }
+    }
 }
 
-/// Its body's accesses, over all iterations.
+/// The body's accesses, over all iterations.
 void Builder::record_repeat() {
+    const auto number = static_cast<std::uint32_t>(past_repeats_.size());
+    PastRepeat& past = past_repeats_.emplace_back();
+    past.first_op = repeat_.first_op;
+    past.accesses.reserve(body_.size());
     for (Access access : body_) {
         access.slice = covered(access.slice);
-        record_of_repeat(access);
+        record(access, number);
+        past.index.add(access.slice, static_cast<AccessIndex::Id>(past.accesses.size()));
+        past.accesses.push_back(access);
     }
-}
-
-/// Two ops of the body that touch different bytes in each iteration, and the same ones over all of
-/// them, do not wait for one another: who comes after the repeat has to wait for both.
-void Builder::record_of_repeat(const Access& access) {
-    History& past = history(access.slice);
-    split(past, access.slice.offset);
-    split(past, access.slice.end());
-    for_each_stretch(past, access.slice, [&](Stretch& stretch) {
-        if (access.writes) {
-            write_stretch(stretch, access);
-        } else {
-            read_stretch(stretch, access);
-        }
-    });
-}
-
-void Builder::write_stretch(Stretch& stretch, const Access& access) const {
-    const auto keep = [&](OpId op, bool writes) {
-        if (in_body(op) && !waits_in_body(access.op, op)) {
-            stretch.beside.push_back({op, {}, writes});
-        }
-    };
-    std::erase_if(stretch.beside, [&](const Access& beside) {
-        return !in_body(beside.op) || waits_in_body(access.op, beside.op);
-    });
-    keep(stretch.writer, true);
-    for (const OpId reader : stretch.readers) {
-        keep(reader, false);
-    }
-    stretch.writer = access.op;
-    stretch.readers.clear();
-}
-
-void Builder::read_stretch(Stretch& stretch, const Access& access) const {
-    if (in_body(stretch.writer) && !waits_in_body(access.op, stretch.writer)) {
-        stretch.beside.push_back(access);
-    } else {
-        stretch.readers.push_back(access.op);
-    }
-}
-
-/// Does the op wait for that earlier one in every iteration?
-bool Builder::waits_in_body(OpId op, OpId earlier) const {
-    const std::vector<Dependency>& list = body_dependencies_[op - repeat_.first_op];
-    return op == earlier || std::any_of(list.begin(), list.end(), [&](const Dependency& on) {
-               return on.op == earlier && on.distance == 0;
-           });
-}
-
-/// Every stretch in the slice, with the gaps between them filled. REQUIRES: the slice begins and
-/// ends at borders of stretches, or in gaps.
-template <typename Visit>
-void Builder::for_each_stretch(History& history, const Slice& slice, Visit visit) {
-    std::uint64_t offset = slice.offset;
-    while (offset < slice.end()) {
-        auto next = history.lower_bound(offset);
-        if (next == history.end() || next->first > offset) {
-            const std::uint64_t end =
-                next == history.end() ? slice.end() : std::min(next->first, slice.end());
-            next = history.insert_or_assign(offset, Stretch{end, kNoOp, {}, {}}).first;
-        }
-        visit(next->second);
-        offset = next->second.end;
-    }
+    past.dependencies = std::move(body_dependencies_);
 }
 
 /// Makes `offset` the border of two stretches if it lies within one.

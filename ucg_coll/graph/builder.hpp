@@ -119,11 +119,19 @@ class Builder {
     struct Stretch { // The last accesses to one stretch of a buffer.
         std::uint64_t end = 0;
         OpId writer = kNoOp;
-        std::vector<OpId> readers; ///< After the writer.
-        /// Of the repeat that the writer and the readers are of, some of which do not wait for
-        /// these: over all iterations they touch the same bytes, in no single one.
-        std::vector<Access> beside;
+        std::vector<OpId> readers;
+        /// Whose bodies' accesses are to be looked at, too: over all iterations several ops of one
+        /// touch the same bytes, in no single one, and do not wait for one another.
+        std::vector<std::uint32_t> repeats; ///< Into past_repeats_.
     };
+    /// A repeat that has ended: what its body's ops touch over all iterations.
+    struct PastRepeat {
+        std::uint32_t first_op = 0;
+        std::vector<Access> accesses;
+        AccessIndex index; ///< Of these.
+        std::vector<std::vector<Dependency>> dependencies;
+    };
+    static constexpr std::uint32_t kNoRepeat = 0xffffffffU;
     using History = std::map<std::uint64_t, Stretch>; // By start offset; stretches are disjoint.
 
     OpId add(Op op, std::span<const Slice> reads, const Slice* write, After after);
@@ -137,16 +145,11 @@ class Builder {
     void find_conflicts(const Access& later, std::uint32_t distance);
     void find_overlaps(const Slice& later, Stride stride, std::uint32_t distance);
     void store(std::uint32_t op, std::span<const Dependency> list);
-    void record(const Access& access);
+    void depend_on_repeat(std::vector<Dependency>& list, const Access& access,
+                          const PastRepeat& repeat);
+    void record(const Access& access, std::uint32_t repeat = kNoRepeat);
     void record_repeat();
-    void record_of_repeat(const Access& access);
-    void write_stretch(Stretch& stretch, const Access& access) const;
-    void read_stretch(Stretch& stretch, const Access& access) const;
-    bool in_body(OpId op) const { return op != kNoOp && op >= repeat_.first_op; }
-    bool waits_in_body(OpId op, OpId earlier) const;
     static void split(History& history, std::uint64_t offset);
-    template <typename Visit>
-    static void for_each_stretch(History& history, const Slice& slice, Visit visit);
     History& history(const Slice& slice) { return histories_[{slice.owner, slice.buffer}]; }
     Slice covered(Slice slice) const;
     std::uint64_t moves_by(Stride stride) const;
@@ -158,7 +161,9 @@ class Builder {
     Schedule schedule_;
     std::uint64_t shared_scratch_end_ = 0;
     std::map<std::pair<Rank, BufferKind>, History> histories_;
-    std::vector<OpId> noted_; // By op: the last op whose dependencies include it.
+    std::vector<OpId> noted_;  // By op: the last op whose dependencies include it.
+    std::vector<OpId> behind_; // By op: the last op that waits for it by way of another.
+    std::vector<PastRepeat> past_repeats_;
     std::uint64_t look_count_ = 0;
     // The open repeat: its accesses, and its ops' dependencies until they are complete.
     std::vector<Access> body_;

@@ -1,6 +1,7 @@
 #include "ucg_coll/transport/shm/help.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <sched.h>
 #include <utility>
 
@@ -381,7 +382,8 @@ bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waite
 
 /// Others are inside one unit at most.
 void ShmHelp::abandon() {
-    constexpr unsigned kYieldsMax = 1 << 20;
+    constexpr auto kPatience = std::chrono::seconds(1); // Yields may take microseconds or slices.
+    const auto began = std::chrono::steady_clock::now();
     if (std::exchange(abandoned_, true)) {
         return;
     }
@@ -397,7 +399,8 @@ void ShmHelp::abandon() {
                 if (!counts || counts->taken == counts->done) {
                     break;
                 }
-                if (i % 1024 == 0 && is_over(part, call.sequence, i >= kYieldsMax)) {
+                if (i % 64 == 0 && is_over(part, call.sequence,
+                                           std::chrono::steady_clock::now() - began >= kPatience)) {
                     break;
                 }
                 ::sched_yield();
