@@ -14,38 +14,6 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// The vector's blocks, all of one length but the last, which may be longer. The phases between the
-/// first and the last one move whole blocks alone, so that they are a Repeat.
-class Blocks {
-  public:
-    Blocks(std::uint64_t bytes, unsigned rounds, std::uint64_t phases)
-        : rounds_(rounds), last_phase_(phases - 1), count_(1 + last_phase_ * rounds) {
-        bytes_ = bytes / count_;
-        bytes_ -= bytes_ > kCacheLine ? bytes_ % kCacheLine : 0;
-        last_bytes_ = bytes - (count_ - 1) * bytes_;
-    }
-
-    std::uint64_t last_phase() const { return last_phase_; }
-    std::uint64_t phase_bytes() const { return rounds_ * bytes_; }
-    /// Of the numbers of CirculantPhase; empty if there is none.
-    Slice of(Slice data, int number, std::uint64_t phase) const {
-        const std::int64_t index =
-            number + static_cast<std::int64_t>(phase) * static_cast<std::int64_t>(rounds_);
-        if (index < 0) {
-            return {};
-        }
-        const std::uint64_t block = std::min(static_cast<std::uint64_t>(index), count_ - 1);
-        return part(data, block * bytes_, block + 1 == count_ ? last_bytes_ : bytes_);
-    }
-
-  private:
-    unsigned rounds_;
-    std::uint64_t last_phase_;
-    std::uint64_t count_;
-    std::uint64_t bytes_ = 0;
-    std::uint64_t last_bytes_ = 0;
-};
-
 /// All rounds of one phase; `piece_of` a number is a slice.
 template <typename PieceOf>
 void one_phase(Builder& builder, const Team& from_root, const CirculantPhase& phase,
@@ -84,10 +52,6 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 
 } // namespace
 
-std::uint64_t circulant_block_count(Rank count, std::uint64_t phases) {
-    return 1 + (phases - 1) * circulant_round_count(count);
-}
-
 void bcast_circulant(Builder& builder, const Team& team, Rank root, Slice data,
                      std::uint64_t phases) {
     if (team.size() == 1 || data.length == 0) {
@@ -95,7 +59,8 @@ void bcast_circulant(Builder& builder, const Team& team, Rank root, Slice data,
     }
     const Team from_root = team.starting_at(root);
     const CirculantPhase phase(team.size(), from_root.index());
-    const Blocks blocks(data.length, circulant_round_count(team.size()), phases);
+    const CirculantBlocks blocks(data.length, circulant_round_count(team.size()), phases, 1,
+                                 CirculantBlocks::Order::rising);
     const auto unrolled = [&](std::uint64_t number) {
         one_phase(builder, from_root, phase,
                   [&](int block) { return blocks.of(data, block, number); });
@@ -108,7 +73,7 @@ void bcast_circulant(Builder& builder, const Team& team, Rank root, Slice data,
         builder.end_repeat();
     }
     if (phases > 1) {
-        unrolled(blocks.last_phase());
+        unrolled(phases - 1);
     }
 }
 
@@ -126,27 +91,15 @@ double bcast_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std
 }
 
 std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t bytes) {
-    const std::uint64_t rounds = circulant_round_count(count);
-    if (rounds == 0 || bytes == 0) {
-        return 1;
-    }
-    const std::uint64_t block = pipeline_segment(bytes, static_cast<Rank>(rounds),
-                                                 link.relay_fixed_ns(), link.relay_byte_ns(), 1);
-    const std::uint64_t fewer = 1 + (divide_up(bytes, block) - 1) / rounds;
-    return bcast_circulant_ns(link, count, bytes, fewer) <=
-                   bcast_circulant_ns(link, count, bytes, fewer + 1)
-               ? fewer
-               : fewer + 1;
+    const auto rounds = static_cast<Rank>(circulant_round_count(count));
+    const std::uint64_t block =
+        pipeline_segment(bytes, rounds, link.relay_fixed_ns(), link.relay_byte_ns(), 1);
+    return circulant_phases(count, bytes, block, [&](std::uint64_t phases) {
+        return bcast_circulant_ns(link, count, bytes, phases);
+    });
 }
 
-/// Ranks of one host would share its link in every round: between hosts it is a part of two_level.
-/// Two ranks would have nobody to pass anything on to.
-constexpr Need kNeeds[] = {Need{"a host for each rank",
-                                [](const Facts& facts, const graph::Request& request) {
-                                    return facts.placement.host_count() ==
-                                           static_cast<std::uint32_t>(request.rank_count);
-                                }},
-                           kMoreThanTwoRanks};
+constexpr Need kNeeds[] = {kHostEach, kMoreThanTwoRanks};
 
 const Algorithm kBcastCirculant = {
     .name = "circulant",

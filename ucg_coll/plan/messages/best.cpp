@@ -33,12 +33,16 @@ std::array<double, 4> bcast_prices(const Link& link, Rank count, std::uint64_t b
             bcast_scatter_allgather_ns(link, count, bytes, bcast_choices(link, count, bytes))};
 }
 
-std::array<double, 4> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
+std::array<double, 5> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                     Operator op) {
     return {
         reduce_knomial_ns(link, count, root, bytes, op, reduce_knomial_radix(link, count, bytes)),
         reduce_chain_ns(link, count, root, bytes,
                         reduce_chain_segment(link, count, root, bytes, op)),
+        link.is_across_hosts() && count > 2 && op.commutative
+            ? reduce_circulant_ns(link, count, bytes,
+                                  reduce_circulant_phases(link, count, bytes, op))
+            : kNever,
         reduce_rabenseifner_ns(link, count, bytes, op.element_bytes),
         reduce_scatter_gather_ns(link, count, bytes, op,
                                  reduce_scatter_gather_choices(link, count, bytes, op))};
@@ -94,7 +98,11 @@ void reduce_best(Builder& builder, const Team& team, const Link& link, Rank root
         reduce_chain(builder, team, root, source, target,
                      reduce_chain_segment(link, count, root, bytes, op));
         break;
-    case 2: reduce_rabenseifner(builder, team, root, source, target, op); break;
+    case 2:
+        reduce_circulant(builder, team, root, source, target, op,
+                         reduce_circulant_phases(link, count, bytes, op));
+        break;
+    case 3: reduce_rabenseifner(builder, team, root, source, target, op); break;
     default:
         reduce_scatter_gather(builder, team, root, source, target, op,
                               reduce_scatter_gather_choices(link, count, bytes, op));

@@ -1,5 +1,6 @@
 #include "ucg_coll/plan/messages/circulant.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace ucg::plan {
@@ -124,6 +125,33 @@ CirculantPhase::CirculantPhase(Rank count, Rank index) : count_(circulant_round_
                       .received = own.received(k),
                       .sent = ReceiveSearch(skips, to).received(k)};
     }
+}
+
+CirculantBlocks::CirculantBlocks(std::uint64_t bytes, unsigned rounds, std::uint64_t phases,
+                                 std::uint64_t unit, Order order)
+    : rounds_(rounds), last_phase_(phases - 1), count_(1 + last_phase_ * rounds),
+      bytes_(bytes / count_), order_(order) {
+    const bool whole_lines = bytes_ > kCacheLine && kCacheLine % unit == 0;
+    bytes_ -= bytes_ % (whole_lines ? kCacheLine : unit);
+    last_bytes_ = bytes - (count_ - 1) * bytes_;
+}
+
+graph::Slice CirculantBlocks::of(const graph::Slice& data, int number, std::uint64_t phase) const {
+    const std::int64_t index =
+        number + static_cast<std::int64_t>(phase) * static_cast<std::int64_t>(rounds_);
+    if (index < 0) {
+        return {};
+    }
+    const std::uint64_t block = std::min(static_cast<std::uint64_t>(index), count_ - 1);
+    const bool last = block + 1 == count_;
+    const std::uint64_t offset = order_ == Order::rising ? block * bytes_
+                                 : last                  ? 0
+                                        : last_bytes_ + (count_ - 2 - block) * bytes_;
+    return part(data, offset, last ? last_bytes_ : bytes_);
+}
+
+std::uint64_t circulant_block_count(Rank count, std::uint64_t phases) {
+    return 1 + (phases - 1) * circulant_round_count(count);
 }
 
 } // namespace ucg::plan

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/graph.hpp"
 
 namespace ucg::plan {
 
@@ -38,5 +39,48 @@ class CirculantPhase {
     std::array<Round, 31> rounds_ = {};
     unsigned count_ = 0;
 };
+
+/// The blocks of so many phases: one more for each round of all phases but the first.
+std::uint64_t circulant_block_count(Rank count, std::uint64_t phases);
+
+/// A vector's blocks, one more than a multiple of the rounds, all of one length but the last, which
+/// may be longer. The phases between the first and the last one move whole blocks alone.
+class CirculantBlocks {
+  public:
+    enum class Order : std::uint8_t {
+        rising,  ///< Later phases have what lies behind.
+        falling, ///< The last block lies first.
+    };
+    /// Blocks begin at multiples of `unit`. REQUIRES: rounds, phases, unit > 0.
+    CirculantBlocks(std::uint64_t bytes, unsigned rounds, std::uint64_t phases, std::uint64_t unit,
+                    Order order);
+
+    std::uint64_t phase_bytes() const { return rounds_ * bytes_; }
+    std::uint64_t last_bytes() const { return last_bytes_; }
+    bool is_last_phase(std::uint64_t phase) const { return phase == last_phase_; }
+    /// Of `data` what one of CirculantPhase's numbers stands for; empty if it is none.
+    graph::Slice of(const graph::Slice& data, int number, std::uint64_t phase) const;
+
+  private:
+    unsigned rounds_;
+    std::uint64_t last_phase_;
+    std::uint64_t count_;
+    std::uint64_t bytes_;
+    std::uint64_t last_bytes_;
+    Order order_;
+};
+
+/// The number of phases with the least price_ns(phases), where pipelining in blocks of so many
+/// bytes is best.
+template <typename PriceNs>
+std::uint64_t circulant_phases(Rank count, std::uint64_t bytes, std::uint64_t block_bytes,
+                               PriceNs price_ns) {
+    const std::uint64_t rounds = circulant_round_count(count);
+    if (rounds == 0 || bytes == 0) {
+        return 1;
+    }
+    const std::uint64_t fewer = 1 + (divide_up(bytes, block_bytes) - 1) / rounds;
+    return price_ns(fewer) <= price_ns(fewer + 1) ? fewer : fewer + 1;
+}
 
 } // namespace ucg::plan

@@ -60,8 +60,6 @@ void bcast_circulant(graph::Builder& builder, const Team& team, Rank root, graph
                      std::uint64_t phases);
 double bcast_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases);
 std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t bytes);
-/// The blocks of so many phases: one more for each round of all phases but the first.
-std::uint64_t circulant_block_count(Rank count, std::uint64_t phases);
 
 // Reductions. All members combine in the order of their indexes, except where `commutative` says
 // that another order will do. `target` is used at the root only, and may be `source` there.
@@ -81,6 +79,13 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
                        std::uint64_t segment);
 std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                    Operator op);
+
+/// In blocks, over a circulant graph, as bcast_circulant() backwards. REQUIRES: op.commutative.
+void reduce_circulant(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
+                      graph::Slice target, Operator op, std::uint64_t phases);
+double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases);
+std::uint64_t reduce_circulant_phases(const Link& link, Rank count, std::uint64_t bytes,
+                                      Operator op);
 
 /// Reduce-scatter by recursive halving, then a gather.
 void reduce_rabenseifner(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,

@@ -13,6 +13,7 @@
     ROW(kBcastScatterAllgather)                                                                    \
     ROW(kReduceKnomial)                                                                            \
     ROW(kReduceChain)                                                                              \
+    ROW(kReduceCirculant)                                                                          \
     ROW(kReduceRabenseifner)                                                                       \
     ROW(kReduceReduceScatterGather)                                                                \
     ROW(kAllreduceRecursiveDoubling)                                                               \

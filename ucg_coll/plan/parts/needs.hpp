@@ -11,6 +11,12 @@ inline constexpr Need kOneHost = {"one host", [](const Facts& facts, const graph
 inline constexpr Need kSeveralRanks = {
     "several ranks",
     [](const Facts&, const graph::Request& request) { return request.rank_count > 1; }};
+/// Of algorithms in whose every round the ranks of a host would share its link: between hosts they
+/// are parts of two-level ones.
+inline constexpr Need kHostEach = {
+    "a host for each rank", [](const Facts& facts, const graph::Request& request) {
+        return facts.placement.host_count() == static_cast<std::uint32_t>(request.rank_count);
+    }};
 inline constexpr Need kMoreThanTwoRanks = {
     "more than two ranks",
     [](const Facts&, const graph::Request& request) { return request.rank_count > 2; }};
