@@ -96,50 +96,57 @@ TEST_CASE("transport/shm: a rank that gets no memory for what peers read exposes
     CHECK(results[0].ok());
 }
 
-TEST_CASE("transport/shm: a rank that gets no memory for a ring fails what it would send",
-          "[ranks][shm]") {
-    constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
-    const auto results = test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
-        ShmOptions options;
-        options.rings_at_first = 0;
-        const Group group(std::vector<ShmOptions>(2, options));
-        if (!shm::backs_pages() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
-            return "";
-        }
-        std::vector<std::byte> data = filled(8, 1);
-        Message sent = message(kSend, 1, data, 0);
-        group.transports[0]->post({&sent, 1});
-        if (sent.state != MessageState::failed) {
-            return "sends by a ring that there is no memory for";
-        }
-        return group.transports[0]->status().code() == Code::out_of_memory ? "" : "does not say so";
-    });
-    INFO(results[0].output);
-    CHECK(results[0].ok());
-}
+namespace {
 
-TEST_CASE("transport/shm: with a message that there is no ring for all of a batch fail",
-          "[ranks][shm]") {
+/// What body(group) finds wrong in a process that gets no memory for rings any more; rank 0 has one
+/// with the last rank.
+template <typename Body>
+std::string without_rings(std::size_t ranks, Body body) {
     constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
-    const auto results = test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
+    const auto results = test::fork_ranks(1, 30s, [&](const test::ForkedRank&) -> std::string {
         ShmOptions options;
         options.rings_at_first = 0;
-        const Group group(std::vector<ShmOptions>(3, options));
+        const Group group(std::vector<ShmOptions>(ranks, options));
         std::vector<std::byte> data = filled(8, 1);
-        Message opens = message(kSend, 2, data, 0);
+        Message opens = message(kSend, static_cast<Rank>(ranks - 1), data, 0);
         group.transports[0]->post({&opens, 1});
         if (!shm::backs_pages() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
             return "";
         }
-        std::vector<std::byte> room = filled(8, 0);
-        std::array<Message, 2> batch = {message(kSend, 1, data, 1), message(kRecv, 2, room, 1)};
-        group.transports[0]->post(batch);
-        return batch[0].state == MessageState::failed && batch[1].state == MessageState::failed
-                   ? ""
-                   : "waits for a message of a group that has failed";
+        return body(group);
     });
-    INFO(results[0].output);
-    CHECK(results[0].ok());
+    return results[0].ok() ? "" : "the rank ended badly: " + results[0].output;
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: a rank that gets no memory for a ring fails what it would send",
+          "[ranks][shm]") {
+    CHECK(without_rings(3, [](const Group& group) -> std::string {
+              std::vector<std::byte> data = filled(8, 1);
+              Message sent = message(kSend, 1, data, 0);
+              group.transports[0]->post({&sent, 1});
+              if (sent.state != MessageState::failed) {
+                  return "sends by a ring that there is no memory for";
+              }
+              return group.transports[0]->status().code() == Code::out_of_memory
+                         ? ""
+                         : "does not say so";
+          }) == "");
+}
+
+TEST_CASE("transport/shm: with a message that there is no ring for all of a batch fail",
+          "[ranks][shm]") {
+    CHECK(
+        without_rings(3, [](const Group& group) -> std::string {
+            std::vector<std::byte> data = filled(8, 1);
+            std::vector<std::byte> room = filled(8, 0);
+            std::array<Message, 2> batch = {message(kSend, 1, data, 1), message(kRecv, 2, room, 1)};
+            group.transports[0]->post(batch);
+            return batch[0].state == MessageState::failed && batch[1].state == MessageState::failed
+                       ? ""
+                       : "waits for a message of a group that has failed";
+        }) == "");
 }
 
 TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm][board]") {

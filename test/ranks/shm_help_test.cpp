@@ -171,6 +171,21 @@ struct Board {
     std::array<ShmAddress, 3> address;
 };
 
+/// One in memory that children see, too.
+struct SharedBoard {
+    SharedBoard() {
+        void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(memory != MAP_FAILED);
+        board = new (memory) Board();
+    }
+    ~SharedBoard() { ::munmap(board, sizeof(Board)); }
+    SharedBoard(const SharedBoard&) = delete;
+    SharedBoard& operator=(const SharedBoard&) = delete;
+
+    Board* board;
+};
+
 void await_stage(const std::atomic<int>& stage, int wanted) {
     for (int i = 0; i < 2000 && stage.load() < wanted; ++i) {
         ::usleep(5000);
@@ -211,10 +226,8 @@ struct Member {
 
 TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiting",
           "[ranks][shm][help]") {
-    void* const memory =
-        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    Board& board = *new (memory) Board();
+    const SharedBoard shared;
+    Board& board = *shared.board;
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -237,16 +250,13 @@ TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiti
     CHECK(state == State::broken);
     CHECK(mine.transport->status().code() == Code::io_error);
     mine.transport->abandon(); // Nor does it wait for the dead.
-    ::munmap(memory, sizeof(Board));
 }
 
 TEST_CASE("transport/shm: who gives up because of a killed rank waits for the living",
           "[ranks][shm][help]") {
     static const std::vector<HelpedPart> kOfAll = {{0, 0, 2, {0, 1, 2}}};
-    void* const memory =
-        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    Board& board = *new (memory) Board();
+    const SharedBoard shared;
+    Board& board = *shared.board;
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -270,15 +280,12 @@ TEST_CASE("transport/shm: who gives up because of a killed rank waits for the li
     helper->transport->help()->unit_done(kOfAll[0], 0);
     gives_up.join();
     helper->transport->abandon();
-    ::munmap(memory, sizeof(Board));
 }
 
 TEST_CASE("transport/shm: a number of another PID namespace tells of no death",
           "[ranks][shm][help]") {
-    void* const memory =
-        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    Board& board = *new (memory) Board();
+    const SharedBoard shared;
+    Board& board = *shared.board;
     const pid_t between = ::fork();
     REQUIRE(between >= 0);
     if (between == 0) {
@@ -313,5 +320,4 @@ TEST_CASE("transport/shm: a number of another PID namespace tells of no death",
     int status = 0;
     REQUIRE(::waitpid(between, &status, 0) == between);
     CHECK(status == 0);
-    ::munmap(memory, sizeof(Board));
 }

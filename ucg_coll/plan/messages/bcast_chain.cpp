@@ -14,12 +14,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
     const std::uint64_t segment = bcast_chain_segment(link, request.rank_count, request.bytes);
     const double span_ns = bcast_chain_ns(link, request.rank_count, request.bytes, segment);
-    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
-        const auto segments = static_cast<double>(divide_up(request.bytes, segment));
-        return all_but_one(request.rank_count) * segments *
-               (work.link().message_ns(segment) +
-                facts.profile.memory.wake.yield_switch_ns); // Each segment, ranks take turns.
-    });
+    return crowded_pieces_ns(facts, link, request, span_ns, divide_up(request.bytes, segment),
+                             [&](const Work& work) { return work.link().message_ns(segment); });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -33,11 +33,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Rank count = request.rank_count;
     const std::uint64_t phases = bcast_circulant_phases(link, count, request.bytes);
     const double span_ns = bcast_circulant_ns(link, count, request.bytes, phases);
-    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
-        const std::uint64_t blocks = circulant_block_count(count, phases);
-        return all_but_one(count) * static_cast<double>(blocks) *
-               (work.link().message_ns(request.bytes / blocks) +
-                facts.profile.memory.wake.yield_switch_ns); // Each block, ranks take turns.
+    const std::uint64_t blocks = circulant_block_count(count, phases);
+    return crowded_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
+        return work.link().message_ns(request.bytes / blocks);
     });
 }
 

@@ -72,12 +72,10 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t segment =
         reduce_chain_segment(link, count, request.root, request.bytes, operator_of(request));
     const double span_ns = reduce_chain_ns(link, count, request.root, request.bytes, segment);
-    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
-        const auto segments = static_cast<double>(divide_up(request.bytes, segment));
-        return all_but_one(count) * segments *
-               (work.link().message_ns(segment) + work.link().reduce_ns(2, segment) +
-                facts.profile.memory.wake.yield_switch_ns); // Each segment, ranks take turns.
-    });
+    return crowded_pieces_ns(
+        facts, link, request, span_ns, divide_up(request.bytes, segment), [&](const Work& work) {
+            return work.link().message_ns(segment) + work.link().reduce_ns(2, segment);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

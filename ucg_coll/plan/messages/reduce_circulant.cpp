@@ -159,12 +159,10 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t phases =
         reduce_circulant_phases(link, count, request.bytes, operator_of(request));
     const double span_ns = reduce_circulant_ns(link, count, request.bytes, phases);
-    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
-        const std::uint64_t blocks = circulant_block_count(count, phases);
-        const std::uint64_t block = request.bytes / blocks;
-        return all_but_one(count) * static_cast<double>(blocks) *
-               (work.link().message_ns(block) + work.link().reduce_ns(2, block) +
-                facts.profile.memory.wake.yield_switch_ns); // Each block, ranks take turns.
+    const std::uint64_t blocks = circulant_block_count(count, phases);
+    const std::uint64_t block = request.bytes / blocks;
+    return crowded_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
+        return work.link().message_ns(block) + work.link().reduce_ns(2, block);
     });
 }
 
@@ -200,8 +198,7 @@ void reduce_circulant(Builder& builder, const Team& team, Rank root, Slice sourc
     if (phases == 1) {
         return;
     }
-    Slice inbox = builder.rotating_scratch(blocks.phase_bytes(), kRotation);
-    inbox.length = blocks.phase_bytes();
+    const Slice inbox = builder.rotating_scratch(blocks.phase_bytes(), kRotation);
     if (phases > 2) {
         builder.begin_repeat((phases - 2) * blocks.phase_bytes(), blocks.phase_bytes(), kRotation);
         member.one_phase(phases - 2, inbox, graph::advance, graph::rotate);

@@ -103,4 +103,15 @@ inline double all_but_one(Rank count) {
     return static_cast<double>(count - 1) / count;
 }
 
+/// crowded_ns() of a vector that passes through all ranks in `pieces`, of each of which all ranks
+/// but one have work for piece_ns(const Work&): at each piece, ranks take turns.
+template <typename PieceNs>
+double crowded_pieces_ns(const Facts& facts, const Link& link, const graph::Request& request,
+                         double span_ns, std::uint64_t pieces, PieceNs&& piece_ns) {
+    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
+        return all_but_one(request.rank_count) * static_cast<double>(pieces) *
+               (piece_ns(work) + facts.profile.memory.wake.yield_switch_ns);
+    });
+}
+
 } // namespace ucg::plan
