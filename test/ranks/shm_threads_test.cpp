@@ -499,3 +499,52 @@ TEST_CASE("transport/shm: a message that is read half where it arrived fails wit
     CHECK(recv.state == MessageState::failed);
     group.transports[0]->abandon();
 }
+
+namespace {
+
+/// What rank `rank` of two has seen of its peer after an exchange of `mine`.
+std::vector<std::byte> exchanged(const Group& group, std::size_t rank, std::uint64_t turn,
+                                 const std::vector<std::byte>& mine, std::uint32_t looks) {
+    const transport::BoardRead read = {static_cast<Rank>(1 - rank), mine.size()};
+    const std::byte* place = nullptr;
+    const transport::BoardExchange exchange = {.turn = {turn, static_cast<std::uint32_t>(turn), 7},
+                                               .data = mine.data(),
+                                               .bytes = mine.size(),
+                                               .reads = {&read, 1},
+                                               .places = &place,
+                                               .looks = looks};
+    if (group.transports[rank]->board()->exchange(exchange) != 1) {
+        return {};
+    }
+    return {place, place + mine.size()};
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: an exchange looks for what its peer is about to share", "[ranks][shm]") {
+    constexpr std::uint32_t kForEver = ~std::uint32_t{0};
+    constexpr std::uint64_t kTurns = 100;
+    const std::size_t bytes = GENERATE(0U, 8U, 1000U);
+    Group group(first_ranks(2), {});
+    std::string errors[2];
+    group.run([&](std::size_t rank) {
+        for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
+            const auto mine = filled(bytes, static_cast<std::uint8_t>(2 * turn + rank));
+            const auto theirs = filled(bytes, static_cast<std::uint8_t>(2 * turn + 1 - rank));
+            if (exchanged(group, rank, turn, mine, kForEver) != theirs) {
+                errors[rank] = "turn " + std::to_string(turn) + " was not seen";
+            }
+        }
+    });
+    CHECK(errors[0] == "");
+    CHECK(errors[1] == "");
+}
+
+TEST_CASE("transport/shm: an exchange whose peer shares nothing ends its looks", "[ranks][shm]") {
+    const std::size_t bytes = GENERATE(8U, 1000U);
+    const Group group(first_ranks(2), {});
+    const auto mine = filled(bytes, 1);
+    CHECK(exchanged(group, 0, 0, mine, 100).empty());
+    CHECK(exchanged(group, 1, 0, mine, 100) == mine);
+    CHECK(group.transports[0]->board()->shared({0, 0, 7}, 1, bytes) != nullptr);
+}

@@ -9,6 +9,10 @@
 namespace ucg::capi {
 namespace {
 
+/// Of a start. A nanosecond each: about as long as a line takes to another core and back where that
+/// is far, and little beside a wait.
+constexpr std::uint32_t kLooksAtStart = 1024;
+
 /// Takes what it needs out of `wired`.
 PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
     return {.rank = rank,
@@ -66,6 +70,8 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
                .sleep_after = context.config().sleep_after(),
                .over_network = wired.placement.host_count() > 1,
                .neighbours = &context.neighbours()}),
+      // A wait that yields at once is for a peer that needs this processor.
+      start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kLooksAtStart : 0),
       planner_(context.planner(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);

@@ -59,6 +59,32 @@ struct ucg_request {
 
 namespace ucg::capi {
 
+/// How often a start looks for what peers are about to share, before its caller does anything else.
+/// A caller that waits then looks as often as may be, about a microsecond. Others look so often
+/// while that finds the end of their collectives, and else less and less.
+class StartPatience {
+  public:
+    explicit StartPatience(std::uint32_t looks_max) : looks_max_(looks_max), looks_(looks_max) {}
+
+    std::uint32_t looks_max() const { return looks_max_; }
+    std::uint32_t looks() const { return looks_; }
+    /// After a start that looked so often.
+    void learn(const engine::Execution& execution) {
+        if (!execution.in_progress()) {
+            looks_ = looks_max_;
+        } else if (execution.program().exchange) {
+            looks_ = ++late_ % kLateToForget == 0 ? looks_max_ : looks_ / 2;
+        }
+    }
+
+  private:
+    static constexpr std::uint32_t kLateToForget = 64;
+
+    std::uint32_t looks_max_;
+    std::uint32_t looks_;
+    std::uint32_t late_ = 0; ///< Starts that found no end.
+};
+
 class Group {
   public:
     /// All arguments must outlive it; it is driven as wire_up() says.
@@ -131,9 +157,14 @@ class Group {
     /// The caller does not hold the lock, but that of the context's list of groups: moves what can
     /// be moved here, and looks for an operator that any thread may call, if none is `due` yet.
     Looked progress_by_any(Busy busy, DueOperator& due);
+    /// The caller goes on at once, or looks for the end by and by.
     void start(Collective& collective) {
-        ++started_[static_cast<std::size_t>(collective.type)];
-        engine_->start(collective.run->execution);
+        start_looking(collective, start_patience_.looks());
+        start_patience_.learn(collective.run->execution);
+    }
+    /// The caller waits for the end.
+    void start_to_wait(Collective& collective) {
+        start_looking(collective, start_patience_.looks_max());
     }
     /// A handle that nobody holds, until the next call of take_request(). Allocates if there is
     /// none.
@@ -212,6 +243,10 @@ class Group {
 
   private:
     Group(Context& context, const GroupParams& params, WiredGroup& wired);
+    void start_looking(Collective& collective, std::uint32_t looks) {
+        ++started_[static_cast<std::size_t>(collective.type)];
+        engine_->start(collective.run->execution, looks);
+    }
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;
@@ -230,6 +265,7 @@ class Group {
     Rank rank_;
     Rank rank_count_;
     shm::Waiter waiter_;
+    StartPatience start_patience_;
     const std::shared_ptr<Planner> planner_; ///< Of all groups that plan alike.
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;

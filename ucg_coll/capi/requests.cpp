@@ -66,7 +66,7 @@ ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
             return report(status);
         }
         collective = group.prepare(params, *call);
-        group.start(collective);
+        group.start_to_wait(collective);
         if (!collective.run->execution.in_progress()) {
             return end(group, collective);
         }
@@ -369,7 +369,11 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
     }
     execution.bind_buffers(coll.binding.input(send_buffer, recv_buffer),
                            coll.binding.output(recv_buffer));
-    group.start(coll.collective);
+    if (posted) {
+        group.start(coll.collective);
+    } else {
+        group.start_to_wait(coll.collective);
+    }
     return true;
 }
 

@@ -32,10 +32,13 @@ class Engine {
     /// Starts `execution` as the group's next collective and issues what can be issued. Every rank
     /// starts the same collectives in the same order. Does not allocate.
     /// An execution that has failed is not started again: a transport may still hold its messages.
+    /// `looks`: how often to look again for what peers are about to share, before anything else
+    /// (transport::BoardExchange).
     /// REQUIRES: `execution` is bound and not in progress. It and the buffers stay valid until it
     /// completes.
-    void start(Execution& execution) {
+    void start(Execution& execution, std::uint32_t looks = 0) {
         if (execution.startable() && execution.program_.exchange && first() == nullptr) [[likely]] {
+            execution.exchange_.looks = looks;
             exchange(execution);
         } else {
             start_any(execution);

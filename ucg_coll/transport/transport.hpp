@@ -211,6 +211,9 @@ struct BoardExchange {
     std::uint64_t bytes = 0;
     std::span<const BoardRead> reads;
     const std::byte** places = nullptr; ///< For as many as there are reads: Board::look().
+    /// So often it may look again, for a caller that would wait and do nothing else: a look here
+    /// takes a nanosecond, one of a wait forty.
+    std::uint32_t looks = 0;
 };
 
 /// No number of peers: Board::exchange().

@@ -92,16 +92,29 @@ class BoardRoom {
         shm::BoardSlot* const slots = lines_.slots(turn);
         writer_.write_at_once(slots, turn, own, exchange.data, exchange.bytes);
         const std::size_t count = exchange.reads.size();
+        std::uint32_t looks = exchange.looks;
         for (std::size_t i = 0; i < count; ++i) {
             const BoardRead& read = exchange.reads.data()[i];
             const shm::BoardSlot& slot = slots[index_of(read.owner)];
-            if (!slot.holds(turn) || !fits(slot, own, read.bytes) ||
+            if (!comes(slot, turn, looks) || !fits(slot, own, read.bytes) ||
                 slot.bytes > shm::kBoardInlineBytes) {
                 return i;
             }
             exchange.places[i] = slot.payload.data();
         }
         return count;
+    }
+
+    /// Looks for what an exchange reads as often as it may; look() then says what is there.
+    template <typename IndexOf>
+    void look_for(const BoardExchange& exchange, IndexOf index_of) const {
+        const shm::BoardSlot* const slots = lines_.slots(exchange.turn.turn);
+        std::uint32_t looks = exchange.looks;
+        for (const BoardRead& read : exchange.reads) {
+            if (!comes(slots[index_of(read.owner)], exchange.turn.turn, looks)) {
+                return;
+            }
+        }
     }
 
     /// Do peers sleep, so that who has shared something must tell them? After the share.
@@ -187,6 +200,17 @@ class BoardRoom {
     /// cores apart take three quarters of the time). A slot that its owner has yet to write is here
     /// since the last time around, and the prefetch does nothing. Shares in buffers gain nothing.
     static constexpr std::uint64_t kTurnsAhead = 4;
+
+    /// Is the turn there at one of 1 + `looks` looks? Takes from those. Without a pause between
+    /// them, which would be longer than a line takes between cores.
+    static bool comes(const shm::BoardSlot& slot, std::uint64_t turn, std::uint32_t& looks) {
+        for (; !slot.holds(turn); --looks) {
+            if (looks == 0) {
+                return false;
+            }
+        }
+        return true;
+    }
 
     static bool fits(const shm::BoardSlot& slot, std::uint64_t stamp, std::uint64_t bytes) {
         return slot.stamp.load(std::memory_order_relaxed) == stamp && slot.bytes >= bytes;

@@ -414,7 +414,12 @@ bool ShmTransport::refused(const BoardTurn& turn) {
 
 /// exchange() where the share may have to wait, or is long.
 std::size_t ShmTransport::exchange_slowly(const BoardExchange& exchange) {
-    return exchange_by_parts(exchange);
+    ShmTransport::finish(exchange.turn.turn);
+    if (!ShmTransport::share(exchange.turn, exchange.data, exchange.bytes)) {
+        return kNotShared;
+    }
+    boards_->look_for(exchange, [this](Rank rank) { return index_of(rank); });
+    return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
 }
 
 /// The rest of exchange() after a share at once: a peer is not there yet, or sleeps.
