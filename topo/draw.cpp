@@ -10,6 +10,8 @@
 #include <span>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "topo/cpus.hpp"
 
 namespace ucg::topo {

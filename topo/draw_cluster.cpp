@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "topo/cluster_load.hpp"
 #include "topo/draw_cluster_text.hpp"
 

@@ -3,6 +3,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "topo/machine.hpp"
 #include "topo/scanner.hpp"
 

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "topo/placement.hpp"
 #include "topo/scanner.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "perf/perftest/collectives/collective_name.hpp"
 
 namespace ucg::perftest {

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "perf/perftest/measure.hpp"
 #include "perf/perftest/report.hpp"
 #include "perf/perftest/report_json.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "perf/perftest/collectives/collective_data.hpp"
 #include "tools/cli.hpp"
 

@@ -1,5 +1,7 @@
 #include "tools/ucg_plan/question.hpp"
 
+#include <fmt/format.h>
+
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/this_machine.hpp"
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/cli.hpp"

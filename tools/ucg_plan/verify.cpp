@@ -6,6 +6,8 @@
 #include <set>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"

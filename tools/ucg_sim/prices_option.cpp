@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "tools/cli.hpp"
 #include "tools/ucg_sim/units.hpp"
 

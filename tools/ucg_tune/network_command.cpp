@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "tools/ucg_tune/network_report.hpp"
 #include "tools/ucg_tune/output.hpp"
 #include "ucg_coll/capi/profile_file.hpp"

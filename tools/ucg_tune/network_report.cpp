@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace ucg::tools {

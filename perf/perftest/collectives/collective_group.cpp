@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "shm/host.hpp"
 
 namespace ucg::perftest {

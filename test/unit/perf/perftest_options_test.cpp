@@ -1,5 +1,7 @@
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "perf/perftest/options.hpp"
 #include "perf/perftest/test_options.hpp"
 #include "test/support/catch.hpp"

@@ -3,6 +3,8 @@
 // simulation", 2017.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "test/support/catch.hpp"
 #include "test/unit/sim/support.hpp"
 #include "tools/ucg_plan/multiplying_enumeration.hpp"
