@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the Open MPI component as its users meet it: parameters, counters, refusals, leftovers.
 
-usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM OTHER-SERIES-LIBRARY OTHER-VERSION-LIBRARY
+usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM REPETITIONS-PROGRAM OTHER-SERIES-LIBRARY
+                    OTHER-VERSION-LIBRARY FAILING-PMIX-LIBRARY
 """
 
 import os
@@ -230,6 +231,37 @@ def check_unlike_jobs(checks, launcher, program, other_version):
                  told=2)  # Neither knows the other.
 
 
+def check_failing_pmix(checks, launcher, program, library):
+    """PMIx fails when it is asked of the component: as often as a process asks again, or always."""
+    def run(looks, status, ranks):
+        command = mpirun.on_ranks(ranks, {"FAILING_LOOKS": looks, "FAILING_STATUS": status},
+                                  [program, "use"])
+        return launcher.run(2, command, {"coll_ucg_verbose": "1"}, timeout=60,
+                            environment={"LD_PRELOAD": library})
+    error, timeout = "-1", "-24"
+    for looks in ["1", "2", "3", "5", "8"]:
+        job = run(looks, error, [1])
+        checks.expect(job.status == 0 and mpirun.counters(job.output).get("allreduce") == (1, 0),
+                      f"PMIx fails {looks} times: status {job.status}\n{job.output[-3000:]}")
+    job = run("1000", error, [1])
+    checks.expect(job.status != 0 and "PMIx does not tell what process 0 of job" in job.output,
+                  f"PMIx always fails: status {job.status}\n{job.output[-3000:]}")
+    job = run("1000", timeout, [0, 1])
+    told = len(re.findall(UNLIKE, job.output))
+    checks.expect(job.status == 0 and "use ok" in job.output and told == 2,  # Neither knows.
+                  f"PMIx always waits: status {job.status}\n{job.output[-3000:]}")
+
+
+def check_forgotten(checks, launcher, program):
+    """Forgotten requests keep their communicators; the context of each process goes all the same,
+    which says so."""
+    job = launcher.run(3, [program, "forget"], environment={"UCG_LOG_LEVEL": "info"})
+    gone = job.output.count("coll/ucg: waits slept")
+    checks.expect(job.status == 0 and "forget ok" in job.output and gone == 3,
+                  f"forgotten requests: status {job.status}, {gone} contexts ended\n"
+                  f"{job.output[-3000:]}")
+
+
 def check_part(checks, launcher, program, part, ranks, mca=None):
     job = launcher.run(ranks, [program, part], mca, timeout=240)
     if "needs more threads" in job.output:
@@ -238,7 +270,7 @@ def check_part(checks, launcher, program, part, ranks, mca=None):
                   f"{part} on {ranks} ranks: status {job.status}\n{job.output[-3000:]}")
 
 
-def check_all(checks, launcher, program, library, other_version):
+def check_all(checks, launcher, program, library, other_version, failing_pmix):
     check_parameters(checks, launcher)
     check_counters(checks, launcher, program)
     check_switches(checks, launcher, program)
@@ -254,9 +286,12 @@ def check_all(checks, launcher, program, library, other_version):
     check_unlike_ranks(checks, launcher, program)
     check_machines(checks, launcher, program)
     check_unlike_jobs(checks, launcher, program, other_version)
+    check_failing_pmix(checks, launcher, program, failing_pmix)
+    check_forgotten(checks, launcher, program)
     for part, ranks in [("use", 1), ("leak", 4), ("repeat", 2), ("repeat", 3), ("churn", 3),
                         ("crowd", 4), ("serialized", 2), ("multiple", 2), ("multiple", 3),
-                        ("levels", 3), ("join", 2), ("join", 4)]:
+                        ("levels", 3), ("join", 2), ("join", 4), ("free_first", 2),
+                        ("free_first", 3)]:
         check_part(checks, launcher, program, part, ranks)
         print(f"{part} on {ranks} ranks: done", flush=True)
     for part in ["churn", "multiple"]:
@@ -264,13 +299,13 @@ def check_all(checks, launcher, program, library, other_version):
 
 
 def main():
-    folder, program, repetitions, library, other_version = sys.argv[1:]
+    folder, program, repetitions, library, other_version, failing_pmix = sys.argv[1:]
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     marker = f"UCG_TEST_MARKER={uuid.uuid4()}"
     launcher.environment.update([marker.split("=")])
     before = mpirun.shared_memory()
-    check_all(checks, launcher, program, library, other_version)
+    check_all(checks, launcher, program, library, other_version, failing_pmix)
     for ranks in [2, 3, 5]:
         check_part(checks, launcher, repetitions, "walk", ranks)
     left = {name for name in mpirun.shared_memory() - before if "ucg" in name}

@@ -12,6 +12,8 @@
 
 #include <mpi.h>
 
+#include "persistent.h"
+
 static void require(int condition, const char* what) {
     if (!condition) {
         fprintf(stderr, "lifecycle: wrong: %s\n", what);
@@ -217,6 +219,34 @@ static void leak(void) {
     }
 }
 
+static void run_once(MPI_Request* request) {
+    MPI_Start(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/** The program ends without freeing persistent requests, of a communicator that it has freed and of
+ *  one that it has not. */
+static void forget(void) {
+    static int mine = 1;
+    static int sum;
+    MPI_Request request;
+    MPI_Comm freed;
+    MPI_Comm kept;
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+    MPI_Comm_dup(MPI_COMM_WORLD, &kept);
+    use(kept, 7);
+    for (int i = 0; i < 3; i++) {
+        MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, i % 2 ? freed : kept, MPI_INFO_NULL,
+                           &request);
+        sum = 0;
+        run_once(&request);
+        require(sum == size, "allreduce of a request that is forgotten");
+    }
+    MPI_Comm_free(&freed);
+}
+
 enum { CYCLES = 500 };
 
 /** Ranks of two sides, of which the first has one. */
@@ -224,6 +254,40 @@ static MPI_Comm meet(MPI_Comm side, int first) {
     MPI_Comm across;
     MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, first ? 1 : 0, 0, &across);
     return across;
+}
+
+/** An inter-communicator that is freed before its requests. Those of Open MPI 4.1 and 5.0 whose
+ *  number is lower than that of the communicator they were made of have one reference more: two
+ *  numbers are free here, one for the communicator of a side and one for them. */
+static void free_first(void) {
+    int rank;
+    MPI_Comm lower[2];
+    MPI_Comm side;
+    MPI_Comm across;
+    MPI_Request requests[3];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &lower[i]);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &side);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_free(&lower[i]);
+    }
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &across);
+    MPI_Barrier(across); /* From here on nonblocking calls are served as well. */
+    MPI_Barrier_init(across, MPI_INFO_NULL, &requests[0]);
+    MPI_Barrier_init(across, MPI_INFO_NULL, &requests[1]);
+    MPI_Ibarrier(across, &requests[2]);
+    MPI_Comm_free(&across);
+    MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+    for (int i = 0; i < 4; i++) {
+        use(side, i); /* Memory that was freed is used anew. */
+        run_once(&requests[i % 2]);
+    }
+    MPI_Request_free(&requests[0]);
+    run_once(&requests[1]);
+    MPI_Request_free(&requests[1]);
+    MPI_Comm_free(&side);
 }
 
 /** One of either kind, with calls that are remembered. */
@@ -486,6 +550,10 @@ static int run(const char* part, char** argv) {
         crowd();
     } else if (0 == strcmp(part, "leak")) {
         leak();
+    } else if (0 == strcmp(part, "forget")) {
+        forget();
+    } else if (0 == strcmp(part, "free_first")) {
+        free_first();
     } else if (0 == strcmp(part, "flat")) {
         flat();
     } else if (0 == strcmp(part, "disagree")) {

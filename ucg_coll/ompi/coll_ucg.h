@@ -160,8 +160,9 @@ void coll_ucg_close_peers(void);
 /**
  * Do all processes of the communicator have this component, and choose it where this one does? The
  * same on all of them. Where it is not, one of them says so. `threads`: do some of them have
- * several threads that call MPI? Asks PMIx about processes that it does not know; that may take two
- * seconds for one that has not published anything, once. Thread-safe.
+ * several threads that call MPI? Asks PMIx about processes that it does not know; that may take
+ * seconds for one that has not published anything, once. Ends the job where PMIx does not tell,
+ * since it may have told others. Thread-safe.
  */
 bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads);
 

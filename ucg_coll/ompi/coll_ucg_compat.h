@@ -1,9 +1,9 @@
 /*
  * Everything in which the series of Open MPI differ that the component is built for: 4.1, 5.0 and
  * 6.0 with what comes after it. The other files are the same for all. From 4.1 to 5.0 the module
- * structures got another version, the headers of threads and PMIx moved, and some functions return
- * what they used to keep. In 6.0 counts are size_t, vectors of counts and displacements are of int
- * or of 64 bits, and a module installs its functions itself.
+ * structures got another version, the headers of threads, PMIx and the launcher moved, and some
+ * functions return what they used to keep. In 6.0 counts are size_t, vectors of counts and
+ * displacements are of int or of 64 bits, and a module installs its functions itself.
  */
 #ifndef MCA_COLL_UCG_COMPAT_H
 #define MCA_COLL_UCG_COMPAT_H
@@ -25,6 +25,7 @@
 
 #if OMPI_MAJOR_VERSION == 4 && OMPI_MINOR_VERSION == 1
 #define COLL_UCG_FOR_OMPI_4 1
+#include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
 #include "opal/threads/mutex.h"
 #include "opal/threads/thread_usage.h"
@@ -32,6 +33,7 @@
 #elif (OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0) || OMPI_MAJOR_VERSION == 6
 #define COLL_UCG_FOR_OMPI_4 0
 #define COLL_UCG_FOR_OMPI_6 (OMPI_MAJOR_VERSION == 6)
+#include "ompi/runtime/ompi_rte.h"
 #include "ompi/runtime/params.h"
 #include "opal/mca/accelerator/base/base.h"
 #include "opal/mca/pmix/pmix-internal.h"
@@ -262,18 +264,17 @@ enum {
         COLL_UCG_FOR_OMPI_6 && 0 != OMPI_SIZEOF_FORTRAN_INTEGER && OMPI_SIZEOF_FORTRAN_INTEGER != 4
 };
 
-/** Before a request is given back: frees the arrays that were attached to it after its end, or
- *  without its ever being started. */
+/**
+ * Before a request is given back, and before its communicator is: releases what was attached to it
+ * after its end, or without its ever being started. Bindings attach the datatypes, operators and
+ * arrays of a call that is not complete when it returns, and another thread may end it meanwhile.
+ */
 static inline void coll_ucg_free_attached(ompi_request_t* request) {
-#if COLL_UCG_FOR_OMPI_6
     const ompi_request_complete_fn_t callback = request->req_complete_cb;
     if (OPAL_UNLIKELY(NULL != callback)) {
         request->req_complete_cb = NULL;
         (void)callback(request);
     }
-#else
-    (void)request;
-#endif
 }
 
 /* ------------------------------------------------------------------ progress */
@@ -302,6 +303,21 @@ static inline bool coll_ucg_comes_before(const ompi_communicator_t* one,
     return left.cid_base != right.cid_base ? left.cid_base < right.cid_base
                                            : left.cid_sub.u64 < right.cid_sub.u64;
 #endif
+}
+
+/**
+ * A request holds its communicator. Up to 5.0, and in the first alphas of 6.0, Open MPI gives some
+ * inter-communicators a reference that nobody holds; MPI_Comm_free() then takes away every one that
+ * there is, that of a request as well. So the first request takes the one that nobody holds.
+ */
+static inline void coll_ucg_retain_comm(ompi_communicator_t* comm) {
+#ifdef OMPI_COMM_IS_EXTRA_RETAIN
+    if (OPAL_UNLIKELY(OMPI_COMM_IS_EXTRA_RETAIN(comm))) {
+        comm->c_flags &= ~(uint32_t)OMPI_COMM_EXTRA_RETAIN;
+        return;
+    }
+#endif
+    OBJ_RETAIN(comm);
 }
 
 /* ------------------------------------------------------------------ what is not served */
@@ -351,7 +367,13 @@ typedef enum {
     COLL_UCG_LOOK_ANYWHERE /**< Wherever the process is: takes seconds if there is nothing. */
 } coll_ucg_reach_t;
 
-enum { COLL_UCG_NOT_PUBLISHED = -1 };
+/** What there is instead of a length. */
+enum {
+    COLL_UCG_NOT_PUBLISHED = -1, /**< There is nothing. */
+    COLL_UCG_NOT_KNOWN = -2,     /**< PMIx does not tell; perhaps it does when it is asked again. */
+    COLL_UCG_NOT_IN_TIME = -3    /**< The same, after it has waited. It also waits for a process of
+                                      another host that publishes nothing. */
+};
 
 static inline ptrdiff_t coll_ucg_copy_published(const void* from, size_t length, void* data,
                                                 size_t bytes) {
@@ -362,13 +384,28 @@ static inline ptrdiff_t coll_ucg_copy_published(const void* from, size_t length,
     return (ptrdiff_t)length;
 }
 
+/** What there is where PMIx has ended with this error. */
+static inline ptrdiff_t coll_ucg_why_not_found(int error) {
+#if COLL_UCG_FOR_OMPI_4
+    const int none = OPAL_ERR_NOT_FOUND;
+    const int late = OPAL_ERR_TIMEOUT;
+#else
+    const int none = PMIX_ERR_NOT_FOUND;
+    const int late = PMIX_ERR_TIMEOUT;
+#endif
+    if (none == error) {
+        return COLL_UCG_NOT_PUBLISHED;
+    }
+    return late == error ? COLL_UCG_NOT_IN_TIME : COLL_UCG_NOT_KNOWN;
+}
+
 /** The length of what a process has published under that key, and its first bytes in `data`, of
- *  which there are `bytes`; COLL_UCG_NOT_PUBLISHED if none was found. */
+ *  which there are `bytes`; negative if none was found. */
 #if COLL_UCG_FOR_OMPI_4
 static inline ptrdiff_t coll_ucg_find_published(const opal_process_name_t* name, const char* key,
                                                 coll_ucg_reach_t reach, void* data, size_t bytes) {
     static const char* const restrictions[] = {OPAL_PMIX_OPTIONAL, OPAL_PMIX_IMMEDIATE, NULL};
-    ptrdiff_t length = COLL_UCG_NOT_PUBLISHED;
+    ptrdiff_t length;
     opal_list_t list;
     opal_value_t item;
     opal_value_t* found = NULL;
@@ -383,6 +420,8 @@ static inline ptrdiff_t coll_ucg_find_published(const opal_process_name_t* name,
         const bool blob = OPAL_BYTE_OBJECT == found->type;
         length = coll_ucg_copy_published(found->data.bo.bytes, blob ? found->data.bo.size : 0, data,
                                          bytes);
+    } else {
+        length = coll_ucg_why_not_found(rc);
     }
     if (NULL != found) {
         OBJ_RELEASE(found);
@@ -398,7 +437,7 @@ static inline ptrdiff_t coll_ucg_find_published(const opal_process_name_t* name,
                                                 coll_ucg_reach_t reach, void* data, size_t bytes) {
     static const char* const restrictions[] = {PMIX_OPTIONAL, PMIX_IMMEDIATE, NULL};
     const bool restricted = NULL != restrictions[reach];
-    ptrdiff_t length = COLL_UCG_NOT_PUBLISHED;
+    ptrdiff_t length;
     pmix_proc_t process;
     pmix_info_t info;
     pmix_value_t* found = NULL;
@@ -412,6 +451,8 @@ static inline ptrdiff_t coll_ucg_find_published(const opal_process_name_t* name,
         const bool blob = PMIX_BYTE_OBJECT == found->type;
         length = coll_ucg_copy_published(found->data.bo.bytes, blob ? found->data.bo.size : 0, data,
                                          bytes);
+    } else {
+        length = coll_ucg_why_not_found(rc);
     }
     if (NULL != found) {
         PMIX_VALUE_RELEASE(found);

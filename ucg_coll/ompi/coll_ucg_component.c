@@ -444,9 +444,22 @@ static void report_counters(void) {
     }
 }
 
+/** A communicator that a request still holds, which the program forgot to free, is never destroyed,
+ *  and its module neither. The modules that were there before it are not let go of: their
+ *  components may be closed. */
+static void leave_groups(void) {
+    opal_list_item_t* item;
+    OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
+        mca_coll_ucg_module_t* module =
+            (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, enabled));
+        module->state = COLL_UCG_OFF;
+        coll_ucg_tear_down(module);
+    }
+}
+
 /**
- * Open MPI closes the framework after it has destroyed every communicator, MPI_COMM_WORLD and the
- * ones that the program forgot to free alike; so the context goes here and not with any
+ * Open MPI closes the framework after it has destroyed the communicators, MPI_COMM_WORLD and most
+ * of those that the program forgot to free alike; so the context goes here and not with any
  * communicator.
  */
 static int component_close(void) {
@@ -454,6 +467,7 @@ static int component_close(void) {
     if (component->verbose >= 1 && 0 == OPAL_PROC_MY_NAME.vpid) {
         report_counters();
     }
+    leave_groups();
     coll_ucg_close_background();
     coll_ucg_close_requests();
     coll_ucg_stop_polling();

@@ -157,8 +157,9 @@ void coll_ucg_close_peers(void) {
 
 /* ------------------------------------------------------------------ looking */
 
-/** Has some component of the framework published something in that process, and is it here? */
-static bool has_come(const opal_process_name_t* name, mca_base_framework_t* framework) {
+/** Has some component of the framework published something in that process, within reach? */
+static bool has_come(const opal_process_name_t* name, mca_base_framework_t* framework,
+                     coll_ucg_reach_t reach) {
     mca_base_component_list_item_t* item;
     bool found = false;
     if (!mca_base_framework_is_open(framework)) {
@@ -166,8 +167,7 @@ static bool has_come(const opal_process_name_t* name, mca_base_framework_t* fram
     }
     OPAL_LIST_FOREACH(item, &framework->framework_components, mca_base_component_list_item_t) {
         char* key = mca_base_component_to_string(item->cli_component);
-        found = NULL != key && COLL_UCG_NOT_PUBLISHED !=
-                                   coll_ucg_find_published(name, key, COLL_UCG_LOOK_HERE, NULL, 0);
+        found = NULL != key && 0 <= coll_ucg_find_published(name, key, reach, NULL, 0);
         free(key);
         if (found) {
             break;
@@ -177,23 +177,35 @@ static bool has_come(const opal_process_name_t* name, mca_base_framework_t* fram
 }
 
 /** What a process publishes comes here as a whole. So if anything has come, nothing is missing. */
-static bool has_all_come(const opal_process_name_t* name) {
-    return has_come(name, &opal_btl_base_framework) || has_come(name, &ompi_pml_base_framework) ||
-           has_come(name, &ompi_mtl_base_framework);
+static bool has_all_come(const opal_process_name_t* name, coll_ucg_reach_t reach) {
+    return has_come(name, &opal_btl_base_framework, reach) ||
+           has_come(name, &ompi_pml_base_framework, reach) ||
+           has_come(name, &ompi_mtl_base_framework, reach);
 }
 
-/** Looks where it costs least first. */
-static bool find_card(const opal_process_name_t* name, card_t* card) {
+/** The length of the card that a process has published, negative if it was not found. Looks where
+ *  it costs least first. */
+static ptrdiff_t find_card(const opal_process_name_t* name, card_t* card) {
     char* key = mca_base_component_to_string(&mca_coll_ucg_component.super.collm_version);
-    ptrdiff_t length = COLL_UCG_NOT_PUBLISHED;
-    for (int reach = COLL_UCG_LOOK_HERE; reach <= COLL_UCG_LOOK_ANYWHERE && NULL != key; reach++) {
+    ptrdiff_t length = COLL_UCG_NOT_KNOWN;
+    bool all_here = false;
+    if (NULL == key) {
+        return length;
+    }
+    for (int reach = COLL_UCG_LOOK_HERE; reach <= COLL_UCG_LOOK_ANYWHERE && 0 > length && !all_here;
+         reach++) {
         length = coll_ucg_find_published(name, key, (coll_ucg_reach_t)reach, card, sizeof *card);
-        if (COLL_UCG_NOT_PUBLISHED != length || has_all_come(name)) {
-            break;
+        all_here = 0 > length && has_all_come(name, COLL_UCG_LOOK_HERE);
+        if (all_here) { /* Perhaps since that look, by one of another thread. */
+            length = coll_ucg_find_published(name, key, COLL_UCG_LOOK_HERE, card, sizeof *card);
         }
     }
+    /* Whatever else of it is found brings the card as well. */
+    if (COLL_UCG_NOT_PUBLISHED > length && has_all_come(name, COLL_UCG_LOOK_ANYWHERE)) {
+        length = coll_ucg_find_published(name, key, COLL_UCG_LOOK_HERE, card, sizeof *card);
+    }
     free(key);
-    return (ptrdiff_t)sizeof *card == length;
+    return length;
 }
 
 static peer_t judge(const card_t* card) {
@@ -207,9 +219,27 @@ static peer_t judge(const card_t* card) {
     return 0 != card->threads ? PEER_ALIKE_WITH_THREADS : PEER_ALIKE;
 }
 
+/** A verdict of this process alone would be worse than none: others may know, and would wait for
+ *  this one in libucg. */
+static void give_up(const opal_process_name_t* name) {
+    opal_output(0,
+                "coll/ucg: PMIx does not tell what process %u of job %u has published; run without "
+                "it: --mca coll ^ucg",
+                (unsigned)name->vpid, (unsigned)name->jobid);
+    ompi_rte_abort(1, NULL);
+}
+
 static peer_t ask(const opal_process_name_t* name) {
+    enum { TRIES_MAX = 3 };
     card_t card;
-    return find_card(name, &card) ? judge(&card) : PEER_ABSENT;
+    ptrdiff_t length = COLL_UCG_NOT_KNOWN;
+    for (int i = 0; i < TRIES_MAX && COLL_UCG_NOT_PUBLISHED > length; i++) {
+        length = find_card(name, &card);
+    }
+    if (COLL_UCG_NOT_KNOWN == length) {
+        give_up(name);
+    }
+    return (ptrdiff_t)sizeof card == length ? judge(&card) : PEER_ABSENT;
 }
 
 static peer_t recall(const opal_process_name_t* name) {
@@ -342,7 +372,8 @@ bool coll_ucg_first_is_set_alike(ompi_communicator_t* comm) {
     bool alike = false;
     if (0 != ompi_comm_rank(comm)) {
         opal_mutex_lock(&peers.lock);
-        alike = find_card(&first, &card) && card.settings == hash_of_settings();
+        alike = (ptrdiff_t)sizeof card == find_card(&first, &card) &&
+                card.settings == hash_of_settings();
         opal_mutex_unlock(&peers.lock);
     }
     return alike;

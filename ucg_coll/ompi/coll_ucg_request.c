@@ -287,7 +287,7 @@ static void activate(coll_ucg_request_t* request) {
     super->req_state = OMPI_REQUEST_ACTIVE;
     super->req_free = free_nonblocking;
     super->req_cancel = coll_ucg_refuse_to_cancel;
-    OBJ_RETAIN(super->req_mpi_object.comm);
+    coll_ucg_retain_comm(super->req_mpi_object.comm);
 }
 
 /** Of a request that is complete: nothing is left to wait for, or the call failed. */
@@ -513,7 +513,7 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
     super->req_free = free_persistent;
     super->req_cancel = coll_ucg_refuse_to_cancel;
     for_each_object(request, retain);
-    OBJ_RETAIN(super->req_mpi_object.comm);
+    coll_ucg_retain_comm(super->req_mpi_object.comm);
     enlist(request);
     *request_p = super;
     return UCG_OK;
