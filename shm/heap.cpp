@@ -403,12 +403,11 @@ void Heap::keep(Lease lease, bool pages_added) {
     lease.heap_ = nullptr;
 }
 
-/// The caller holds the lock.
+/// The caller holds the lock. All of a range: whoever has written behind its start, and whether
+/// that was told, the next tenant finds zeros.
 void Heap::drop_kept() {
     for (const Kept& kept : kept_) {
-        if (kept.backed > 0) {
-            segment_->discard(kept.offset, kept.backed);
-        }
+        segment_->discard(kept.offset, kept.bytes);
         give_free(kept.offset, kept.bytes);
     }
     kept_.clear();

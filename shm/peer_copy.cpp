@@ -1,20 +1,22 @@
 #include "shm/peer_copy.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <mutex>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 #include "ucg_coll/base/copy.hpp"
 #include "ucg_coll/base/random.hpp"
 
 namespace ucg::shm {
 namespace {
-
-using SystemCall = decltype(&::process_vm_readv);
 
 /// 1: only a process's descendants may be traced, unless it says otherwise.
 bool ptrace_is_restricted() {
@@ -27,37 +29,91 @@ void* pointer(std::uint64_t address) {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
+pid_t pid_of(const AccessTicket& peer) {
+    return static_cast<pid_t>(peer.process);
+}
+
 /// After a read to this byte has failed with EFAULT: is it the peer's memory that is at fault?
 /// Tries to read a byte to it that the kernel copies.
 bool fault_is_there(const AccessTicket& peer, std::byte* here) {
     const iovec local = {here, 1};
     const iovec remote = {pointer(peer.address), 1};
-    return ::process_vm_readv(static_cast<pid_t>(peer.process), &local, 1, &remote, 1, 0) == 1;
+    return ::process_vm_readv(pid_of(peer), &local, 1, &remote, 1, 0) == 1;
 }
 
-/// Has the kernel refused it for good? To it a process whose first thread has ended has no memory
-/// (ESRCH), though it lives.
-bool refuses(int error, pid_t process) {
-    return is_refusal(error) || (error == ESRCH && !has_ended(process));
+/// What a call that copied nothing has failed with, which set errno if it returned less than 0. To
+/// the kernel a process whose first thread has ended has no memory (ESRCH), though it lives.
+Status failure_of(ssize_t done, const char* doing, const AccessTicket& peer) {
+    const int error = done < 0 ? errno : 0;
+    return failure(is_refusal(error) ? Code::unsupported
+                   : error == ESRCH  ? Code::unreachable
+                                     : Code::io_error,
+                   "{} the memory of process {}: {}", doing, peer.process,
+                   error == 0 ? "nothing was copied" : std::strerror(error));
+}
+
+Status gone(const AccessTicket& peer) {
+    return failure(Code::io_error, "process {} has ended", peer.process);
+}
+
+/// Behind the bytes it reads the word that only the peer has. A call finds the process once, and
+/// copies in that order, perhaps less than it was asked for. So where the word has come, that call
+/// was to the peer, and so were all before it: a number that is another's never becomes the peer's.
+Status read_by_kernel(const AccessTicket& peer, std::uint64_t there, std::byte* here,
+                      std::size_t bytes) {
+    for (;;) {
+        std::uint64_t word = ~peer.word;
+        const std::array<iovec, 2> local = {iovec{here, bytes}, iovec{&word, sizeof(word)}};
+        const std::array<iovec, 2> remote = {iovec{pointer(there), bytes},
+                                             iovec{pointer(peer.address), sizeof(word)}};
+        const ssize_t done = ::process_vm_readv(pid_of(peer), local.data(), local.size(),
+                                                remote.data(), remote.size(), 0);
+        if (done <= 0) {
+            const bool fault = done < 0 && errno == EFAULT;
+            Status status = failure_of(done, "reading", peer);
+            return fault && bytes > 0 && fault_is_there(peer, here)
+                       ? failure(Code::invalid_argument, "{}", status.message())
+                       : status;
+        }
+        const auto copied = static_cast<std::size_t>(done);
+        if (copied >= bytes + sizeof(word)) {
+            return word == peer.word ? Status() : gone(peer);
+        }
+        const std::size_t moved = std::min(copied, bytes);
+        there += moved;
+        here += moved;
+        bytes -= moved;
+    }
+}
+
+/// Is the process there that its number meant? What is written goes to whoever has that now. It is
+/// asked once in a while: the system gives a number again when it has given all others.
+bool still_there(const PeerReach& peer) {
+    using std::chrono::nanoseconds;
+    constexpr nanoseconds kWhile = std::chrono::milliseconds(1);
+    const nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+    if (now - nanoseconds(peer.access->seen()) < kWhile) {
+        return true;
+    }
+    if (has_ended(peer)) {
+        return false;
+    }
+    peer.access->note_seen(now.count());
+    return true;
 }
 
 /// The kernel may copy less than it was asked for.
-Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& peer,
-                      std::uint64_t there, std::byte* here, std::size_t bytes) {
-    const auto process = static_cast<pid_t>(peer.process);
+Status write_by_kernel(const PeerReach& peer, std::uint64_t there, const std::byte* here,
+                       std::size_t bytes) {
     while (bytes > 0) {
-        const iovec local = {here, bytes};
+        if (!still_there(peer)) {
+            return gone(peer.process);
+        }
+        const iovec local = {const_cast<std::byte*>(here), bytes};
         const iovec remote = {pointer(there), bytes};
-        const ssize_t done = call(process, &local, 1, &remote, 1, 0);
+        const ssize_t done = ::process_vm_writev(pid_of(peer.process), &local, 1, &remote, 1, 0);
         if (done <= 0) {
-            const int error = done < 0 ? errno : 0;
-            const bool there_only =
-                error == EFAULT && call == &::process_vm_readv && fault_is_there(peer, here);
-            const Code code = refuses(error, process) ? Code::unsupported
-                              : there_only            ? Code::invalid_argument
-                                                      : Code::io_error;
-            return failure(code, "{} the memory of process {}: {}", doing, peer.process,
-                           error == 0 ? "nothing was copied" : std::strerror(error));
+            return failure_of(done, "writing", peer.process);
         }
         there += static_cast<std::uint64_t>(done);
         here += done;
@@ -66,9 +122,9 @@ Status copy_by_kernel(SystemCall call, const char* doing, const AccessTicket& pe
     return {};
 }
 
-Status read_word(const AccessTicket& peer, std::uint64_t& word) {
-    return copy_by_kernel(&::process_vm_readv, "reading", peer, peer.address,
-                          reinterpret_cast<std::byte*>(&word), sizeof(word));
+/// Of whom has ended nothing is refused.
+Status unless_ended(Status status, const PeerReach& peer) {
+    return has_ended(peer) ? failure(Code::io_error, "{}", status.message()) : std::move(status);
 }
 
 Status not_permitted(const PeerReach& peer) {
@@ -103,31 +159,35 @@ bool is_refusal(int error) {
 }
 
 bool can_read(const AccessTicket& peer) {
-    std::uint64_t word = ~peer.word;
-    return peer.process != 0 && read_word(peer, word).ok() && word == peer.word;
+    return peer.process != 0 && read_by_kernel(peer, 0, nullptr, 0).ok();
 }
 
 /// A process that is about to end has no memory any more, and one that has begun another program
 /// not this memory; what else goes wrong says nothing of it.
-bool has_ended(const AccessTicket& peer) {
+bool has_ended(const AccessTicket& peer, std::uint64_t started) {
     std::uint64_t word = ~peer.word;
     const iovec local = {&word, sizeof(word)};
     const iovec remote = {pointer(peer.address), sizeof(word)};
-    const auto process = static_cast<pid_t>(peer.process);
-    const ssize_t done = ::process_vm_readv(process, &local, 1, &remote, 1, 0);
+    const ssize_t done = ::process_vm_readv(pid_of(peer), &local, 1, &remote, 1, 0);
     return done == sizeof(word) ? word != peer.word
-                                : (done < 0 && errno == EFAULT) || has_ended(process);
+                                : (done < 0 && errno == EFAULT) || has_ended(pid_of(peer), started);
 }
 
-bool has_ended(const AccessTicket& ticket, const PeerAccess* access, const ProcessNumber& number) {
-    return access != nullptr && access->known() ? has_ended(ticket) : has_ended(number);
+bool has_ended(const PeerReach& peer) {
+    return peer.access != nullptr && peer.access->known()
+               ? has_ended(peer.process, peer.number.started)
+               : has_ended(peer.number);
+}
+
+bool tells_end(const PeerReach& peer) {
+    return (peer.access != nullptr && peer.access->known()) || is_known_here(peer.number);
 }
 
 bool can_write(const AccessTicket& peer) {
     std::uint64_t word = peer.word;
-    return copy_by_kernel(&::process_vm_writev, "writing", peer, peer.address,
-                          reinterpret_cast<std::byte*>(&word), sizeof(word))
-        .ok();
+    const iovec local = {&word, sizeof(word)};
+    const iovec remote = {pointer(peer.address), sizeof(word)};
+    return ::process_vm_writev(pid_of(peer), &local, 1, &remote, 1, 0) == sizeof(word);
 }
 
 Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::size_t bytes) {
@@ -138,12 +198,12 @@ Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::
     if (!peer.reads()) {
         return not_permitted(peer);
     }
-    Status status =
-        copy_by_kernel(&::process_vm_readv, "reading", peer.process, from.address, to, bytes);
-    if (status.code() == Code::unsupported) {
+    Status status = read_by_kernel(peer.process, from.address, to, bytes);
+    if (is_refusal(status) || status.code() == Code::invalid_argument) {
+        status = unless_ended(std::move(status), peer);
+    }
+    if (is_refusal(status)) {
         peer.access->refuse_reading();
-    } else if (status.code() == Code::invalid_argument && has_ended(peer.process)) {
-        status = failure(Code::io_error, "{}", status.message());
     }
     return status;
 }
@@ -157,9 +217,11 @@ Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from,
     if (!peer.writes()) {
         return not_permitted(peer);
     }
-    Status status = copy_by_kernel(&::process_vm_writev, "writing", peer.process, to.address,
-                                   const_cast<std::byte*>(from), bytes);
-    if (status.code() == Code::unsupported) {
+    Status status = write_by_kernel(peer, to.address, from, bytes);
+    if (is_refusal(status)) {
+        status = unless_ended(std::move(status), peer);
+    }
+    if (is_refusal(status)) {
         peer.access->refuse_writing();
     }
     return status;
@@ -167,14 +229,18 @@ Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from,
 
 void tell_of_refusal(const Status& refusal) {
     static std::atomic<bool> told = false;
-    if (!told.exchange(true, std::memory_order_relaxed)) {
+    if (refusal.code() == Code::unreachable) {
+        log(LogLevel::info,
+            "shared memory: {}: it is about to end, or its first thread has ended; its long "
+            "messages are copied in and out from now on",
+            refusal.message());
+    } else if (!told.exchange(true, std::memory_order_relaxed)) {
         log(LogLevel::warn,
             "shared memory: {}: the kernel no longer copies between processes here, of which one "
-            "has become undumpable, changed its user, filtered its system calls or ended its "
-            "first thread; long messages are copied in and out from now on, which is slower. If it "
-            "need not be so, let the program call prctl(PR_SET_DUMPABLE, 1) after that change and "
-            "before its first collective; UCG_CMA=n on all ranks does without such copies from the "
-            "start",
+            "has become undumpable, changed its user or filtered its system calls; long messages "
+            "are copied in and out from now on, which is slower. If it need not be so, let the "
+            "program call prctl(PR_SET_DUMPABLE, 1) after that change and before its first "
+            "collective; UCG_CMA=n on all ranks does without such copies from the start",
             refusal.message());
     }
 }

@@ -48,6 +48,9 @@ class PeerAccess {
     /// Has its memory been read, so that its number means it in this process's PID namespace, too?
     /// Stays true when the kernel refuses that later.
     bool known() const { return known_.load(std::memory_order_relaxed); }
+    /// When was it there, as far as was asked? By the host's steady clock, in nanoseconds.
+    std::int64_t seen() const { return seen_.load(std::memory_order_relaxed); }
+    void note_seen(std::int64_t now) { seen_.store(now, std::memory_order_relaxed); }
     void refuse_reading() { reads_.store(false, std::memory_order_relaxed); }
     void refuse_writing() { writes_.store(false, std::memory_order_relaxed); }
 
@@ -55,6 +58,7 @@ class PeerAccess {
     std::atomic<bool> reads_ = false;
     std::atomic<bool> writes_ = false;
     std::atomic<bool> known_ = false;
+    std::atomic<std::int64_t> seen_ = 0;
 };
 
 /// The calling process's own. Under Yama's restricted ptrace it first allows its own user's
@@ -68,12 +72,9 @@ bool can_read(const AccessTicket& peer);
 bool can_write(const AccessTicket& peer);
 
 /// Has that process ended? Where the kernel refuses to read its memory by now, as far as can be
-/// told without. REQUIRES: can_read(peer) was true once; otherwise the number may be another's.
-bool has_ended(const AccessTicket& peer);
-
-/// The same of any peer, as far as can be told: by its ticket, if that was read once, as `access`
-/// knows, and else by its number. `access` may be null.
-bool has_ended(const AccessTicket& ticket, const PeerAccess* access, const ProcessNumber& number);
+/// told without, by its number and when it `started`: ProcessNumber's.
+/// REQUIRES: can_read(peer) was true once; otherwise the number may be another's.
+bool has_ended(const AccessTicket& peer, std::uint64_t started = 0);
 
 /// Bytes of another process. Trivially copyable, of fixed size: it travels as bytes.
 struct RemoteBytes {
@@ -90,6 +91,7 @@ struct PeerReach {
     std::byte* segment = nullptr; ///< Where the peer's segment is mapped here.
     AccessTicket process;
     PeerAccess* access = nullptr; ///< To that process; null: none. Outlives this.
+    ProcessNumber number = {};
 
     bool reads() const { return access != nullptr && access->reads(); }
     bool writes() const { return access != nullptr && access->writes(); }
@@ -97,17 +99,33 @@ struct PeerReach {
     bool pushes_to(const RemoteBytes& bytes) const { return bytes.place != 0 || writes(); }
 };
 
-/// Copies `bytes` bytes of the peer's to `to`. Fails with io_error when the peer is gone; with
-/// invalid_argument when it lives, but the kernel copies nothing there: see shm/readable.hpp; with
-/// unsupported unless peer.pulls_from(from), and where the kernel
-/// refuses it from now on: that is not tried again.
+/// Has that process ended, as far as can be told: by its ticket, if that was read once, as `access`
+/// knows, and else by its number?
+bool has_ended(const PeerReach& peer);
+
+/// Would has_ended() tell it?
+bool tells_end(const PeerReach& peer);
+
+/// Copies `bytes` bytes of the peer's to `to`. Fails with io_error when the peer is gone, whoever
+/// has its number now: what is at `to` may be that one's; with invalid_argument when it lives, but
+/// the kernel copies nothing there: see shm/readable.hpp; with unsupported unless
+/// peer.pulls_from(from). Where the kernel refuses it from now on, that is not tried again, and it
+/// fails with unsupported; or with unreachable if the peer has no memory: it is about to end, or
+/// its first thread has ended.
 Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::size_t bytes);
 
-/// Copies `bytes` bytes into the peer's memory. Fails as pull() does.
+/// Copies `bytes` bytes into the peer's memory. Fails as pull() does; but that another process has
+/// the peer's number is found out at most once in a millisecond.
 Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from, std::size_t bytes);
 
-/// Tells the user, once in a process, of a refusal after messages were copied so.
-/// REQUIRES: pull() or push() returned it, and its code is unsupported.
+/// Did pull() or push() fail because the kernel refuses it from now on?
+inline bool is_refusal(const Status& status) {
+    return status.code() == Code::unsupported || status.code() == Code::unreachable;
+}
+
+/// Tells the user, once in a process, of a refusal after messages were copied so; but of a peer
+/// without memory only who wants to know all. REQUIRES: pull() or push() returned it, and
+/// is_refusal(refusal).
 void tell_of_refusal(const Status& refusal);
 
 /// Does this error of process_vm_readv say that the kernel refuses the call, whatever memory it is

@@ -10,16 +10,20 @@ namespace ucg::shm {
 struct ProcessNumber {
     std::int64_t process = 0;
     std::uint64_t numbers = 0; ///< The PID namespace in which that is its number; 0: not known.
+    std::uint64_t started = 0; ///< When, in the clock of all processes of the host; 0: not known.
 };
 
 /// The calling process's own.
 ProcessNumber own_process_number();
 
-/// Has it ended, with all of its threads? False, too, of a process in another PID namespace, of
-/// which this one knows no number, and of one whose number another has got.
+/// Does that number mean the same process to this one?
+bool is_known_here(const ProcessNumber& peer);
+
+/// Has it ended, with all of its threads? False, too, unless is_known_here(peer).
 bool has_ended(const ProcessNumber& peer);
 
-/// The same by a number of this process's PID namespace.
-bool has_ended(pid_t process);
+/// The same by a number of this process's PID namespace. `started`: ProcessNumber's; where that is
+/// not known, another process that has got the number is taken for the one that had it.
+bool has_ended(pid_t process, std::uint64_t started);
 
 } // namespace ucg::shm

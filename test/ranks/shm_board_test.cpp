@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 #include "test/ranks/shm_group.hpp"
@@ -343,6 +344,64 @@ TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreemen
         CHECK_FALSE(shared_at_last(group, 1, wanted, 0));
         CHECK(group.transports[1]->status().ok());
     }
+}
+
+TEST_CASE("transport/shm: who sleeps finds a disagreement in few looks, whatever else it looks at",
+          "[ranks][shm][board]") {
+    set_log_level(LogLevel::error);
+    const Group group(first_ranks(2), {});
+    auto data = filled(8, 3);
+    const BoardTurn wanted = turn(1, 2);
+    Message sent = message(kSend, 1, data, wanted.sequence);
+    sent.plan = 1;
+    group.transports[0]->post({&sent, 1});
+    group.transports[1]->sleeping(1);
+    const bool messages = GENERATE(false, true);
+    const int before = GENERATE(0, 1, 3);
+    const int after = GENERATE(0, 1, 2);
+    CAPTURE(messages, before, after);
+    const auto look_elsewhere = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            if (messages) {
+                group.transports[1]->progress();
+            } else {
+                board(group, 1).shared(turn(0), 0, 0);
+            }
+        }
+    };
+    const int rounds = 6 * static_cast<int>(transport::kLooksAsleep);
+    for (int i = 0; i < rounds && !board(group, 1).broken(); ++i) {
+        look_elsewhere(before);
+        CHECK(board(group, 1).shared(wanted, 0, 0) == nullptr);
+        look_elsewhere(after);
+    }
+    CHECK(has_disagreed(group, 1));
+    group.transports[1]->sleeping(0);
+}
+
+TEST_CASE("transport/shm: pages of what a group has shared are not kept with its memory",
+          "[ranks][shm][board]") {
+    if (!shm::backs_pages()) {
+        return; // They were there from the start.
+    }
+    Group group(first_ranks(2), {});
+    for (const auto& transport : group.transports) {
+        transport->establish();
+    }
+    const auto data = filled(4096, 3);
+    REQUIRE(board(group, 0).share(turn(0), data.data(), data.size()));
+    const std::byte* const seen = board(group, 1).shared(turn(0), 0, data.size());
+    REQUIRE(seen != nullptr);
+    const std::uint64_t into_page = reinterpret_cast<std::uintptr_t>(seen) % shm::page_bytes();
+    const auto has_page = [page = seen - into_page] {
+        unsigned char state = 0;
+        REQUIRE(::mincore(const_cast<std::byte*>(page), shm::page_bytes(), &state) == 0);
+        return state % 2 == 1;
+    };
+    CHECK(has_page());
+    group.transports.clear();
+    group.heaps[0]->collect();
+    CHECK_FALSE(has_page());
 }
 
 TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagreement",

@@ -163,6 +163,23 @@ TEST_CASE("transport/shm: bytes that are not there fail who would copy them",
     ::munmap(nowhere, here.size());
 }
 
+TEST_CASE("transport/shm: whether peers get at a buffer is found out for each call",
+          "[ranks][shm][help]") {
+    test::ShmGroup group(first_ranks(2), {});
+    if (!group.transports[0]->reaches_all()) {
+        return;
+    }
+    constexpr std::size_t kBytes = 4096;
+    void* const memory =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    Help& help = *group.transports[0]->help();
+    CHECK(help.reached(static_cast<std::byte*>(memory), kBytes));
+    REQUIRE(::mprotect(memory, kBytes, PROT_NONE) == 0); // As if a driver had mapped it.
+    CHECK_FALSE(help.reached(static_cast<std::byte*>(memory), kBytes));
+    ::munmap(memory, kBytes);
+}
+
 namespace {
 
 /// Shared by two processes, before they have heaps.
@@ -250,6 +267,44 @@ TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiti
     CHECK(state == State::broken);
     CHECK(mine.transport->status().code() == Code::io_error);
     mine.transport->abandon(); // Nor does it wait for the dead.
+}
+
+TEST_CASE("transport/shm: a killed rank is noticed by whoever looks at other parts as well",
+          "[ranks][shm][help]") {
+    static const std::vector<HelpedPart> kOfEach = {{0, 0, 1, {0, 1}}, {0, 1, 1, {0, 2}}};
+    const int looks = GENERATE(1, 3); // At the other part, in between.
+    CAPTURE(looks);
+    const SharedBoard shared;
+    Board& board = *shared.board;
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        Member mine(board, 2, 3, kOfEach);
+        mine.transport->help()->take(kOfEach[1], 0);
+        board.stage[2] = 3;
+        ::raise(SIGKILL);
+    }
+    std::unique_ptr<Member> helper; // It has taken a unit and stays away.
+    std::thread joins([&] { helper = std::make_unique<Member>(board, 1, 3, kOfEach); });
+    Member mine(board, 0, 3, kOfEach);
+    joins.join();
+    await_stage(board.stage[2], 3);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(helper->transport->help()->take(kOfEach[0], 0) == 0U);
+    Help& help = *mine.transport->help();
+    State state = State::taken;
+    for (int i = 0; i < 100'000 && state == State::taken; ++i) {
+        for (int k = 0; k < looks && state == State::taken; ++k) {
+            state = help.look(kOfEach[0], 0);
+        }
+        state = state == State::taken ? help.look(kOfEach[1], 0) : state;
+    }
+    CHECK(state == State::broken);
+    CHECK(mine.transport->status().code() == Code::io_error);
+    helper->transport->help()->unit_done(kOfEach[0], 0);
+    mine.transport->abandon();
+    helper->transport->abandon();
 }
 
 TEST_CASE("transport/shm: who gives up because of a killed rank waits for the living",

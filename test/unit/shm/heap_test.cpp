@@ -181,6 +181,22 @@ TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[sh
     CHECK(other.ok()); // Kept ranges give way.
 }
 
+TEST_CASE("shm/heap: retired memory that gives way is zeros, whoever has written there", "[shm]") {
+    if (!shm::backs_pages()) {
+        return;
+    }
+    const std::uint64_t page = shm::page_bytes();
+    const auto heap = make_heap(kMebi);
+    auto lease = heap->reserve(8 * page, GENERATE(0U, 2U) * page);
+    REQUIRE(lease.ok());
+    REQUIRE(heap->back(lease->data() + 5 * page, page).ok());
+    std::memset(lease->data() + 5 * page, 0xff, page);
+    retire(*heap, std::move(*lease), {}); // Nobody says that there is another page.
+    const auto other = heap->reserve(kMebi, 0);
+    REQUIRE(other.ok());
+    CHECK(pages_there(other->data(), kMebi) == 0);
+}
+
 TEST_CASE("shm/heap: little is kept of much that was retired", "[shm]") {
     const auto heap = make_heap(64 * kMebi);
     const std::byte* data = heap->lease(32 * kMebi)->data();

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 #include "shm/peer_copy.hpp"
 #include "shm/readable.hpp"
@@ -64,6 +65,61 @@ TEST_CASE("shm/peer_copy: bytes go and come whole, and what cannot be reached is
     CHECK(access.reads()); // That was no refusal.
     CHECK(access.writes());
     CHECK_FALSE(has_ended(self.process));
+}
+
+TEST_CASE("shm/peer_copy: nothing is taken from or given to another process of the peer's number",
+          "[shm]") {
+    AccessTicket other = own_access_ticket();
+    if (!can_read(other)) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    SECTION("that has another word there") {
+        ++other.word;
+    }
+    SECTION("that has nothing there") {
+        other.address = 8;
+    }
+    PeerAccess access(true, true);
+    const PeerReach peer = {nullptr, other, &access};
+    CHECK(has_ended(peer));
+    std::array<std::byte, 64> from{};
+    std::array<std::byte, 64> to{};
+    from.fill(std::byte{7});
+    const auto remote = [](const void* data) {
+        return RemoteBytes{reinterpret_cast<std::uintptr_t>(data), 0};
+    };
+    CHECK(pull(peer, remote(from.data()), to.data(), to.size()).code() == Code::io_error);
+    CHECK(pull(peer, remote(nullptr), to.data(), to.size()).code() == Code::io_error);
+    to = {};
+    CHECK(push(peer, remote(to.data()), from.data(), from.size()).code() == Code::io_error);
+    CHECK(to[0] == std::byte{0});
+    CHECK(access.reads()); // That was no refusal.
+    CHECK(access.writes());
+}
+
+TEST_CASE("shm/peer_copy: a copy that ends in the middle is none", "[shm]") {
+    PeerAccess access(true, true);
+    const PeerReach self = {nullptr, own_access_ticket(), &access};
+    if (!can_read(self.process)) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    constexpr std::size_t kPage = 4096;
+    void* const memory =
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    auto* const start = static_cast<std::byte*>(memory);
+    start[kPage - 1] = std::byte{7};
+    REQUIRE(::mprotect(start + kPage, kPage, PROT_NONE) == 0);
+    std::vector<std::byte> here(2 * kPage);
+    const RemoteBytes there = {reinterpret_cast<std::uintptr_t>(memory), 0};
+    CHECK(pull(self, there, here.data(), here.size()).code() == Code::invalid_argument);
+    CHECK(pull(self, there, here.data(), kPage).ok());
+    CHECK(here[kPage - 1] == std::byte{7});
+    CHECK(push(self, there, here.data(), here.size()).code() == Code::io_error);
+    CHECK(push(self, there, here.data(), kPage).ok());
+    ::munmap(memory, 2 * kPage);
 }
 
 TEST_CASE("shm/peer_copy: what the kernel refuses later is not tried again", "[shm]") {

@@ -4,6 +4,7 @@
 #include <string>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "shm/peer_copy.hpp"
@@ -56,6 +57,36 @@ TEST_CASE("shm/process: a number of another PID namespace, or of none that is kn
     CHECK_FALSE(has_ended(ProcessNumber{kNobody, 0}));
 }
 
+TEST_CASE("shm/process: who has got the number of one that has ended is another", "[shm]") {
+    ProcessNumber own = own_process_number();
+    CHECK_FALSE(has_ended(own));
+    CHECK(own.started == own_process_number().started);
+    if (own.started == 0) {
+        WARN("/proc does not tell when a process has started");
+    } else {
+        ++own.started;
+        CHECK(has_ended(own));
+    }
+    own.started = 0; // Then it is taken for the one that had it.
+    CHECK_FALSE(has_ended(own));
+}
+
+TEST_CASE("shm/process: the number of a process is no number of another's thread", "[shm]") {
+    constexpr long kPidfdOpen = 434; // SYS_pidfd_open, newer than some headers.
+    const int own = static_cast<int>(::syscall(kPidfdOpen, ::getpid(), 0U));
+    if (own < 0) {
+        WARN("this kernel opens no processes");
+        return;
+    }
+    ::close(own);
+    bool ended = false;
+    std::thread([&ended] {
+        ended = has_ended(static_cast<pid_t>(::syscall(SYS_gettid)), 0);
+    }).join();
+    CHECK(ended);
+    CHECK_FALSE(has_ended(::getpid(), 0));
+}
+
 TEST_CASE("shm/process: a process whose first thread has ended is alive, and not to be read",
           "[shm]") {
     int ends[2] = {};
@@ -92,7 +123,10 @@ TEST_CASE("shm/process: a process whose first thread has ended is alive, and not
     }
     CHECK_FALSE(has_ended(ticket));
     access.permit(true, true);
-    CHECK(read().code() == ucg::Code::unsupported);
+    const ucg::Status refused = read();
+    CHECK(refused.code() == ucg::Code::unreachable);
+    CHECK(is_refusal(refused));
+    CHECK_FALSE(access.reads());
     ::kill(child, SIGKILL);
     REQUIRE(::waitpid(child, nullptr, 0) == child);
     CHECK(has_ended(ticket));

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -13,14 +14,19 @@ namespace {
 
 constexpr std::uint64_t kBytes = 200'000;
 constexpr shm::Help kOffer = {true, true};
+constexpr shm::Help kMappedOffer = {true, false};
 
 /// Both ends are this process; `segment` is the sender's.
 struct Pair {
-    Pair() {
+    explicit Pair(const shm::ProcessNumber& number = {}) {
         auto made = shm::Heap::create({std::uint64_t{1} << 26});
         REQUIRE(made.ok());
         heap = std::move(*made);
-        const shm::PeerReach reach = {segment.data(), {}, &access};
+        shm::PeerReach reach = {segment.data(), {}, &access};
+        if (number.process != 0) { // By which alone the sender is known then.
+            reach.access = nullptr;
+            reach.number = number;
+        }
         inbox = Inbox({lines.get(), buffers.get()}, reverse.get(), shape, bell, *heap, spare, reach,
                       true, 0, lost);
         sender = shm::RingSender(lines.get(), buffers.get(), reverse.get(), shape);
@@ -83,6 +89,54 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     }
     CHECK(message.state == MessageState::done);
     CHECK(target == source);
+}
+
+/// A receive into `target`, of which the sender has claimed a piece.
+shm::Piece claimed_ahead(Pair& pair, Message& first, Message& message) {
+    pair.sender.announce(tag_of(first), {0, 1}, first.bytes, kMappedOffer);
+    pair.inbox.post(first);
+    REQUIRE(first.state == MessageState::done);
+    CHECK_FALSE(pair.inbox.post(message));
+    pair.inbox.open_ahead(message);
+    const std::uint64_t mark =
+        pair.sender.announce(tag_of(message), {0, 1}, message.bytes, kMappedOffer);
+    const auto piece =
+        pair.sender.joint().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
+    REQUIRE(piece);
+    return *piece;
+}
+
+TEST_CASE(
+    "who takes its memory back waits for a sender that is known by its number, while it lives") {
+    const bool lives = GENERATE(false, true);
+    shm::ProcessNumber number = shm::own_process_number();
+    if (!lives) {
+        number.process = 0x7ffffffe; // Beyond any number.
+    }
+    Pair pair(number);
+    std::vector<std::byte> first_target(pair.segment.size());
+    auto target = pair.heap->lease(kBytes);
+    REQUIRE(target.ok());
+    Message first = pair.receive(first_target, 1);
+    Message message = first;
+    message.sequence = 2;
+    message.data = target->data();
+    message.bytes = kBytes;
+    const shm::Piece piece = claimed_ahead(pair, first, message);
+    std::atomic<bool> pushed = !lives;
+    std::thread sender([&] {
+        if (lives) {
+            for (int i = 0; i < 1000; ++i) {
+                std::this_thread::yield();
+            }
+            pushed = true;
+            pair.sender.joint().piece_pushed(piece.length, true);
+        }
+    });
+    CHECK(pair.inbox.fail_all() == 1);
+    CHECK(pushed);
+    sender.join();
+    CHECK(message.state == MessageState::failed);
 }
 
 } // namespace

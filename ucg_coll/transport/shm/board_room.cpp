@@ -3,6 +3,7 @@
 namespace ucg::transport {
 
 bool BoardRoom::prepare(const BoardTurn& turn, std::uint64_t bytes) {
+    has_backed_ = true; // Some, even if not all.
     const bool has_pages =
         writer_.prepare(turn.turn, bytes, [this](std::byte* data, std::uint64_t length) {
             return heap_->back(data, length).ok();

@@ -16,10 +16,11 @@
 namespace ucg::transport {
 
 /// What waits in vain looks after so many looks for a peer that runs another collective: seldom
-/// enough to cost nothing, and long before anybody falls asleep.
-inline constexpr std::uint32_t kLooksInVain = 1024;
+/// enough to cost nothing, and long before anybody falls asleep. A prime: of several turns that are
+/// looked at one after the other each has its time to ask.
+inline constexpr std::uint32_t kLooksInVain = 1021;
 /// The same of a rank that sleeps for milliseconds between its looks.
-inline constexpr std::uint32_t kLooksAsleep = 32;
+inline constexpr std::uint32_t kLooksAsleep = 31;
 
 /// The name of a turn, which contradict() compares with that of a message.
 inline std::uint64_t stamp_of(const BoardTurn& turn) {
@@ -152,20 +153,23 @@ class BoardRoom {
 
     /// After a look that found nothing: is it time to ask whether the peer contradicts()?
     bool suspects(const BoardTurn& turn, std::uint32_t index) {
-        return ++peers_[index].looks % kLooksInVain == 0 || reader(index).holds(turn.turn) ||
-               sleeps_in_vain();
+        return is_time_to_ask(++peers_[index].looks) || reader(index).holds(turn.turn) ||
+               told_asleep();
     }
     /// After a share() that had no room.
-    bool suspects() {
-        return ++refusals_ % kLooksInVain == 0 || loss() != shm::Loss::none || sleeps_in_vain();
-    }
+    bool suspects() { return is_time_to_ask(++refusals_) || loss() != shm::Loss::none; }
 
     /// Does a thread of this process sleep between its looks?
     bool sleeps() const { return sleeping_.load(std::memory_order_relaxed) != 0; }
-    /// After a look that found nothing: it has few to count, and learns of a loss at once.
-    bool sleeps_in_vain() {
-        return sleeps() && (++looks_asleep_ % kLooksAsleep == 0 || loss() != shm::Loss::none);
+    /// Who sleeps has few looks to count, and learns of a loss at once.
+    bool told_asleep() const { return sleeps() && loss() != shm::Loss::none; }
+    /// Of whoever counts its own looks in vain, after so many of them.
+    bool is_time_to_ask(std::uint32_t looks) const {
+        return (sleeps() ? looks % kLooksAsleep : looks % kLooksInVain) == 0;
     }
+
+    /// Has this rank backed pages of its buffers?
+    bool has_backed() const { return has_backed_; }
 
     /// Is there now what a turn waits for: the peer's share, or room for the own one?
     bool has_come(const BoardTurn& turn, std::uint32_t index, shm::Awaits awaited) {
@@ -244,7 +248,7 @@ class BoardRoom {
         0; ///< What sleeping() was told last; read without a lock.
     bool waits_for_room_ = false;
     std::uint32_t refusals_ = 0;
-    std::uint32_t looks_asleep_ = 0; ///< In vain.
+    bool has_backed_ = false;
 };
 
 } // namespace ucg::transport

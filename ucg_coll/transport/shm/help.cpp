@@ -53,8 +53,14 @@ std::uint32_t ShmHelp::index_of(Rank rank) const {
     return static_cast<std::uint32_t>(found - ranks_.begin());
 }
 
+/// The kernel is asked each time. Others may lie there than last time, and where a message that
+/// cannot be read is sent otherwise, a unit that cannot be copied fails the group.
 bool ShmHelp::reached(const std::byte* data, std::uint64_t bytes) {
-    return heap_.locate(data, bytes).has_value() || readable_.has(data, bytes);
+    if (heap_.locate(data, bytes).has_value()) {
+        return true;
+    }
+    readable_.forget(data, bytes);
+    return readable_.has(data, bytes);
 }
 
 /// The turn last: who acquires it finds the rest. In one order with abandon() of others, so that
@@ -187,25 +193,32 @@ void ShmHelp::give_up(Rank rank) {
                  rank));
 }
 
-/// Now and then it looks whether those that it waits for still exist: the dead finish nothing.
-Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t sequence) {
+/// Do the others still exist? The dead finish nothing. Whatever is waited for asks of all of them:
+/// the looks at several parts take turns, and each time to ask may be one part's.
+void ShmHelp::ask_now_and_then() {
     if (++looks_in_vain_ % (boards_.sleeps() ? kLooksAsleep : kLooksAtTheDead) != 0) {
-        return state;
+        return;
     }
-    const bool again = std::exchange(seen_dead_, false);
-    for (const Rank rank : part.named) {
+    for (std::uint32_t index = 0; index < sites_.size(); ++index) {
+        if (index != self_ && !ended(index) && gone(index)) {
+            ended_ |= std::uint32_t{1} << index;
+        }
+    }
+}
+
+/// This look at the part was in vain. A rank that was known before to have ended may have done all,
+/// and left, but then the look would have found it.
+Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t sequence) {
+    for (std::size_t i = 0; ended_ != 0 && i < part.named.size(); ++i) {
+        const Rank rank = part.named[i];
         const std::uint32_t index = index_of(rank);
-        if (index != self_ && begun(index, sequence) != Begun::long_ago && gone(index)) {
-            if (!again) { // It may have done all, and left.
-                seen_dead_ = true;
-                --looks_in_vain_;
-                return state;
-            }
+        if (ended(index) && begun(index, sequence) != Begun::long_ago) {
             fail(failure(Code::io_error, "shared memory: process {} is gone, with rank {}'s part",
-                         sites_[index].process.process, rank));
+                         sites_[index].head->process.process, rank));
             return State::broken;
         }
     }
+    ask_now_and_then();
     return state;
 }
 
@@ -281,7 +294,7 @@ Help::Copied ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t 
 
 /// Is it to be asked for? All else that went wrong ends the group.
 bool ShmHelp::refused(const Status& status) {
-    if (status.code() == Code::unsupported) {
+    if (shm::is_refusal(status)) {
         shm::tell_of_refusal(status);
         return true;
     }
@@ -307,12 +320,13 @@ Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index
     if (answer == Asks::Answer::yes) {
         return Copied::yes;
     }
-    if (++looks_in_vain_ % kLooksAtTheDead == 0 && gone(index)) {
+    if (ended(index)) { // It was known before this look at the answer.
         fail(failure(Code::io_error,
                      "shared memory: process {} is gone, which was asked for bytes of a collective",
-                     sites_[index].process.process));
+                     sites_[index].head->process.process));
         return Copied::no;
     }
+    ask_now_and_then();
     return Copied::later;
 }
 

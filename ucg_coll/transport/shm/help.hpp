@@ -97,17 +97,15 @@ class ShmHelp final : public Help {
     bool all_begun(const HelpedPart& part, std::uint32_t sequence);
     State waiting(State state, const HelpedPart& part, std::uint32_t sequence);
     bool is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const;
-    bool askable(std::uint32_t index) const {
-        return sites_[index].access != nullptr && sites_[index].access->known();
-    }
-    bool gone(std::uint32_t index) const {
-        const HelpSite& site = sites_[index];
-        return shm::has_ended(site.process, site.access, site.head->process);
-    }
+    void ask_now_and_then();
+    bool ended(std::uint32_t index) const { return (ended_ >> index & 1U) != 0; }
+    bool askable(std::uint32_t index) const { return shm::tells_end(reach_of(index)); }
+    bool gone(std::uint32_t index) const { return shm::has_ended(reach_of(index)); }
     shm::RemoteBytes bytes_of(std::uint32_t index, graph::BufferKind buffer,
                               std::uint32_t sequence) const;
     shm::PeerReach reach_of(std::uint32_t index) const {
-        return {sites_[index].segment, sites_[index].process, sites_[index].access};
+        const HelpSite& site = sites_[index];
+        return {site.segment, site.process, site.access, site.head->process};
     }
     bool reaches(const HelpedPart& part) const;
     bool refused(const Status& status);
@@ -131,7 +129,8 @@ class ShmHelp final : public Help {
     bool asks_ever_ = false;           ///< The kernel has refused this rank something.
     std::vector<shm::UnitWord*> owed_; ///< Of units that this rank has taken.
     std::uint32_t looks_in_vain_ = 0;
-    bool seen_dead_ = false; ///< At the last question; this rank looks once more.
+    std::uint32_t ended_ = 0; ///< A bit for each rank whose process was found to have ended.
+    static_assert(graph::kHelpedRanksMax <= 32);
     Status status_;
     bool abandoned_ = false;
 };

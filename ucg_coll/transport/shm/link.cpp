@@ -138,7 +138,7 @@ bool Outbox::copy_piece(shm::Share share) {
     }
     const Status status = shm::push(receiver_, joint.target().at(piece->offset),
                                     message.data + piece->offset, piece->length);
-    if (status.code() == Code::unsupported) { // The receiver copies alone, what was tried as well.
+    if (shm::is_refusal(status)) { // The receiver copies alone, what was tried as well.
         shm::tell_of_refusal(status);
     } else if (!status.ok()) {
         helps_ = false;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ucg_coll/transport/shm/link.hpp"
+#include "ucg_coll/transport/shm/vain_wait.hpp"
 
 namespace ucg::transport {
 namespace {
@@ -126,7 +127,7 @@ void Inbox::close_ahead() {
 bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Status status =
         shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
-    if (status.code() == Code::unsupported) {
+    if (shm::is_refusal(status)) {
         shm::tell_of_refusal(status);
     } else if (status.code() == Code::invalid_argument) { // It was readable when it was looked at.
         log(LogLevel::info, "shared memory: {}; long messages of that process come by the ring",
@@ -204,10 +205,9 @@ bool Inbox::copy_alone() {
 /// one finishes nothing.
 bool Inbox::await_sender() {
     constexpr unsigned kLooks = 1024;
-    if (++fruitless_looks_ % kLooks == 0 && sender_.process.process != 0 &&
-        shm::has_ended(sender_.process)) {
+    if (++fruitless_looks_ % kLooks == 0 && shm::has_ended(sender_)) {
         log(LogLevel::error, "shared memory: process {} is gone, with a message half sent",
-            sender_.process.process);
+            sender_.number.process);
         broken_ = Code::io_error;
     }
     return false;
@@ -216,13 +216,14 @@ bool Inbox::await_sender() {
 /// Before the caller gets its memory back: nothing may be written there any more. The sender is
 /// inside one copy at most, unless it is gone; where that cannot be asked, it gets its time.
 void Inbox::stop_joint_copy(std::uint64_t bytes) {
-    constexpr unsigned kYieldsMax = 1 << 20;
+    constexpr unsigned kYieldsPerQuestion = 64; // They may take microseconds or slices.
     shm::JointCopy& joint = ring_.joint();
     sender_claims_ += joint.close(ring_.turn(), bytes);
-    const bool askable = sender_.process.process != 0;
+    const bool askable = shm::tells_end(sender_);
+    VainWait unasked;
     for (unsigned i = 0; joint.pushed().bytes < sender_claims_; ++i) {
-        const bool gone = askable && i % 1024 == 0 && shm::has_ended(sender_.process);
-        if (gone || (!askable && i == kYieldsMax)) {
+        if (i % kYieldsPerQuestion == 0 &&
+            (askable ? shm::has_ended(sender_) : unasked.is_long())) {
             break;
         }
         ::sched_yield();

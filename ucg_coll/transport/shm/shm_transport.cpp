@@ -91,7 +91,8 @@ ShmTransport::~ShmTransport() {
                                             std::memory_order_release);
         }
     }
-    const bool pages_added = !layout_.all_at_first() && !peers_.made().empty();
+    const bool pages_added = (!layout_.all_at_first() && !peers_.made().empty()) ||
+                             (boards_.has_value() && boards_->has_backed());
     const auto& left = reinterpret_cast<const RegionHead*>(lines_.data())->left;
     std::vector<shm::Lease> region;
     region.push_back(std::move(lines_));
@@ -231,7 +232,7 @@ bool ShmTransport::open(std::uint32_t index) {
         return !lost();
     }
     const Site& site = sites_[index];
-    shm::PeerReach reach = {site.segment, {}, nullptr};
+    shm::PeerReach reach = {site.segment, {}, nullptr, site.head().process};
     const shm::AccessTicket ticket = site.head().ticket;
     if (shm::PeerAccess* access = access_to(ticket); access != nullptr && access->reads()) {
         reach.process = ticket;
@@ -358,7 +359,7 @@ unsigned ShmTransport::progress() {
     if (moved != 0) {
         vain_messages_.end();
         seen_dead_ = false;
-    } else if (++fruitless_ % kLooksInVain == 0 || boards_->sleeps_in_vain() || seen_dead_)
+    } else if (boards_->is_time_to_ask(++fruitless_) || boards_->told_asleep() || seen_dead_)
         [[unlikely]] {
         compare_awaited();
         compare_begun();

@@ -9,7 +9,7 @@ namespace ucg::transport {
 /// As far as this process can tell.
 bool ShmTransport::gone(std::uint32_t peer_index) {
     const RegionHead& head = sites_[peer_index].head();
-    return shm::has_ended(head.ticket, access_to(head.ticket), head.process);
+    return shm::has_ended({nullptr, head.ticket, access_to(head.ticket), head.process});
 }
 
 /// Is it time to ask whether the peer exists that a turn waits for?
