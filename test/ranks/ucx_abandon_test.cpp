@@ -103,6 +103,11 @@ class Pair {
         receiver().abandon();
         std::ranges::fill(in_, kOther);
     }
+    void receiver_ends() { ranks_[1].reset(); }
+    /// How a message ends that the receiver refuses: it hears of what it still holds itself.
+    MessageState refused() const {
+        return held_by_sender() ? MessageState::failed : MessageState::done;
+    }
     bool receiver_has_its_own() const {
         return std::ranges::all_of(in_, [](std::byte each) { return each == kOther; });
     }
@@ -179,6 +184,30 @@ TEST_CASE("ucx: a rendezvous that waits for a rank which gives up ends", "[ucx][
         REQUIRE(pair.sent().state == MessageState::posted);
         pair.receiver_gives_up();
         CHECK(pair.turns_until([&] { return pair.sent().state == MessageState::done; }));
+    }
+}
+
+TEST_CASE("ucx: what is sent to a rank that gives up, has given up, or has ended its group, ends",
+          "[ucx][abandon]") {
+    for (const Fabric& fabric : kFabrics) {
+        for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{8192}, kLong}) {
+            for (const bool credit : {true, false}) {
+                INFO(fabric.name << ", " << bytes << " bytes, credit " << credit);
+                Pair pair(fabric, bytes, credit);
+                const auto ends = [&] {
+                    return pair.turns_until([&] { return pair.sent().state == pair.refused(); });
+                };
+                pair.post_send();
+                pair.turns();
+                pair.receiver_gives_up();
+                CHECK(ends());
+                pair.post_send();
+                CHECK(ends());
+                pair.receiver_ends();
+                pair.post_send();
+                CHECK(ends());
+            }
+        }
     }
 }
 

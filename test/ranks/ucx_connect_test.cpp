@@ -6,6 +6,7 @@
 
 #include "test/ranks/ucx_support.hpp"
 #include "test/support/catch.hpp"
+#include "ucg_coll/transport/ucx/wire.hpp"
 
 namespace {
 
@@ -57,7 +58,62 @@ std::string exchange_all(const ForkedRank& rank, UcxTransport& transport) {
     return wrong;
 }
 
+/// Rank 1 has told rank 0, with a word, that it has taken rank 0's first message. So rank 0 may
+/// send as much as the window holds, which is two of them, before rank 1 is ready.
+std::string fill_window(const ForkedRank& rank, UcxTransport& group, std::uint64_t bytes) {
+    const bool sends = rank.rank() == 0;
+    const Direction forth = sends ? Direction::send : Direction::recv;
+    const Direction back = sends ? Direction::recv : Direction::send;
+    std::vector<std::byte> data = sends ? filled(1, bytes) : std::vector<std::byte>(bytes);
+    std::vector<std::byte> more = data;
+    std::vector<std::byte> word(8);
+    Message first = message(forth, 1 - rank.rank(), data, 1);
+    Message answer = message(back, 1 - rank.rank(), word, 2);
+    group.post({&first, 1});
+    complete(group, {&first, 1}, 40s);
+    group.post({&answer, 1});
+    complete(group, {&answer, 1});
+    Message two[] = {message(forth, 1 - rank.rank(), data, 3),
+                     message(forth, 1 - rank.rank(), more, 4)};
+    std::string wrong;
+    if (sends) {
+        group.post(two);
+        wrong = complete(group, two, 10s) ? "" : "a message waited that the window has room for";
+    }
+    rank.barrier_polling([&] { group.progress(); });
+    if (!sends) {
+        group.post(two);
+    }
+    complete(group, two);
+    wrong += check_done({&first, 1}, group.status()) + check_done(two, group.status());
+    return wrong.empty() && (data != filled(1, bytes) || more != data) ? "wrong bytes" : wrong;
+}
+
 } // namespace
+
+TEST_CASE("transport/ucx: what a connection gives back unsent takes its credit once", "[ucx]") {
+    constexpr std::uint64_t kBytes = 8000;
+    const int count = GENERATE(1, 2, 4, 7);
+    CAPTURE(count);
+    UcxOptions options = options_for(kFabrics[0]);
+    options.window_bytes = 2 * transport::ucx::credit_cost(kBytes);
+    const auto results = fork_ranks(2, 100s, [&](const ForkedRank& rank) -> std::string {
+        RankWorker own(rank, options);
+        if (!own.worker) {
+            return own.complaint;
+        }
+        auto group = own.group(1, rank.rank());
+        refusals = rank.rank() == 1 ? count : 0;
+        const std::string wrong = fill_window(rank, *group, kBytes);
+        rank.barrier_polling([&] { own.worker->progress(); });
+        group.reset();
+        return wrong;
+    });
+    for (const RankResult& result : results) { // UCX itself tells of each refusal.
+        INFO(result.output);
+        CHECK(result.ok());
+    }
+}
 
 TEST_CASE("transport/ucx: a connection that cannot be made is tried again", "[ucx]") {
     const Fabric fabric = GENERATE(kFabrics[0], kFabrics[1], kFabrics[2]);

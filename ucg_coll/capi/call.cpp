@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "ucg_coll/engine/operators.hpp"
@@ -195,7 +197,17 @@ Status check_blocks(const GivenBlocks& given, bool offsets, Collective collectiv
     return {};
 }
 
-Status check_neighbors(const ucg_coll_params_t& params) {
+Status check_ends(std::span<const int> ends, std::string_view what, Rank rank_count) {
+    const auto wrong = std::find_if(ends.begin(), ends.end(),
+                                    [&](int end) { return end < 0 || end >= rank_count; });
+    return wrong == ends.end()
+               ? Status()
+               : failure(Code::invalid_argument,
+                         "neighbor_alltoallv: {} {} is {}, not a rank of a group of {}", what,
+                         wrong - ends.begin(), *wrong, rank_count);
+}
+
+Status check_neighbors(const ucg_coll_params_t& params, Rank rank_count) {
     if ((params.field_mask & UCG_COLL_PARAM_FIELD_NEIGHBORS) == 0 || params.neighbors == nullptr) {
         return Status(Code::invalid_argument,
                       "neighbor_alltoallv needs neighbors (UCG_COLL_PARAM_FIELD_NEIGHBORS)");
@@ -212,7 +224,10 @@ Status check_neighbors(const ucg_coll_params_t& params) {
         return Status(Code::invalid_argument,
                       "neighbor_alltoallv: destinations or sources is NULL");
     }
-    return {};
+    const Status status =
+        check_ends({given.destinations, given.destination_count}, "destination", rank_count);
+    return status.ok() ? check_ends({given.sources, given.source_count}, "source", rank_count)
+                       : status;
 }
 
 Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
@@ -223,7 +238,7 @@ Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank r
                        "{} needs counts and displacements (UCG_COLL_PARAM_FIELD_VECTORS)",
                        graph::name(key.collective));
     }
-    Status status = use.neighbors ? check_neighbors(params) : Status();
+    Status status = use.neighbors ? check_neighbors(params, rank_count) : Status();
     const BlockCounts counts = status.ok() ? block_counts(params, use, rank_count) : BlockCounts{};
     if (status.ok() && use.send) {
         status = check_blocks(send_blocks(params), true, key.collective, counts.send);

@@ -89,22 +89,22 @@ shm::Heap* Context::heap_at_hand() {
     return heap_.get();
 }
 
-std::optional<shm::HeapWish> Context::wish_for_heap(bool claims) {
+Context::HeapOrWish Context::heap_or_wish(bool claims) {
     const std::lock_guard lock(memory_mutex_);
-    UCG_ASSERT(heap_ == nullptr);
-    if (heap_claimed_) {
-        return std::nullopt;
+    if (heap_ != nullptr || heap_claimed_) {
+        return {.heap = heap_.get(), .wish = {}};
     }
     heap_claimed_ = claims;
     if (!door_.has_value()) {
         if (Result<shm::Door> door = shm::Door::open(); door.ok()) {
             door_ = std::move(*door);
         } else {
-            return shm::HeapWish(); // Told when the heap is made.
+            return {.heap = nullptr, .wish = shm::HeapWish()}; // Told when the heap is made.
         }
     }
     const Result<shm::HeapWish> wish = shm::Heap::wish(heap_options(), *door_);
-    return wish.ok() ? *wish : shm::HeapWish{.token = door_->token(), .key = {}};
+    return {.heap = nullptr,
+            .wish = wish.ok() ? *wish : shm::HeapWish{.token = door_->token(), .key = {}}};
 }
 
 bool Context::claim_heap(const shm::Token& wish) {

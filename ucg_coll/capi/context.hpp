@@ -174,10 +174,17 @@ class Context {
 
     /// The node heap, if there is one.
     shm::Heap* heap_at_hand();
-    /// What this process, which has no node heap, wishes of one that is made together with others,
-    /// of no capacity if it would make one alone. The same for all groups that ask. Empty if a
-    /// group that is being made has claimed it. `claims`: the caller's does, if it is not empty.
-    std::optional<shm::HeapWish> wish_for_heap(bool claims);
+    /// What a group that is being made may have of this process.
+    struct HeapOrWish {
+        shm::Heap* heap = nullptr; ///< The node heap; null if there is none.
+        /// Then what this process wishes of one that is made together with others, of no capacity
+        /// if it would make one alone. The same for all groups that ask. Empty if a group that is
+        /// being made has claimed it.
+        std::optional<shm::HeapWish> wish;
+    };
+    /// Which of the two it is at one moment: another thread may make the heap in the next one, for
+    /// memory of the program's own. `claims`: the caller's group claims what it wishes for.
+    HeapOrWish heap_or_wish(bool claims);
     /// From now on nobody else makes the heap that was wished for, until release_claim(). False if
     /// it cannot be made as was wished: another group has claimed it, or tried to make it.
     bool claim_heap(const shm::Token& wish);

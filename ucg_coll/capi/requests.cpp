@@ -339,7 +339,11 @@ constexpr std::string_view kRestart = "a start with other buffers";
 /// With elements that are packed first: other buffers, and all else as ever.
 ucg_status_t restart_packed(ucg_request& coll, const void* send_buffer, void* recv_buffer) {
     {
-        const Group::Lock lock = coll.collective.group->lock();
+        Group& group = *coll.collective.group;
+        const Group::Lock lock = group.lock();
+        if (group.choice_changes(coll.collective.type)) {
+            return UCG_ERR_UNSUPPORTED;
+        }
         if (const Status status = idle(coll, kRestart); !status.ok()) {
             return told_busy(status);
         }

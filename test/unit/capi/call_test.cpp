@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/call.hpp"
@@ -168,6 +169,23 @@ TEST_CASE("edges that make no sense are refused") {
     const auto request = edges.request();
     REQUIRE_FALSE(request.ok());
     CHECK(request.status().code() == Code::invalid_argument);
+}
+
+TEST_CASE("edges to what is no rank are refused by the key, before anybody looks for a host") {
+    Edges edges;
+    std::string named;
+    SECTION("beyond the group") {
+        edges.sources[1] = 3;
+        named = "source 1 is 3,";
+    }
+    SECTION("below") {
+        edges.destinations[2] = -2;
+        named = "destination 2 is -2,";
+    }
+    const auto key = ucg::capi::key_of(edges.params, 1, 3);
+    REQUIRE_FALSE(key.ok());
+    CHECK(key.status().code() == Code::invalid_argument);
+    CHECK_THAT(std::string(key.status().message()), ContainsSubstring(named));
 }
 
 TEST_CASE("elements of more than 4 GiB keep their size") {

@@ -54,6 +54,17 @@ TEST_CASE("ucx: what is due while it is being taken is not lost", "[ucx][due]") 
     CHECK(due.empty());
 }
 
+TEST_CASE("ucx: what is due for somebody who has gone is dropped", "[ucx][due]") {
+    Due<int> due;
+    for (const int item : {1, 2, 3, 2}) {
+        due.add(item);
+    }
+    due.drop_if([](int item) { return item == 2; });
+    std::vector<int> seen;
+    due.take_all([&](int item) { seen.push_back(item); });
+    CHECK(seen == std::vector{1, 3});
+}
+
 TEST_CASE("ucx: what is due has two places, in turn", "[ucx][due]") {
     Due<int> due;
     const std::vector<const int*> first = places(due, 20);

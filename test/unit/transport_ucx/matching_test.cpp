@@ -86,6 +86,17 @@ TEST_CASE("ucx matching: a receiver's word that it is ready serves one message",
     CHECK(at.link.take_ready(one) == 10000);
 }
 
+TEST_CASE("ucx matching: a receiver's word that it is ready contradicts another plan", "[ucx]") {
+    constexpr std::uint16_t kOne = 1U << 1U;
+    constexpr std::uint16_t kOther = 2U << 1U;
+    Fixture at;
+    CHECK_FALSE(at.link.ready_contradicts({1, 0, kOne}));
+    at.link.note_ready({1, 3, kOther | kSignalChannel}, 10000);
+    CHECK(at.link.ready_contradicts({1, 0, kOne}));
+    CHECK_FALSE(at.link.ready_contradicts({1, 0, kOther}));
+    CHECK_FALSE(at.link.ready_contradicts({2, 0, kOne}));
+}
+
 TEST_CASE("ucx matching: early arrivals keep a copy of every size", "[ucx]") {
     EarlyPool pool;
     for (const std::size_t bytes : {0U, 1U, 128U, 129U, 8192U}) {

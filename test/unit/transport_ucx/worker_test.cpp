@@ -23,6 +23,61 @@ std::unique_ptr<UcxWorker> make_worker(bool short_lane = true, double lane_overh
     return std::move(*worker);
 }
 
+/// What the two ends of a message come to.
+struct Outcome {
+    MessageState sent;
+    MessageState received;
+    Status sender;
+    Status receiver;
+};
+
+/// Two workers of this process over TCP: one sends what the other does not expect.
+Outcome disagree(Message send, Message receive, bool receives_first) {
+    const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
+    const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
+                                           std::string(workers[1]->address())};
+    constexpr std::array kIds = {1U, 2U};
+    auto first = UcxTransport::create(*workers[0], kIds, 0, both).value();
+    auto second = UcxTransport::create(*workers[1], kIds, 1, both).value();
+    std::vector<std::byte> out(send.bytes, std::byte{1});
+    std::vector<std::byte> in(receive.bytes);
+    send.data = out.data();
+    send.peer = 1;
+    receive.data = in.data();
+    receive.peer = 0;
+    receive.direction = Direction::recv;
+    (receives_first ? second : first)->post({receives_first ? &receive : &send, 1});
+    for (int i = 0; i < 100; ++i) { // The other hears of it, or not yet.
+        first->progress();
+        second->progress();
+    }
+    (receives_first ? first : second)->post({receives_first ? &send : &receive, 1});
+    // Sockets: a kernel that is busy with others may take seconds for a connection.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while ((receive.state == MessageState::posted || send.state == MessageState::posted) &&
+           std::chrono::steady_clock::now() < deadline) {
+        first->progress();
+        second->progress();
+    }
+    Outcome outcome = {send.state, receive.state, first->status(), second->status()};
+    first.reset();
+    second.reset();
+    // One process: neither worker can wait for the other in its destructor.
+    for (int i = 0; i < 10'000'000; ++i) {
+        const bool closed = workers[0]->close_progress();
+        if (workers[1]->close_progress() && closed) {
+            break;
+        }
+    }
+    return outcome;
+}
+
+Message of_length(int bytes) {
+    Message message;
+    message.bytes = static_cast<std::uint64_t>(bytes);
+    return message;
+}
+
 } // namespace
 
 TEST_CASE("ucx worker: says what it found", "[ucx]") {
@@ -69,51 +124,33 @@ TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]")
 
 TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are an error",
           "[ucx]") {
-    const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
-    const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
-                                           std::string(workers[1]->address())};
-    constexpr std::array kIds = {1U, 2U};
-    auto first = UcxTransport::create(*workers[0], kIds, 0, both).value();
-    auto second = UcxTransport::create(*workers[1], kIds, 1, both).value();
     const auto [sent, expected] =
         GENERATE(std::pair{4, 5}, std::pair{20000, 20001}, // Eager, over TCP.
                  std::pair{200000, 200001}, std::pair{200001, 200000}, std::pair{200000, 4},
                  std::pair{4, 200000});
-    std::vector<std::byte> out(static_cast<std::size_t>(sent), std::byte{1});
-    std::vector<std::byte> in(static_cast<std::size_t>(expected));
-    Message send;
-    send.data = out.data();
-    send.bytes = out.size();
-    send.peer = 1;
-    Message receive = send;
-    receive.data = in.data();
-    receive.bytes = in.size();
-    receive.peer = 0;
-    receive.direction = Direction::recv;
     const bool receives_first = GENERATE(false, true);
-    (receives_first ? second : first)->post({receives_first ? &receive : &send, 1});
-    for (int i = 0; i < 100; ++i) { // The other hears of it, or not yet.
-        first->progress();
-        second->progress();
-    }
-    (receives_first ? first : second)->post({receives_first ? &send : &receive, 1});
-    // Sockets: a kernel that is busy with others may take seconds for a connection.
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while ((receive.state == MessageState::posted || send.state == MessageState::posted) &&
-           std::chrono::steady_clock::now() < deadline) {
-        first->progress();
-        second->progress();
-    }
-    CHECK(receive.state == MessageState::failed);
-    CHECK(second->status().code() == Code::disagreement);
-    CHECK(send.state != MessageState::posted);
-    first.reset();
-    second.reset();
-    // One process: neither worker can wait for the other in its destructor.
-    for (int i = 0; i < 10'000'000; ++i) {
-        const bool closed = workers[0]->close_progress();
-        if (workers[1]->close_progress() && closed) {
-            break;
-        }
-    }
+    CAPTURE(sent, expected, receives_first);
+    const Outcome outcome = disagree(of_length(sent), of_length(expected), receives_first);
+    CHECK(outcome.received == MessageState::failed);
+    CHECK(outcome.receiver.code() == Code::disagreement);
+    CHECK(outcome.sent != MessageState::posted);
+}
+
+TEST_CASE("ucx worker: plans that differ are an error, also at the sender of a long message",
+          "[ucx]") {
+    const auto [sent, expected] = GENERATE(std::pair{200000, 200000}, std::pair{200000, 4},
+                                           std::pair{4, 200000}, std::pair{4, 4});
+    const bool receives_first = GENERATE(false, true);
+    CAPTURE(sent, expected, receives_first);
+    Message send = of_length(sent);
+    Message receive = of_length(expected);
+    send.plan = 1;
+    receive.plan = 2;
+    receive.step = 3;
+    const Outcome outcome = disagree(send, receive, receives_first);
+    CHECK(outcome.received == MessageState::failed);
+    CHECK(outcome.receiver.code() == Code::disagreement);
+    const bool eager = sent == 4;
+    CHECK(outcome.sent == (eager ? MessageState::done : MessageState::failed));
+    CHECK(outcome.sender.code() == (eager ? Code::ok : Code::disagreement));
 }

@@ -11,8 +11,7 @@
 namespace ucg::capi {
 
 void SharedMemoryWireup::break_off() {
-    if (Transport* made = offered_ != nullptr ? offered_.get() : group_.shm.get();
-        made != nullptr) {
+    if (Transport* made = offered_ != nullptr ? offered_.get() : given_; made != nullptr) {
         made->break_off();
     }
 }
@@ -27,18 +26,18 @@ void SharedMemoryWireup::tell(Hello& mine) {
     if (mine.shm_enabled == 0) {
         return;
     }
-    if (shm::Heap* const heap = context_.heap_at_hand()) {
+    const Context::HeapOrWish own = context_.heap_or_wish(waits_);
+    if (own.heap != nullptr) {
         mine.has_heap = 1;
-        mine.heap = {.token = heap->address().token, .key = {}};
-        mapped_ = heap->keep_mapped();
-        guess(mine, *heap);
+        mine.heap = {.token = own.heap->address().token, .key = {}};
+        mapped_ = own.heap->keep_mapped();
+        guess(mine, *own.heap);
     } else {
-        const std::optional<shm::HeapWish> wish = context_.wish_for_heap(waits_);
-        wished_ = wish.has_value();
+        wished_ = own.wish.has_value();
         claimed_ = wished_ && waits_;
         mine.makes_heap = wished_ ? 0 : 1;
         mine.waits = waits_ ? 1 : 0;
-        mine.heap = wish.value_or(shm::HeapWish());
+        mine.heap = own.wish.value_or(shm::HeapWish());
         if (context_.config().cma_bytes_min() != ~std::uint64_t{0}) {
             mine.ticket = shm::own_access_ticket();
         }
@@ -239,6 +238,7 @@ bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
     // Who may not read others has told them nothing of himself.
     group_.kernel_copies =
         group_.kernel_copies && options().single_copy_bytes_min != ~std::uint64_t{0};
+    given_ = offered_.get();
     group_.shm = std::move(offered_);
     agree_on_staging(offers);
     return true;

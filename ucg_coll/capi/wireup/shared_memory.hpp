@@ -53,7 +53,7 @@ class SharedMemoryWireup {
 
     /// This rank fails, and the others need not know: an exchange may have failed here alone, or
     /// memory ran out. Those that have made the group must not wait for it, and may write where it
-    /// said. Takes no memory.
+    /// said. What was made of the group's WiredGroup must still be there. Takes no memory.
     void break_off();
 
     /// The next group of this size may be like this one.
@@ -103,6 +103,7 @@ class SharedMemoryWireup {
     std::vector<shm::HeapWish> heaps_;       ///< Of the ranks on this host, when they said hello.
     std::vector<shm::AccessTicket> tickets_; ///< Likewise, of those that wished for one.
     std::unique_ptr<Transport> offered_;     ///< What the others hear of, until the group has it.
+    Transport* given_ = nullptr;             ///< It then: whoever makes a group of it takes it on.
     std::vector<ShmOffer> guesses_;          ///< Of all ranks, if they hold.
     std::shared_ptr<const void> mapped_;     ///< Keeps what is mapped already.
 };

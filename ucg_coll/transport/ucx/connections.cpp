@@ -33,6 +33,7 @@ Peer& Core::intern_peer(ProcessAddress address) {
 void Core::forget_if_unused(Peer& peer) {
     if (peer.groups == 0 && !peer.connected) {
         std::erase(refused_, &peer);
+        to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
         drop_ring(peer, false);
         peers_.erase(peer.address.process);
     }

@@ -178,7 +178,10 @@ void Core::work_off() {
             early_pool_.release(pull.early);
         });
     }
-    if (!to_continue_.empty() || !to_tell_.empty()) {
+    if (!to_say_.empty()) {
+        say_due();
+    }
+    if (!to_continue_.empty()) {
         continue_long();
     }
     if (!credits_due_.empty()) {

@@ -45,6 +45,7 @@ struct Operation {
     Link* link = nullptr;       ///< Null for control messages and for what was given up.
     std::byte nothing{};        ///< The byte that an empty rendezvous moves.
     Message* message = nullptr; ///< Null for credits and control messages.
+    bool credit = false;        ///< The message has taken credit from its link's window.
     bool active = false;
     Operation* next = nullptr;
 };
@@ -137,18 +138,26 @@ class Core final : private LaneSink {
     bool receiver_begins(const Peer& peer, std::uint64_t bytes) const;
     void send_long(Link& to, Message& message);
     void tell_ready(Link& from, const Message& message);
+    void tell_expected(Link& from, const Message& message);
     void tell(Link& to, const LongHeader& header);
+    void say(Peer& peer, const LongHeader& header);
     void send_fragments(Link& to, Message& message);
     void continue_long();
+    void say_due();
     void arrive_long(const LongHeader& header, std::span<const std::byte> data);
+    void arrive_without_group(const LongHeader& header);
+    void decline(const Group& group, const Envelope& request);
     void arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes);
     Status check_request(Link& from, const Message& message, const Early& request);
     void arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes);
+    static void arrive_declined(Link& to, const Envelope& envelope);
     static void arrive_fragment(Link& from, const LongHeader& header,
                                 std::span<const std::byte> data);
 
     // Groups.
     void release_peers(Group& group);
+    void keep_peers(Group& group);
+    void decline_early(const Group& group);
     bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
     void give_up(const Group& group, const char* what);
     bool may_drop(const Peer& peer) const;
@@ -242,6 +251,9 @@ class Core final : private LaneSink {
     Group* last_group_ = nullptr; ///< Most arrivals are for the group of the one before.
     /// What came for groups that do not exist here yet.
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
+    /// By their ids, groups that were abandoned. Once one has ended: its `self`, `ids` and `peers`,
+    /// to answer what comes for it still.
+    std::unordered_map<std::uint32_t, Group> abandoned_;
     /// Greetings from processes that no group here has named yet.
     std::unordered_map<std::uint64_t, LaneNotice> strangers_;
     /// The last offer of each of them.
@@ -254,7 +266,8 @@ class Core final : private LaneSink {
         Early* early;
     };
     Due<Pull> pulls_; ///< Rendezvous that met their receives.
-    Due<std::pair<Link*, LongHeader>> to_tell_;
+    /// What is said of long messages as soon as there is a connection.
+    Due<std::pair<Peer*, LongHeader>> to_say_;
     /// Long messages of which a fragment is to be sent.
     Due<std::pair<Link*, Message*>> to_continue_;
     Due<Link*> credits_due_;

@@ -14,6 +14,12 @@ class Due {
     bool empty() const { return items_.empty(); }
     void add(T item) { items_.push_back(std::move(item)); }
 
+    /// Leaves out those that `condition` says. Not from within take_all().
+    template <typename Condition>
+    void drop_if(Condition condition) {
+        std::erase_if(items_, condition);
+    }
+
     /// Calls `visit` for all. What is found meanwhile is due the next time.
     template <typename Visit>
     void take_all(Visit visit) {

@@ -47,6 +47,16 @@ void Core::release_peers(Group& group) {
     group.peers.clear();
 }
 
+/// Of a group that was abandoned: what comes for it is answered for as long as there may be peers
+/// that have not heard.
+void Core::keep_peers(Group& group) {
+    if (const auto found = abandoned_.find(group.id); found != abandoned_.end()) {
+        found->second.self = group.self;
+        found->second.ids = std::move(group.ids);
+        found->second.peers = std::move(group.peers);
+    }
+}
+
 void Core::adopt_orphans(Group& group) {
     const auto found = orphans_.find(group.id);
     if (found == orphans_.end()) {
@@ -145,7 +155,11 @@ void Core::detach(Group& group) {
         groups_.erase(found);
     }
     last_group_ = nullptr;
-    release_peers(group);
+    if (group.abandoned) {
+        keep_peers(group);
+    } else {
+        release_peers(group);
+    }
 }
 
 /// Does UCX let go of all that it holds for the peer when the connection is closed, and without
@@ -183,10 +197,20 @@ bool Core::drop_holders(const Group& group) {
     return dropped;
 }
 
+/// Their senders wait for an answer.
+void Core::decline_early(const Group& group) {
+    for (const std::unique_ptr<Link>& link : group.links) {
+        for (const Early* early = link ? link->early.front() : nullptr; early != nullptr;
+             early = early->next) {
+            decline(group, early->envelope);
+        }
+    }
+}
+
 /// When this returns nothing is written to the buffers of the group's messages any more, nor read
 /// from them; README.md says where that cannot be had. What a peer has under way ends soon, unless
-/// the peer is busy elsewhere. Rendezvous that wait here for their receives are released, so that
-/// the senders' own end.
+/// the peer is busy elsewhere. Rendezvous that wait here for their receives are released, and
+/// requests to send declined, so that the senders' own end; those that come later are, too.
 void Core::abandon(Group& group) {
     std::unique_lock lock(mutex_);
     if (group.abandoned) {
@@ -198,6 +222,10 @@ void Core::abandon(Group& group) {
         group.status = Status(Code::io_error, "the group was given up: another transport failed");
     }
     end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
+    attempt([&] {
+        abandoned_.try_emplace(group.id);
+        decline_early(group);
+    });
     for (const std::unique_ptr<Link>& link : group.links) {
         if (link) {
             discard(link->early);

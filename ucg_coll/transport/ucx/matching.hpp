@@ -195,6 +195,12 @@ struct Link {
         return bytes;
     }
 
+    /// Is the peer ready for something else of this message's collective, of another plan?
+    bool ready_contradicts(const Key& key) const {
+        return std::any_of(ready.begin(), ready.end(),
+                           [&](const Ready& each) { return contradict(each.key, key); });
+    }
+
     Group& group;
     const Rank rank;
     const std::uint32_t group_there; ///< By which number the peer knows the group.

@@ -84,6 +84,7 @@ Operation& Core::take_operation() {
     free_operations_ = operation.next;
     operation.active = true;
     operation.is_control = false;
+    operation.credit = false;
     operation.header = {};
     ++active_operations_;
     return operation;
@@ -166,6 +167,9 @@ void Core::take_back(Operation& operation) {
     if (operation.message != nullptr || kind == Kind::ready_to_receive || say_again) {
         to_resend_.push_back(&peer);
     }
+    if (kind == Kind::request_to_send || kind == Kind::declined) {
+        to_say_.add({&peer, operation.header});
+    }
     if (say_again) {
         peer.unsaid.push_back(
             {operation.control.what, operation.control.detail, std::move(operation.payload)});
@@ -174,6 +178,9 @@ void Core::take_back(Operation& operation) {
         Link& link = *operation.link;
         if (kind == Kind::fragment) { // The first: nothing had gone out.
             link.note_ready(key_of(*message), message->bytes);
+        }
+        if (operation.credit) { // It is taken again when the message is sent again.
+            link.sent -= credit_cost(message->bytes);
         }
         operation.message = nullptr;
         --link.group.in_flight;
@@ -262,6 +269,7 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     operation.message = &message;
     const bool empty = !credit && message.bytes == 0;
     operation.header.envelope.kind = empty ? Kind::empty : Kind::data;
+    operation.credit = credit;
     const std::byte* data = empty ? &operation.nothing : message.data;
     const ucs_status_ptr_t request =
         put(operation, kUcpData, short_header(operation), {data, empty ? 1 : message.bytes},
@@ -323,7 +331,10 @@ void Core::receive(Group& group, Message& message) {
         early_pool_.release(early);
         return;
     }
-    if (from.early.contradicting(key_of(message)) != nullptr) {
+    if (const Early* other = from.early.contradicting(key_of(message))) {
+        if (other->envelope.kind == Kind::request_to_send) {
+            tell_expected(from, message);
+        }
         end_at_once(group, message, plan_mismatch(from, message.sequence));
         return;
     }
@@ -383,7 +394,7 @@ void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes)
     Group* group = find_group(envelope.group);
     if (group == nullptr) {
         // A credit for a group that has ended is of no more use.
-        if (envelope.kind == Kind::data) {
+        if (envelope.kind == Kind::data && !abandoned_.contains(envelope.group)) {
             orphans_[envelope.group].push(*early_pool_.hold(envelope, data, bytes));
         }
         return;
@@ -409,7 +420,7 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
         early_pool_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
     Group* group = find_group(envelope.group);
     if (group == nullptr) {
-        orphans_[envelope.group].push(*early);
+        (abandoned_.contains(envelope.group) ? unwanted_ : orphans_[envelope.group]).push(*early);
         return;
     }
     Link* from = receiver_of(*group, envelope);

@@ -41,6 +41,8 @@ void Core::send_long(Link& to, Message& message) {
     tell(to, about(to, message, Kind::request_to_send));
     if (ready) {
         to.group.complete(message, length_mismatch(to, message, *ready));
+    } else if (to.ready_contradicts(key_of(message))) {
+        to.group.complete(message, plan_mismatch(to, message.sequence));
     } else {
         to.held.push(message);
     }
@@ -53,10 +55,21 @@ void Core::tell_ready(Link& from, const Message& message) {
     }
 }
 
+/// The sender of what does not fit this receive is to hear of it as well: it would wait. Before the
+/// message ends.
+void Core::tell_expected(Link& from, const Message& message) {
+    to_say_.add({&from.peer, about(from, message, Kind::ready_to_receive)});
+}
+
 void Core::tell(Link& to, const LongHeader& header) {
-    Operation& operation = take_send(to.peer);
-    operation.header = header;
     to.reported = header.envelope.released;
+    say(to.peer, header);
+}
+
+/// REQUIRES: the peer is connected.
+void Core::say(Peer& peer, const LongHeader& header) {
+    Operation& operation = take_send(peer);
+    operation.header = header;
     if (!UCS_PTR_IS_PTR(
             put(operation, kUcpData, long_header(operation), {}, UCP_AM_SEND_FLAG_EAGER))) {
         release_operation(operation); // A failed endpoint reports itself.
@@ -92,16 +105,25 @@ void Core::send_fragments(Link& to, Message& message) {
     to.group.complete(message, Status());
 }
 
-/// What callbacks found that there is to send.
-void Core::continue_long() {
-    to_tell_.take_all([this](const std::pair<Link*, LongHeader>& due) {
-        Link& link = *due.first;
+/// What callbacks found that there is to say. Who has said good-bye says nothing more.
+void Core::say_due() {
+    to_say_.take_all([this](const std::pair<Peer*, LongHeader>& due) {
+        Peer& peer = *due.first;
         attempt([&] {
-            if (link.peer.failure.ok() && connect(link.peer)) {
-                tell(link, due.second);
+            if (!peer.failure.ok() || phase_ != Phase::running) {
+                return;
+            }
+            if (connect(peer)) {
+                say(peer, due.second);
+            } else if (peer.failure.ok()) {
+                to_say_.add(due);
             }
         });
     });
+}
+
+/// What callbacks found that there is to send.
+void Core::continue_long() {
     to_continue_.take_all([this](const std::pair<Link*, Message*>& due) {
         Link& link = *due.first;
         if (!link.peer.failure.ok() || link.peer.endpoint == nullptr) {
@@ -119,20 +141,24 @@ void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data
     const Envelope& envelope = header.envelope;
     Group* group = find_group(envelope.group);
     if (group == nullptr) {
-        if (envelope.kind != Kind::fragment) {
-            orphans_[envelope.group].push(
-                *early_pool_.hold(envelope, &header.bytes, sizeof(header.bytes)));
-        }
+        arrive_without_group(header);
+        return;
+    }
+    if (group->abandoned) {
+        decline(*group, envelope);
         return;
     }
     Link* from = receiver_of(*group, envelope);
     if (from == nullptr) {
         return;
     }
-    from->acknowledge(envelope.released);
+    if (envelope.kind != Kind::declined) { // Which gives nothing back.
+        from->acknowledge(envelope.released);
+    }
     switch (envelope.kind) {
     case Kind::request_to_send: arrive_request(*from, envelope, header.bytes); return;
     case Kind::ready_to_receive: arrive_ready(*from, envelope, header.bytes); return;
+    case Kind::declined: arrive_declined(*from, envelope); return;
     case Kind::fragment: arrive_fragment(*from, header, data); return;
     case Kind::data:
     case Kind::empty:
@@ -140,16 +166,45 @@ void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data
     }
 }
 
+/// The group does not exist here yet, or it was abandoned and has ended.
+void Core::arrive_without_group(const LongHeader& header) {
+    const Envelope& envelope = header.envelope;
+    if (const auto found = abandoned_.find(envelope.group); found != abandoned_.end()) {
+        decline(found->second, envelope);
+    } else if (envelope.kind == Kind::request_to_send || envelope.kind == Kind::ready_to_receive) {
+        orphans_[envelope.group].push(
+            *early_pool_.hold(envelope, &header.bytes, sizeof(header.bytes)));
+    }
+}
+
+/// Answers a request to send to a group that was abandoned. What else comes for it needs no answer.
+void Core::decline(const Group& group, const Envelope& request) {
+    const auto source = static_cast<std::size_t>(request.source);
+    if (request.kind != Kind::request_to_send || source >= group.peers.size() ||
+        group.peers[source] == nullptr) {
+        return;
+    }
+    LongHeader answer;
+    answer.envelope = request;
+    answer.envelope.group = group.ids[source];
+    answer.envelope.source = group.self;
+    answer.envelope.released = 0;
+    answer.envelope.kind = Kind::declined;
+    to_say_.add({group.peers[source], answer});
+}
+
 /// The sender knows, or hears soon, whether the receive is posted.
 void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
     Message* message = from.posted.find(key);
     if (message == nullptr) {
+        if (const Message* other = from.posted.contradicting(key)) {
+            tell_expected(from, *other);
+        }
         end_contradicted(from, envelope);
         from.early.push(*early_pool_.hold(envelope, &bytes, sizeof(bytes)));
     } else if (message->bytes != bytes) {
-        // The sender is to hear of it as well: it would wait.
-        to_tell_.add({&from, about(from, *message, Kind::ready_to_receive)});
+        tell_expected(from, *message);
         from.posted.take(key);
         from.group.complete(*message, length_mismatch(from, *message, bytes));
     }
@@ -162,7 +217,7 @@ Status Core::check_request(Link& from, const Message& message, const Early& requ
     if (bytes == message.bytes) {
         return {};
     }
-    to_tell_.add({&from, about(from, message, Kind::ready_to_receive)});
+    tell_expected(from, message);
     return length_mismatch(from, message, bytes);
 }
 
@@ -181,6 +236,19 @@ void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes)
         to.group.complete(*other, plan_mismatch(to, envelope.sequence));
     } else {
         to.note_ready(key, bytes);
+    }
+}
+
+/// The rank that would have received the message has failed. Where the message is not held any
+/// more, it has been asked for before.
+void Core::arrive_declined(Link& to, const Envelope& envelope) {
+    if (Message* message = to.held.take(key_of(envelope))) {
+        to.group.complete(*message, described([&] {
+            return failure(Code::io_error,
+                           "rank {} takes no more messages of group {}: a collective has failed "
+                           "there",
+                           to.rank, to.group.id);
+        }));
     }
 }
 

@@ -19,7 +19,9 @@ enum class Kind : std::uint8_t {
     credit, ///< No message: only `released` counts.
     // Rendezvous that the receiver begins, each with a LongHeader.
     request_to_send,  ///< No data: a long message waits to be received.
-    ready_to_receive, ///< No data: the receive of a long message is posted.
+    ready_to_receive, ///< No data: the receive of a long message is posted. It also answers a
+                      ///< request that does not fit, and then may name a message of another plan.
+    declined,         ///< No data: answers a request to send for a group that was given up.
     fragment,         ///< A part of a long message that the receiver is ready for.
 };
 
