@@ -21,10 +21,6 @@ int keep_open(std::FILE* /*stream*/) {
     return 0;
 }
 
-Status io_failure(std::string_view what, const std::string& path) {
-    return failure(Code::io_error, "{}: cannot {}: {}", path, what, std::strerror(errno));
-}
-
 } // namespace
 
 Result<std::string> read_input(const std::string& path) {

@@ -18,10 +18,6 @@ namespace fs = std::filesystem;
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-Status io_failure(std::string_view what, const std::string& path) {
-    return failure(Code::io_error, "{}: cannot {}: {}", path, what, std::strerror(errno));
-}
-
 bool is_open_here(const fs::path& file) {
     std::error_code error;
     for (const fs::directory_entry& open : fs::directory_iterator("/proc/self/fd", error)) {
@@ -70,6 +66,10 @@ Status write_in_place(const std::string& path, std::string_view text) {
 }
 
 } // namespace
+
+Status io_failure(std::string_view what, const std::string& path) {
+    return failure(Code::io_error, "{}: cannot {}: {}", path, what, std::strerror(errno));
+}
 
 Status replace_file(const std::string& path, std::string_view text) {
     const std::string old = replaceable(path);

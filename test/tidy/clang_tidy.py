@@ -16,6 +16,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -52,10 +53,19 @@ def commands(build):
         entries = json.load(file)
     found = {}
     for entry in entries:
-        source = os.path.relpath(os.path.join(entry["directory"], entry["file"]))
+        file = os.path.join(entry["directory"], entry["file"])
         words = [word for word in shlex.split(entry["command"]) if word.startswith(("-D", "-std"))]
-        found.setdefault(source, (entry["output"], words))
+        for source in parts_of(file):
+            found.setdefault(os.path.relpath(source), (entry["output"], words))
     return found
+
+
+def parts_of(file):
+    """The sources that Meson compiles as one, which it writes; else the file."""
+    if not re.search(r"-unity\d+\.cpp$", file):
+        return [file]
+    with open(file, encoding="utf-8") as text:
+        return re.findall(r"^#include *[<\"](.*)[>\"]", text.read(), re.MULTILINE)
 
 
 def key_of(source, command, headers, common):

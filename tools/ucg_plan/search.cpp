@@ -1,13 +1,11 @@
 // ucg_plan search: the cheapest schedules of recursive multiplying under a model of the network.
-#include <chrono>
-#include <cstdio>
 #include <limits>
 #include <optional>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "tools/cli.hpp"
+#include "tools/progress_line.hpp"
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
@@ -34,30 +32,6 @@ constexpr std::string_view kFooter =
     "  ucg_plan search --collective allreduce --ranks 12 --bytes 8 --profile cluster.toml \\\n"
     "    --model network.median\n"
     "  ucg_plan search --collective allreduce --ranks 97 --bytes 8 --format json";
-
-/// One line on a terminal, written over twice a second.
-class ProgressLine {
-  public:
-    void operator()(std::string_view stage, std::uint64_t done, std::uint64_t most) {
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last_ < std::chrono::milliseconds(500)) {
-            return;
-        }
-        last_ = now;
-        fmt::print(stderr, "\r{} of at most {} schedules {}   ", done, most, stage);
-        std::fflush(stderr);
-        is_open_ = true;
-    }
-    void end() {
-        if (is_open_) {
-            fmt::print(stderr, "\r{:70}\r", "");
-        }
-    }
-
-  private:
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-    bool is_open_ = false;
-};
 
 struct Answer {
     SearchResult result;
@@ -148,17 +122,18 @@ class SearchCommand final : public Command {
         return graph::validate(request_of(question, 0), 0);
     }
 
-    static Result<Answer> find(const SearchQuestion& question) {
+    static Result<SearchResult> search(const SearchQuestion& question) {
         ProgressLine line;
-        const bool shows = ::isatty(STDERR_FILENO) == 1;
-        const SearchProgress progress = [&](std::string_view stage, std::uint64_t done,
-                                            std::uint64_t most) {
-            if (shows) {
-                line(stage, done, most);
-            }
-        };
-        Result<SearchResult> result = search_schedules(question, progress);
-        line.end();
+        return search_schedules(
+            question, [&](std::string_view stage, std::uint64_t done, std::uint64_t most) {
+                line.update([&] {
+                    return fmt::format("{} of at most {} schedules {}", done, most, stage);
+                });
+            });
+    }
+
+    static Result<Answer> find(const SearchQuestion& question) {
+        Result<SearchResult> result = search(question);
         if (!result) {
             return result.status();
         }

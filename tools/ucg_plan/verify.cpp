@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <optional>
 #include <set>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "tools/cli.hpp"
+#include "tools/progress_line.hpp"
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/schedule_files.hpp"
@@ -25,38 +25,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
-
-/// A line on the terminal that counts up; nothing where standard error is not a terminal.
-class ProgressLine {
-  public:
-    explicit ProgressLine(std::size_t total) : total_(total) {}
-    ~ProgressLine() {
-        if (shown_) {
-            std::fputs("\r\033[K", stderr);
-        }
-    }
-    ProgressLine(const ProgressLine&) = delete;
-    ProgressLine& operator=(const ProgressLine&) = delete;
-
-    void update(std::size_t done, const Question& question) {
-        const Clock::time_point now = Clock::now();
-        if (!is_terminal_ || now < next_) {
-            return;
-        }
-        next_ = now + std::chrono::milliseconds(200);
-        const std::string line =
-            fmt::format("\r{} of {} requests: {} among {} ranks\033[K", done, total_,
-                        graph::name(question.collective), question.rank_count);
-        std::fputs(line.c_str(), stderr);
-        shown_ = true;
-    }
-
-  private:
-    std::size_t total_;
-    bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
-    bool shown_ = false;
-    Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
-};
 
 bool same_host(Rank a, Rank b, const void* placement) {
     return static_cast<const topo::Placement*>(placement)->same_host(a, b);
@@ -94,9 +62,13 @@ class Campaign {
     Status run(const Sweep& sweep) {
         const Clock::time_point begin = Clock::now();
         const std::vector<PlacedQuestion> list = questions(sweep);
-        ProgressLine progress(list.size());
+        ProgressLine progress;
         for (std::size_t i = 0; i < list.size(); ++i) {
-            progress.update(i, list[i].question);
+            const Question& question = list[i].question;
+            progress.update([&] {
+                return fmt::format("{} of {} requests: {} among {} ranks", i, list.size(),
+                                   graph::name(question.collective), question.rank_count);
+            });
             if (Status status = answer(list[i]); !status.ok()) {
                 return status;
             }

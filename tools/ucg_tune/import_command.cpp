@@ -9,7 +9,7 @@ namespace ucg::tools {
 
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kImportDescription =
     "Describes a machine by what stock ucx_perftest printed there, without UCG: run the batch "
     "file\n"
     "perf/perftest/batch/calibrate between two processes at one distance, as its first lines say,\n"
@@ -58,7 +58,7 @@ ImportCommand::ImportCommand(CLI::App& parent)
         ->type_name("FILE");
     add_format_option(app_, format_, {Format::text, Format::toml});
     app_.parse_complete_callback([this] { check_outputs(app_, output_, format_, ""); });
-    app_.footer(kDescription);
+    app_.footer(kImportDescription);
 }
 
 Result<std::vector<PerftestRow>> ImportCommand::read() const {

@@ -17,7 +17,7 @@ namespace {
 /// Launchers start processes of a job within seconds of one another.
 constexpr std::chrono::seconds kMeetTimeout(60);
 
-constexpr const char* kDescription =
+constexpr const char* kNetworkDescription =
     "Rank 0 sends 1 to K messages at once, to as many ranks, each of which answers with 8 bytes;\n"
     "messages travel over UCX as those of collectives do, and UCX_TLS, UCX_NET_DEVICES and the\n"
     "like hold. Nonblocking: all are started, then all answers awaited. Blocking: each is "
@@ -95,7 +95,7 @@ NetworkCommand::NetworkCommand(CLI::App& parent)
         ->type_name("FILE.svg");
     app_.add_flag("-q,--no-progress", silent_, "Say nothing on standard error meanwhile");
     app_.parse_complete_callback([this] { check(); });
-    app_.footer(kDescription);
+    app_.footer(kNetworkDescription);
 }
 
 void NetworkCommand::check() const {
