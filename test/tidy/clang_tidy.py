@@ -48,16 +48,24 @@ def recorded_headers(build):
 
 
 def commands(build):
-    """{source: (object, definitions)} of everything that is compiled."""
+    """{source: (object, definitions)} of everything that is compiled, and a folder with a database
+    in which each source has an entry of its own: clang-tidy guesses what is not listed, without
+    the definitions."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
-    found = {}
+    found, listed = {}, []
     for entry in entries:
         file = os.path.join(entry["directory"], entry["file"])
         words = [word for word in shlex.split(entry["command"]) if word.startswith(("-D", "-std"))]
         for source in parts_of(file):
             found.setdefault(os.path.relpath(source), (entry["output"], words))
-    return found
+            command = entry["command"].replace(shlex.quote(entry["file"]), shlex.quote(source))
+            listed.append({**entry, "file": source, "command": command})
+    folder = os.path.join(build, "clang-tidy")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "compile_commands.json"), "w", encoding="utf-8") as file:
+        json.dump(listed, file, indent=1)
+    return found, folder
 
 
 def parts_of(file):
@@ -82,9 +90,9 @@ def key_of(source, command, headers, common):
     return digest.hexdigest()
 
 
-def judge(build, source, stamp):
+def judge(database, source, stamp):
     """What clang-tidy has to say; nothing leaves a stamp."""
-    done = subprocess.run([TOOL, "-quiet", "-p", build, source], capture_output=True, text=True,
+    done = subprocess.run([TOOL, "-quiet", "-p", database, source], capture_output=True, text=True,
                           check=False)
     if done.returncode == 0 and not done.stdout.strip():
         if stamp:
@@ -105,7 +113,7 @@ def main():
     with open(".clang-tidy", "rb") as file:
         common = file.read()
     common += subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
-    known, headers, folder = commands(build), recorded_headers(build), stamps()
+    (known, database), headers, folder = commands(build), recorded_headers(build), stamps()
     due = []
     for source in sources:
         if source in known:  # Only what is compiled can be looked at.
@@ -116,7 +124,7 @@ def main():
     print(f"{len(due)} of {len(sources)} sources to look at", flush=True)
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         findings = list(pool.map(
-            lambda item: judge(build, *item) if time.monotonic() < end else None, due))
+            lambda item: judge(database, *item) if time.monotonic() < end else None, due))
     for text in filter(None, findings):
         print(text)
     if None in findings:
