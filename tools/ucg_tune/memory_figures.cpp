@@ -39,6 +39,7 @@ constexpr std::array kReasons = {
     Reason{"memory.levels.", "contended_per_byte_ns",
            "needs three CPUs at this distance; in proportion to what one reader takes"},
     Reason{"memory.levels.", "", "needs two CPUs that stay at this distance"},
+    Reason{"memory.caches.l3", "capacity_bytes", "needs longer vectors than it may take"},
     Reason{"memory.caches.", "capacity_bytes", "the system does not tell it"},
     Reason{"memory.caches.", "overwrite_per_byte_ns", kNeedsNearPeer},
     Reason{"memory.caches.", "streaming_per_byte_ns", kNeedsNearPeer},

@@ -33,8 +33,8 @@ class Probe {
           const cost::MemoryModel& model, const ProbeOptions& options)
         : machine_(machine), cpus_(cpus), neighbours_(neighbours_of(machine, cpus)),
           // Levels, company, messages; how messages are copied, with a CPU each and on one; caches,
-          // the kernel's copy, wake-ups on one CPU and across.
-          run_(options, 3 * neighbours_.size() + 2 + cost::kCacheCount + 3) {
+          // the last one's usable part, the kernel's copy, wake-ups on one CPU and across.
+          run_(options, 3 * neighbours_.size() + 2 + cost::kCacheCount + 1 + 3) {
         run_.model() = model;
         usual_line_ns_ = model.levels[static_cast<std::size_t>(topo::Distance::cache)].latency_ns;
     }
@@ -263,33 +263,84 @@ class Probe {
         return fmt::format("memory.caches.{}", cost::name(cache));
     }
 
-    void learn_capacities() {
-        const long l1 = ::sysconf(_SC_LEVEL1_DCACHE_SIZE);
-        const std::array<std::uint64_t, 3> found = {l1 > 0 ? static_cast<std::uint64_t>(l1) : 0,
-                                                    machine_.l2_bytes(), machine_.l3_bytes()};
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            if (found[i] > 0) {
-                model().caches[i].capacity_bytes = found[i];
-                run_.told(table_of(static_cast<cost::Cache>(i)), "capacity_bytes");
-            }
-        }
-        model().caches.back().capacity_bytes = machine_.memory_bytes();
-        run_.told(table_of(cost::Cache::memory), "capacity_bytes");
+    std::uint64_t& capacity(cost::Cache cache) {
+        return model().caches[static_cast<std::size_t>(cache)].capacity_bytes;
     }
 
-    /// Half of each cache, and four times the last one for memory; as far as there is room.
+    void learn_capacities() {
+        const auto told = [&](cost::Cache cache, std::uint64_t bytes) {
+            if (bytes > 0) {
+                capacity(cache) = bytes;
+                run_.told(table_of(cache), "capacity_bytes");
+            }
+        };
+        told(cost::Cache::l1,
+             static_cast<std::uint64_t>(std::max(::sysconf(_SC_LEVEL1_DCACHE_SIZE), 0L)));
+        told(cost::Cache::l2, machine_.l2_bytes());
+        told(cost::Cache::memory, machine_.memory_bytes());
+        l3_bytes_ = machine_.l3_bytes() > 0 ? machine_.l3_bytes() : capacity(cost::Cache::l3);
+    }
+
+    std::uint64_t room() const {
+        return run_.options().quick
+                   ? kQuickBytesMax
+                   : std::min<std::uint64_t>(kWorkingSetMax, shm::memory_budget().available / 8);
+    }
+
+    /// Other cores, and other guests of the host, use the last cache as well: what a core finds of
+    /// it for itself counts as its capacity, and half of that as the part in which it is fast.
+    Status learn_usable_part() {
+        const std::vector<std::uint64_t> sets =
+            sets_between(2 * capacity(cost::Cache::l2), std::min(l3_bytes_, room()));
+        if (sets.size() < 2) {
+            run_.skip();
+            return {};
+        }
+        const std::string where = "l3 part";
+        Vectors vectors(sets.back());
+        Status status =
+            run_.rounds(where, on(pair(), kCacheLine), [&](Driver& driver, std::uint32_t round) {
+                for (const std::uint64_t set : sets) {
+                    const double ns = vectors.copy_ns(whole_lines(set / 2));
+                    driver.record({Series::copy, 1, round, set, ns});
+                }
+                return Status();
+            });
+        if (!status.ok()) {
+            return status;
+        }
+        const std::uint64_t part = usable_part(run_.points(where, Series::copy));
+        if (part == sets.back() && part < whole_lines(l3_bytes_)) {
+            return {}; // Longer sets might have shown how much more there is.
+        }
+        capacity(cost::Cache::l3) = part;
+        capacity(cost::Cache::l3_part) = part / 2;
+        for (const cost::Cache cache : {cost::Cache::l3, cost::Cache::l3_part}) {
+            run_.derived(table_of(cache), "capacity_bytes");
+        }
+        return {};
+    }
+
+    /// Each twice as long as the one before, and the longest.
+    static std::vector<std::uint64_t> sets_between(std::uint64_t shortest, std::uint64_t longest) {
+        std::vector<std::uint64_t> sets;
+        for (std::uint64_t set = shortest; set > 0 && set < longest; set *= 2) {
+            sets.push_back(whole_lines(set));
+        }
+        sets.push_back(whole_lines(longest));
+        return sets;
+    }
+
+    /// Half of each cache, as much as a core finds of the last one, and four times that one for
+    /// memory; as far as there is room.
     std::vector<CacheWork> cache_works() {
-        const std::uint64_t room =
-            run_.options().quick
-                ? kQuickBytesMax
-                : std::min<std::uint64_t>(kWorkingSetMax, shm::memory_budget().available / 8);
         std::vector<CacheWork> works;
         for (std::size_t i = 0; i < cost::kCacheCount; ++i) {
             const auto cache = static_cast<cost::Cache>(i);
-            const std::uint64_t bytes = cache == cost::Cache::memory
-                                            ? 4 * model().cache(cost::Cache::l3).capacity_bytes
-                                            : model().cache(cache).capacity_bytes / 2;
-            if (bytes <= room) {
+            const std::uint64_t bytes = cache == cost::Cache::memory ? 4 * l3_bytes_
+                                        : cache == cost::Cache::l3   ? capacity(cache)
+                                                                     : capacity(cache) / 2;
+            if (bytes <= room()) {
                 works.push_back({cache, whole_lines(bytes)});
             } else {
                 run_.note("{}: needs vectors of {}, more than {}; not measured", cost::name(cache),
@@ -329,6 +380,9 @@ class Probe {
 
     Status measure_caches() {
         learn_capacities();
+        if (Status status = learn_usable_part(); !status.ok()) {
+            return status;
+        }
         const std::vector<CacheWork> works = cache_works();
         run_.skip(cost::kCacheCount - works.size());
         const Result<bool> far = apart("overwritten lines of a peer", pair());
@@ -480,6 +534,7 @@ class Probe {
 
     const topo::Machine& machine_;
     const std::vector<std::uint32_t>& cpus_;
+    std::uint64_t l3_bytes_ = 0; ///< All of it.
     double usual_line_ns_ = 0; ///< Between CPUs that share a cache, by the costs that are built in.
     std::vector<Neighbours> neighbours_;
     ProbeRun run_;
@@ -514,6 +569,20 @@ std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
         }
     }
     return all;
+}
+
+std::uint64_t usable_part(std::span<const FitPoint> copies) {
+    constexpr double kSlower = 2;
+    UCG_ASSERT(!copies.empty());
+    const double first_per_byte = copies.front().y / copies.front().x;
+    const FitPoint* last = &copies.front();
+    for (const FitPoint& copy : copies) {
+        if (copy.y > kSlower * first_per_byte * copy.x) {
+            break;
+        }
+        last = &copy;
+    }
+    return static_cast<std::uint64_t>(last->x);
 }
 
 Result<ProbeResult> probe_memory(const topo::Machine& machine,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,11 @@ struct Neighbours {
 /// this distance, and those. Nearest first.
 std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
                                       const std::vector<std::uint32_t>& cpus);
+
+/// Of sets of bytes that a core copies within, each at least as long as the one before, the longest
+/// of which a byte takes at most twice as long as of the first, as have all before it. x: the bytes
+/// of a set; y: nanoseconds for copying one half of it to the other. REQUIRES: copies.
+std::uint64_t usable_part(std::span<const FitPoint> copies);
 
 /// Measures with the CPUs that this process may use. What cannot be measured keeps its value in
 /// `model`, not marked as measured, with a note. Fails when processes cannot be started or share no

@@ -54,6 +54,9 @@ class ProbeRun {
     void told(std::string_view table, std::string_view key) {
         result_.figures[fmt::format("{}.{}", table, key)] = {Origin::told, 0};
     }
+    void derived(std::string_view table, std::string_view key) {
+        result_.figures[fmt::format("{}.{}", table, key)] = {Origin::derived, 0};
+    }
     template <typename... Args>
     void note(fmt::format_string<Args...> format, Args&&... args) {
         result_.notes.push_back(fmt::format(format, std::forward<Args>(args)...));

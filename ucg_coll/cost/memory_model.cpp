@@ -5,8 +5,8 @@
 namespace ucg::cost {
 
 std::string_view name(Cache cache) {
-    static constexpr std::array<std::string_view, kCacheCount> kNames = {"l1", "l2", "l3",
-                                                                         "memory"};
+    static constexpr std::array<std::string_view, kCacheCount> kNames = {"l1", "l2", "l3_part",
+                                                                         "l3", "memory"};
     return kNames[static_cast<std::size_t>(cache)];
 }
 
@@ -27,6 +27,12 @@ const MemoryModel& default_memory_model() {
     // share its L1, so a third; farther, b rises as G does in the LogGP default, a is about its L);
     // and B, by how many readers a link serves at full speed: a core one, a shared cache four,
     // links between domains and packages two.
+    static constexpr CacheRates kL3 = {.capacity_bytes = 300 << 20,
+                                       .copy_per_byte_ns = 0.14,
+                                       .reduce_operand_per_byte_ns = 0.042,
+                                       .reduce_target_per_byte_ns = 0.12,
+                                       .overwrite_per_byte_ns = 0.14,
+                                       .streaming_per_byte_ns = 0.11};
     static constexpr MemoryModel kDefault = {
         .levels = {{
             {.latency_ns = 20, .per_byte_ns = 0.023, .contended_per_byte_ns = 0.023}, // core
@@ -48,12 +54,8 @@ const MemoryModel& default_memory_model() {
              .reduce_target_per_byte_ns = 0.0155,
              .overwrite_per_byte_ns = 0.055,
              .streaming_per_byte_ns = 0.12},
-            {.capacity_bytes = 300 << 20,
-             .copy_per_byte_ns = 0.14,
-             .reduce_operand_per_byte_ns = 0.042,
-             .reduce_target_per_byte_ns = 0.12,
-             .overwrite_per_byte_ns = 0.14,
-             .streaming_per_byte_ns = 0.11},
+            kL3, // No part of it was measured.
+            kL3,
             {.capacity_bytes = 0,
              .copy_per_byte_ns = 0.096,
              .reduce_operand_per_byte_ns = 0.052,

@@ -29,9 +29,11 @@ struct MemoryLevel {
     bool operator==(const MemoryLevel&) const = default;
 };
 
-/// Where the bytes are that a core works on.
-enum class Cache : std::uint8_t { l1, l2, l3, memory };
-inline constexpr std::size_t kCacheCount = 4;
+/// Where the bytes are that a core works on. All cores of a group, and other guests of the host,
+/// use an L3: in a part of it, `l3_part`, a core is nearly as fast as in its own L2 while others
+/// leave it that, and slower in the whole.
+enum class Cache : std::uint8_t { l1, l2, l3_part, l3, memory };
+inline constexpr std::size_t kCacheCount = 5;
 std::string_view name(Cache cache);
 
 /// What one core does with bytes in one cache.
@@ -146,6 +148,12 @@ struct MemoryModel {
     const CacheRates& cache(Cache cache) const { return caches[static_cast<std::size_t>(cache)]; }
     /// The innermost cache that holds so many bytes.
     const CacheRates& cache_for(std::uint64_t working_set_bytes) const;
+    /// The same where ranks take turns on processors, which then work all the time, each on what
+    /// several ranks have: none of them has a part of the L3 for itself.
+    const CacheRates& crowded_cache_for(std::uint64_t working_set_bytes) const {
+        const CacheRates& rates = cache_for(working_set_bytes);
+        return &rates == &cache(Cache::l3_part) ? cache(Cache::l3) : rates;
+    }
 
     bool operator==(const MemoryModel&) const = default;
 };

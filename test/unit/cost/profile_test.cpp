@@ -200,7 +200,7 @@ TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
 TEST_CASE("cost: profiles that differ have different hashes", "[cost]") {
     Profile profile = default_profile();
     CHECK(hash_of(profile) == hash_of(default_profile()));
-    profile.memory.caches[2].streaming_per_byte_ns += 1e-9;
+    profile.memory.caches[3].streaming_per_byte_ns += 1e-9;
     CHECK(hash_of(profile) != hash_of(default_profile()));
     profile = default_profile();
     profile.memory.cma.permitted = false;
@@ -251,7 +251,7 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
     }
     SECTION("a number for a truth value") {
         CHECK(failure_of("permitted = true", "permitted = 1") ==
-              "line 127: memory.cma.permitted: expected true or false, found 1");
+              "line 136: memory.cma.permitted: expected true or false, found 1");
     }
     SECTION("a fraction of bytes") {
         CHECK(parse_toml("version = 1\n[memory.caches.l1]\ncapacity_bytes = 1.5")

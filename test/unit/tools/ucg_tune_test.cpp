@@ -166,6 +166,24 @@ TEST_CASE("tune: what the kernel's copies cost decides from which length on they
     CHECK(bytes_min(20000, false) == base.memory.cma.bytes_min);
 }
 
+TEST_CASE("tune: the part of the last cache that a core finds for itself", "[tune]") {
+    constexpr double kMiB = 1 << 20;
+    const auto part = [](const std::vector<double>& per_byte) {
+        std::vector<FitPoint> copies;
+        double set = kMiB;
+        for (const double ns : per_byte) {
+            copies.push_back({set, ns * set});
+            set *= 2;
+        }
+        return static_cast<double>(usable_part(copies)) / kMiB;
+    };
+    CHECK(part({0.030}) == 1);
+    CHECK(part({0.030, 0.031, 0.035, 0.055, 0.105}) == 8);
+    CHECK(part({0.030, 0.031, 0.030, 0.030, 0.035}) == 16);
+    // What is once slow is not taken for the cache again.
+    CHECK(part({0.030, 0.105, 0.055}) == 1);
+}
+
 TEST_CASE("tune: messages that were not timed cost no less than nearer ones", "[tune]") {
     const cost::Profile base = cost::default_profile();
     ProbeResult result;

@@ -16,7 +16,8 @@ const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_
     // Pages lie where they may, so that some sets of the cache overflow long before the others.
     constexpr double kUsablePart = 0.75;
     const double all_bytes = static_cast<double>(touched_bytes) * facts.ranks_per_cpu;
-    return facts.profile.memory.cache_for(static_cast<std::uint64_t>(all_bytes / kUsablePart));
+    return facts.profile.memory.crowded_cache_for(
+        static_cast<std::uint64_t>(all_bytes / kUsablePart));
 }
 
 Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
