@@ -41,9 +41,16 @@ static MPI_Aint extent_of(MPI_Datatype type) {
     return extent;
 }
 
+static MPI_Aint true_extent_of(MPI_Datatype type) {
+    MPI_Aint lower;
+    MPI_Aint extent;
+    MPI_Type_get_true_extent(type, &lower, &extent);
+    return extent;
+}
+
 /** Elements of two ints, the second of which lies `distance` ints behind the first. */
 static int distance_of(MPI_Datatype type) {
-    return extent_of(type) > (MPI_Aint)sizeof(map_t) ? 3 : 1;
+    return (int)(true_extent_of(type) / (MPI_Aint)sizeof(int)) - 1;
 }
 
 static map_t read_map(const void* buffer, MPI_Datatype type, int i) {
@@ -74,7 +81,7 @@ typedef struct {
 } maps_t;
 
 static maps_t begin_maps(const sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
-    const size_t bytes = (size_t)extent_of(type) * (size_t)count + sizeof(map_t);
+    const size_t bytes = (size_t)(extent_of(type) * count + true_extent_of(type));
     maps_t maps = {type, op, malloc(bytes), calloc(1, bytes)};
     for (int i = 0; i < count; i++) {
         write_map(maps.send, type, i, map_of(sides->side, sides->rank, i));
@@ -182,6 +189,17 @@ static void sums(sides_t* sides, int count) {
     free(receive);
 }
 
+/** Columns of a matrix of two rows: elements begin in the middle of those before. */
+static MPI_Datatype new_column(int columns) {
+    MPI_Datatype wide;
+    MPI_Datatype column;
+    MPI_Type_vector(INTS, 1, columns, MPI_INT, &wide);
+    MPI_Type_create_resized(wide, 0, sizeof(int), &column);
+    MPI_Type_commit(&column);
+    MPI_Type_free(&wide);
+    return column;
+}
+
 void test_reductions(sides_t* sides, int count) {
     MPI_Datatype strided;
     MPI_Datatype pair;
@@ -191,8 +209,10 @@ void test_reductions(sides_t* sides, int count) {
     MPI_Type_contiguous(INTS, MPI_INT, &pair);
     MPI_Type_commit(&pair);
     MPI_Op_create(compose, 0, &op);
-    const MPI_Datatype types[] = {pair, strided};
-    for (int i = 0; i < 2; i++) {
+    /* As many as the longest vector has, which is a reduce_scatter_block's. */
+    MPI_Datatype column = new_column(count * sides->remote * sides->size + 1);
+    const MPI_Datatype types[] = {pair, strided, column};
+    for (int i = 0; i < 3; i++) {
         reduce_maps(sides, types[i], op, count);
         allreduce_maps(sides, types[i], op, count);
         reduce_scatter_maps(sides, types[i], op, count);
@@ -200,6 +220,7 @@ void test_reductions(sides_t* sides, int count) {
     }
     sums(sides, count);
     MPI_Op_free(&op);
+    MPI_Type_free(&column);
     MPI_Type_free(&strided);
     MPI_Type_free(&pair);
 }

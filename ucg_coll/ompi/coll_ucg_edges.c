@@ -51,6 +51,9 @@ static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, size_t block) {
     if (coll_ucg_has_places(blocks->places)) {
         return coll_ucg_place_at(blocks->places, block);
     }
+    if (0 != blocks->stride) {
+        return (ptrdiff_t)block * blocks->stride;
+    }
     const ptrdiff_t unit = NULL != blocks->types ? 1 : coll_ucg_extent(blocks->type);
     return unit * (coll_ucg_has_displs(blocks->displs)
                        ? coll_ucg_displ_at(blocks->displs, block)

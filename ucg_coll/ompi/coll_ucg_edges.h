@@ -10,7 +10,8 @@
 /** The blocks of one side, as MPI's arguments describe them. */
 typedef struct {
     const void* user;
-    coll_ucg_count_t count;               /**< Of each block; they lie one behind the other. */
+    coll_ucg_count_t count;               /**< Of each block; they lie one behind the other, */
+    ptrdiff_t stride;                     /**< or, if it is not 0, so many bytes apart. */
     coll_ucg_counts_t counts;             /**< Of each, or NULL. */
     coll_ucg_displs_t displs;             /**< With `counts`, in extents, or bytes with `types`. */
     coll_ucg_places_t places;             /**< With `counts`, in bytes, instead of `displs`. */

@@ -36,7 +36,7 @@ ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination) {
     unsigned char* at =
         (unsigned char*)combination->vectors + extent * (ptrdiff_t)combination->begin;
     for (int i = 1; i < combination->count; i++) {
-        unsigned char* next = at + extent * (ptrdiff_t)combination->elements;
+        unsigned char* next = at + combination->stride;
         ompi_op_reduce(combination->op, at, next, combination->length, type);
         at = next;
     }
@@ -60,6 +60,15 @@ static coll_ucg_edges_t edges_of(const coll_ucg_sides_t* sides,
                                  0, operands->receives ? operands->others : 0);
 }
 
+/** How far apart vectors lie that do not overlap: elements may lie between those before them, like
+ *  the columns of a matrix. As aligned as memory. `gap_p`: where a vector's first byte is. */
+static ptrdiff_t stride_of(const ompi_datatype_t* type, coll_ucg_count_t elements,
+                           ptrdiff_t* gap_p) {
+    const ptrdiff_t line = 64;
+    const ptrdiff_t span = opal_datatype_span(&type->super, (size_t)elements, gap_p);
+    return (span + line - 1) / line * line;
+}
+
 /** Where the operands of the other side are to lie: where the result does, if one is the result.
  *  `combination`: what is left to do then. */
 static ucg_status_t prepare(const coll_ucg_operands_t* operands, coll_ucg_scratch_t* scratch,
@@ -70,21 +79,24 @@ static ucg_status_t prepare(const coll_ucg_operands_t* operands, coll_ucg_scratc
     if (!operands->receives || is_result) {
         return UCG_OK;
     }
-    *vectors_p = coll_ucg_elements_in(scratch, operands->type,
-                                      (size_t)operands->others * (size_t)operands->elements);
-    if (NULL != *vectors_p && 0 != operands->length) {
+    ptrdiff_t gap = 0;
+    const ptrdiff_t stride = stride_of(operands->type, operands->elements, &gap);
+    unsigned char* memory =
+        coll_ucg_scratch_get(scratch, (size_t)operands->others * (size_t)stride);
+    *vectors_p = NULL != memory ? memory - gap : NULL;
+    if (NULL != memory && 0 != operands->length) {
         *combination = (coll_ucg_combination_t){
             .op = operands->op,
             .type = operands->type,
             .vectors = *vectors_p,
             .count = operands->others,
-            .elements = operands->elements,
+            .stride = stride,
             .begin = operands->begin,
             .length = operands->length,
             .target = operands->target,
         };
     }
-    return NULL != *vectors_p ? UCG_OK : UCG_ERR_NO_MEMORY;
+    return NULL != memory ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
 static ucg_status_t open_exchange(coll_ucg_call_t* call, const coll_ucg_edges_t* edges,
@@ -95,8 +107,13 @@ static ucg_status_t open_exchange(coll_ucg_call_t* call, const coll_ucg_edges_t*
         .type = operands->type,
         .is_one = true,
     };
+    ptrdiff_t gap = 0;
     const coll_ucg_edge_blocks_t output = {
-        .user = vectors, .count = operands->elements, .type = operands->type};
+        .user = vectors,
+        .count = operands->elements,
+        .stride = stride_of(operands->type, operands->elements, &gap),
+        .type = operands->type,
+    };
     return coll_ucg_open_edges(call, edges, &input, &output);
 }
 

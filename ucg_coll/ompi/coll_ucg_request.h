@@ -16,16 +16,16 @@
 /** coll_ucg_restart.h */
 typedef struct coll_ucg_restartable coll_ucg_restartable_t;
 
-/** Vectors of the other side of an inter-communicator, one after the other, of which this process
- *  combines some elements. */
+/** Vectors of the other side of an inter-communicator, of which this process combines some
+ *  elements. */
 typedef struct {
     ompi_op_t* op; /**< NULL: nothing is combined. */
     ompi_datatype_t* type;
     void* vectors;
-    int count;                 /**< Of vectors. */
-    coll_ucg_count_t elements; /**< Of each. */
-    coll_ucg_count_t begin;    /**< The first that this process combines, */
-    coll_ucg_count_t length;   /**< and how many. */
+    int count;               /**< Of vectors, */
+    ptrdiff_t stride;        /**< which lie so many bytes apart. */
+    coll_ucg_count_t begin;  /**< The first that this process combines, */
+    coll_ucg_count_t length; /**< and how many. */
     void* target;
 } coll_ucg_combination_t;
 
