@@ -49,7 +49,8 @@ ucg_status_t restart(ucg_context_h context, ucg_coll_h coll, const void* send, v
     if (status != UCG_INPROGRESS) {
         return status;
     }
-    if (ucg_coll_restart(coll, send, receive) != UCG_ERR_BUSY) {
+    if (ucg_coll_restart(coll, send, receive) != UCG_ERR_BUSY ||
+        ucg_coll_repeat(coll, send, receive) != UCG_ERR_BUSY) {
         return UCG_ERR_INTERNAL;
     }
     ucg_completion_t end = {};

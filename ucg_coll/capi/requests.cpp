@@ -367,12 +367,11 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
     if (group.choice_changes(coll.collective.type)) [[unlikely]] {
         return false;
     }
-    ucg::engine::Execution& execution = coll.collective.run->execution;
-    if (execution.in_progress() || (posted && coll.busy())) [[unlikely]] {
+    if (coll.busy()) [[unlikely]] {
         return false;
     }
-    execution.bind_buffers(coll.binding.input(send_buffer, recv_buffer),
-                           coll.binding.output(recv_buffer));
+    coll.collective.run->execution.bind_buffers(coll.binding.input(send_buffer, recv_buffer),
+                                                coll.binding.output(recv_buffer));
     if (posted) {
         group.start(coll.collective);
     } else {
