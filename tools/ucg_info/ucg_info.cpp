@@ -352,7 +352,8 @@ class Report {
         if (selection_.config || selection_.report) {
             json["config"] = config_json();
         }
-        return json.dump(2) + "\n";
+        // Settings and paths are whatever bytes the user gave.
+        return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
     }
 
     /// A profile that the library could not use ends jobs without UCG.

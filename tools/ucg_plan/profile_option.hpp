@@ -24,8 +24,8 @@ class ProfileOption {
         question_ = question;
         app.add_option("--profile", path_,
                        "Costs of the machine, TOML; \"-\": standard input; \"builtin\": what the "
-                       "library has built in for this processor (default: the same on all "
-                       "machines)")
+                       "library has built in for this processor (default: generic costs, the "
+                       "same on all machines; --this-machine has your own profile)")
             ->type_name("FILE");
         app.add_option("--network", network_,
                        "What carries messages between hosts, where the profile has not measured "

@@ -42,8 +42,10 @@ struct Answer {
 class SearchCommand final : public Command {
   public:
     explicit SearchCommand(CLI::App& parent)
-        : Command(*parent.add_subcommand("search",
-                                         "Find the cheapest of all schedules under a model")) {
+        : Command(*parent.add_subcommand(
+              "search",
+              "Find the cheapest of all schedules of recursive multiplying, for an allreduce, "
+              "under a model")) {
         question_.add_options(app_, QuestionOptions::Needs::collective);
         app_.get_option("--collective")->description("The collective: allreduce");
         profile_.add_option(app_, &question_);

@@ -61,7 +61,8 @@ ClusterCommand::ClusterCommand(CLI::App& parent)
         ->type_name("FILE");
     app_.footer(
         "Formats: text is a table for people; json and slurm are read again; dot is for Graphviz;\n"
-        "svg is a picture; simgrid is a platform for \"ucg_sim --pricing simgrid --platform\".\n"
+        "svg is a picture; simgrid is a platform for \"ucg_sim run --pricing simgrid "
+        "--platform\".\n"
         "\n"
         "topology.conf: one switch a line, keys in any case, # begins a comment, a backslash at\n"
         "the end continues the line:\n"

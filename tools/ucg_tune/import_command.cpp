@@ -46,10 +46,13 @@ ImportCommand::ImportCommand(CLI::App& parent)
     : app_(*parent.add_subcommand("import-ucx-perftest",
                                   "Read what stock ucx_perftest measured, and write it to the "
                                   "profile")) {
-    app_.add_option("FILE", files_, "Output of ucx_perftest -v -b; \"-\": standard input")
+    app_.add_option(
+            "FILE", files_,
+            "Outputs of ucx_perftest -v -b; \"-\": standard input. One with the medians, and, if "
+            "there is one, one with the best times (-R 0)")
         ->type_name("")
         ->required()
-        ->expected(1, 64);
+        ->expected(-1);
     add_choice_option(app_, "--level", level_, kLevels, "How far apart its processes were");
     app_.add_option("-o,--output", output_,
                     "Profile to write; \"-\": standard output, and no report (default: where UCG "
@@ -117,6 +120,7 @@ Status ImportCommand::write(const Import& import, const ExistingProfile& base,
         return status;
     }
     std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
+    tell_foreign(base, path);
     return {};
 }
 

@@ -192,6 +192,7 @@ Status NetworkCommand::write(const NetworkResult& result, const ExistingProfile&
         }
         if (!silent_ && !path.empty()) {
             std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
+            tell_foreign(base, path);
         }
     }
     return plot_.empty() ? Status() : draw(to_gnuplot(result, plot_));

@@ -59,6 +59,39 @@ Result<ExistingProfile> existing_profile(const std::string& path) {
     return ExistingProfile{*profile, cost::measured_on(*text)};
 }
 
+namespace {
+
+bool is_foreign(const ExistingProfile& existing) {
+    const std::string here = cost::processor_text(topo::this_processor());
+    return !existing.measured_on.empty() && !here.empty() && existing.measured_on != here;
+}
+
+} // namespace
+
+cost::Profile profile_here(const ExistingProfile& existing) {
+    if (!is_foreign(existing)) {
+        return existing.profile;
+    }
+    constexpr auto kNetwork = static_cast<std::size_t>(topo::Distance::network);
+    cost::Profile profile = capi::builtin_costs_here().profile;
+    profile.levels[kNetwork] = existing.profile.levels[kNetwork];
+    profile.levels_measured[kNetwork] = existing.profile.levels_measured[kNetwork];
+    profile.network = existing.profile.network;
+    profile.links = existing.profile.links;
+    return profile;
+}
+
+void tell_foreign(const ExistingProfile& existing, const std::string& path) {
+    if (is_foreign(existing)) {
+        std::fprintf(stderr,
+                     "ucg_tune: %s was measured on %s before, and this is %s: UCG does not read it "
+                     "here unless UCG_PROFILE names it. `ucg_tune memory` makes it this machine's, "
+                     "and keeps the network\n",
+                     path.c_str(), existing.measured_on.c_str(),
+                     cost::processor_text(topo::this_processor()).c_str());
+    }
+}
+
 void check_outputs(const CLI::App& app, const std::string& output, Format format,
                    const std::string& plot) {
     if (output == "-" && app.count("--format") > 0 && format != Format::toml) {

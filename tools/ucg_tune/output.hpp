@@ -26,6 +26,14 @@ struct ExistingProfile {
 /// What the file says already; what is built in if it is empty, if there is none, or for "-".
 Result<ExistingProfile> existing_profile(const std::string& path);
 
+/// What of it holds on this machine: if it was measured on another kind of processor, its network
+/// alone, and for the rest what is built in.
+cost::Profile profile_here(const ExistingProfile& existing);
+
+/// Says on standard error that the library will not read `path` here unasked, if that profile was
+/// measured on another kind of processor.
+void tell_foreign(const ExistingProfile& existing, const std::string& path);
+
 /// To be called when all options are parsed: the report's format goes with a report, and a gnuplot
 /// program can hold `plot` between quotes. Throws CLI::ParseError.
 void check_outputs(const CLI::App& app, const std::string& output, Format format,

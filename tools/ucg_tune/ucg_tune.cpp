@@ -64,7 +64,7 @@ class MemoryCommand {
             return base.ok() ? machine.status() : base.status();
         }
         const Result<ProbeResult> result = probe(*machine);
-        return result.ok() ? write(*result, base->profile, *machine, path) : result.status();
+        return result.ok() ? write(*result, profile_here(*base), *machine, path) : result.status();
     }
 
   private:
@@ -98,7 +98,7 @@ class MemoryCommand {
         "all\n"
         "ranks of a job must read the same. What is not measured is marked \"default\" in the\n"
         "report, \"measured = false\" in the profile. If FILE exists, what it says of other costs\n"
-        "stays.\n"
+        "stays; of the network alone, if it was measured on another kind of processor.\n"
         "\n"
         "Report and profile state the error of each figure. Of one that a line was fitted for it "
         "is\n"

@@ -164,10 +164,9 @@ std::vector<Variable> general_variables() {
          "it), n, or the length.",
          check_cma},
         {"HELP", "auto",
-         "Do ranks of a host do what others of them owe of nonblocking collectives? auto: "
-         "where "
-         "that costs hardly more while all are there; always, for programs that compute long; or "
-         "never.",
+         "Do ranks that wait in a nonblocking collective also do the part of ranks of their host "
+         "that are still computing? auto: only where this costs hardly more when no rank "
+         "computes; always, for programs that compute long; or never.",
          check_help},
         {"VERIFY", "n",
          "Prove every plan before it is used (all ranks' plans; takes long for many ranks).",

@@ -103,8 +103,9 @@ Result<LoadedProfile> load_profile(std::string_view setting) {
         return failure(profile.status().code(), "UCG_PROFILE: {}", profile.status().message());
     }
     if (error != ENOENT && error != ENOTDIR) {
-        loaded.complaint = fmt::format("{}. The built-in costs are used; ucg_tune writes a new "
-                                       "file, UCG_PROFILE={} silences this",
+        loaded.complaint = fmt::format("{}. The built-in costs are used. Mend that file, or remove "
+                                       "it, and `ucg_tune memory` writes a new one; UCG_PROFILE={} "
+                                       "silences this",
                                        profile.status().message(), kBuiltinProfile);
     }
     return loaded;

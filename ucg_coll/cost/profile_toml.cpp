@@ -196,8 +196,11 @@ std::string describe(const toml::node* node) {
     if (node == nullptr) {
         return "nothing";
     }
-    if (node->is_number()) {
-        return fmt::format("{}", *node->value<double>());
+    if (const auto* const integer = node->as_integer()) { // As a double it may be none.
+        return fmt::format("{}", integer->get());
+    }
+    if (const auto* const number = node->as_floating_point()) {
+        return fmt::format("{}", number->get());
     }
     if (const auto value = node->value<std::string_view>()) {
         return fmt::format("\"{}\"", *value);

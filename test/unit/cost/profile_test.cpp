@@ -239,6 +239,10 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
     SECTION("another version") {
         CHECK(failure_of("version = 1", "version = 2") == "line 3: version: expected 1, found 2");
     }
+    SECTION("an integer that no double holds") {
+        CHECK(failure_of("version = 1", "version = 99999999999999999") ==
+              "line 3: version: expected 1, found 99999999999999999");
+    }
     SECTION("a value for a table") {
         CHECK(parse_toml("version = 1\ncompute = 3").status().message() ==
               "line 2: compute: expected a table, found 3");

@@ -58,6 +58,10 @@ export UCX_TLS
 expect 0 '^  UCX_TLS=self,.u001b\[2Jtcp$' --report
 expect 0 '"UCX_TLS": "self,' --report --format json
 unset UCX_TLS
+UCG_TOPOLOGY=$(printf '/nowhere/\377')
+export UCG_TOPOLOGY
+expect 0 '"UCG_TOPOLOGY": "/nowhere/' -f --format json
+unset UCG_TOPOLOGY
 UCG_TLS=shm
 export UCG_TLS
 expect 0 '^  ucx +possible, not used: UCG_TLS' -d

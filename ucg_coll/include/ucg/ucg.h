@@ -10,14 +10,14 @@
  *     trace) allows.
  *   - Handles are owned by the caller, who destroys them: requests before their group, groups
  *     before their context; what comes too early is UCG_ERR_BUSY, and the handle stays valid. A
- *     null handle is never valid.
+ *     null handle is never valid except where a function says so.
  *   - The header is clean in C99 and in C++, without warnings. Programs compiled with the header of
  *     an earlier minor version go on working with later libraries.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
  *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE any thread may
- *     call anything at any time, but ucg_group_create for two groups at once that have two
- * processes in common, or start collectives of one group in no order. No lock is held while an
- * operator runs: it may wait for another thread's collective in another group.
+ *     call any function at any time, but: ucg_group_create() must not make two groups that have two
+ *     processes in common at the same time; collectives of a group must start in one order on all
+ *     ranks. While an operator runs no lock is held: it may wait for another group's collective.
  *   - Counts are 64-bit and in elements; displacements are in elements of the datatype.
  *   - Buffers belong to the caller and must stay valid and unchanged (send) or untouched (receive)
  *     until the request completes.
@@ -64,7 +64,7 @@ void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
 /** "0.2.0"; static storage. Does not fail. */
 const char* ucg_get_version_string(void);
 
-/** Takes a line, "[host:pid] ucg error: ...\n". Any thread, under any lock: it calls nothing. */
+/** Takes a line, "[host:pid] ucg error: ...\n". Any thread, under any lock: call no ucg_*. */
 typedef void (*ucg_log_handler_t)(const char* line, void* arg);
 /** From here on `handler` takes the process's log, as far as UCG_LOG_LEVEL lets it come; NULL:
  *  standard error does. Returns who took it before, and that one's `arg`. Any thread. */
@@ -518,8 +518,8 @@ ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb
  * The same as ucg_coll_start(), for callers with many collectives outstanding: if it returns
  * UCG_INPROGRESS, ucg_context_poll() tells once when the collective has ended, by `user_data`.
  * Until then it must not be tested or waited for, and starting or freeing it is UCG_ERR_BUSY.
- * Before, it looks for the end `*looks` times at most, never where ranks share processors; then
- * `*looks` is how many it took.
+ * `looks`, not NULL. In: how often to check for the end before returning; where ranks share
+ * processors it is not checked. Out: how often it was.
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
