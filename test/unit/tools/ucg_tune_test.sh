@@ -76,11 +76,13 @@ tool=$1
 awk '/^\[/ { table = $0 }
     table == "[levels.host]" && /^latency_ns/ { $0 = "latency_ns = 12345.0" }
     table == "[network.links]" && /^contention/ { $0 = "contention = 1.75" }
-    (table == "[levels.host]" || table == "[network.links]") && /^measured/ { $0 = "measured = true" }
+    (table == "[levels.host]" || table == "[network.links]") && /^measured/ {
+        $0 = "measured = true" }
     /^processor/ { $0 = "processor = \"Another kind\"" } { print }' "$directory/node.toml" \
     >"$directory/foreign.toml"
 grep -q '^latency_ns = 12345.0$' "$directory/foreign.toml" || fail "no such profile"
-"$tool" memory --quick --time 0.3 -q -o "$directory/foreign.toml" >/dev/null || fail "-o over another's"
+"$tool" memory --quick --time 0.3 -q -o "$directory/foreign.toml" >/dev/null ||
+    fail "-o over another's"
 ! grep -q '^latency_ns = 12345.0$' "$directory/foreign.toml" || fail "another processor's is kept"
 grep -q '^contention = 1.75$' "$directory/foreign.toml" || fail "the network is not kept"
 ! grep -q 'Another kind' "$directory/foreign.toml" || fail "the processor is another"
