@@ -74,6 +74,12 @@ class Meaning {
                   reference_.results[at(rank)].begin() + static_cast<std::ptrdiff_t>(offset));
     }
 
+    /// An empty block may be said to lie anywhere.
+    static View block_of(View data, const graph::Blocks& blocks, std::size_t index) {
+        const std::uint64_t bytes = blocks.bytes[index];
+        return bytes == 0 ? View() : data.subspan(blocks.offsets[index], bytes);
+    }
+
     /// What `from` gives `to`, where data only move.
     View block(Rank from, Rank to) const {
         const Request& r = request(from);
@@ -84,21 +90,16 @@ class Meaning {
         case Collective::gather:
         case Collective::allgather: return data.subspan(r.in_place ? even : 0, r.bytes);
         case Collective::gatherv:
-            return r.in_place ? data.subspan(r.receive.offsets[at(from)], r.receive.bytes[at(from)])
-                              : data.first(r.bytes);
+            return r.in_place ? block_of(data, r.receive, at(from)) : data.first(r.bytes);
         case Collective::allgatherv:
-            return data.subspan(r.in_place ? r.receive.offsets[at(from)] : 0,
-                                r.receive.bytes[at(from)]);
+            return r.in_place ? block_of(data, r.receive, at(from))
+                              : data.first(r.receive.bytes[at(from)]);
         case Collective::alltoall: return data.subspan(at(to) * r.bytes, r.bytes);
-        case Collective::alltoallv: {
-            const graph::Blocks& sent = r.in_place ? r.receive : r.send;
-            return data.subspan(sent.offsets[at(to)], sent.bytes[at(to)]);
-        }
+        case Collective::alltoallv: return block_of(data, r.in_place ? r.receive : r.send, at(to));
         case Collective::scatter:
             return View(reference_.inputs[at(from)]).subspan(at(to) * r.bytes, r.bytes);
         case Collective::scatterv:
-            return View(reference_.inputs[at(from)])
-                .subspan(r.send.offsets[at(to)], r.send.bytes[at(to)]);
+            return block_of(View(reference_.inputs[at(from)]), r.send, at(to));
         default: return {};
         }
     }
@@ -114,8 +115,7 @@ class Meaning {
             while (sent.peers[place] != rank) {
                 ++place;
             }
-            put(rank, taken.offsets[i],
-                View(source(from)).subspan(sent.offsets[place], sent.bytes[place]));
+            put(rank, taken.offsets[i], block_of(source(from), sent, place));
             ++place;
         }
     }
