@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <new>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
@@ -145,6 +146,10 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door
         segment = std::move(*made);
     }
     const Part part = {0, std::min(*capacity, segment->own_bytes())};
+    if (segment->own_bytes() < segment->bytes()) {
+        // A preloaded one, of which mlockall() would back the holes that can be touched.
+        ::mprotect(segment->base() + part.bytes, segment->own_bytes() - part.bytes, PROT_NONE);
+    }
     const Token token = door.token();
     std::unique_ptr<Heap> heap(new Heap(std::move(segment), {Part{}, Part{}, part}, options.lessees,
                                         token, std::move(door)));

@@ -12,15 +12,18 @@
 
 #include "shm/preload/heap.h"
 
-/* The least threshold that jemalloc takes, a size class of its own. Its thread caches must end
- * below it, or they would be filled from the threads' arenas; 14 KiB is the class before. */
-#define LARGE_BYTES 16384
+/* The least threshold that jemalloc takes, HEAP_BYTES_MIN, is four of the pages that it was built
+ * with, a size class of its own: 16 KiB, or 256 KiB where its pages have 64. Its thread caches must
+ * end below it, or they would be filled from the threads' arenas: CACHED_BYTES_MAX is the class
+ * before. Both come from the build, which asks jemalloc: this text has to be constant. */
+enum { PAGES_MIN = 4 };
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
 /* jemalloc reads it at the first allocation, before any constructor runs. MALLOC_CONF, which it
  * reads later, may say otherwise. */
-const char* malloc_conf = "oversize_threshold:" TEXT(LARGE_BYTES) ",tcache_max:14336";
+const char* malloc_conf =
+    "oversize_threshold:" TEXT(HEAP_BYTES_MIN) ",tcache_max:" TEXT(CACHED_BYTES_MAX);
 
 /* More than any system maps, less than jemalloc refuses outright. */
 static const size_t impossible_bytes = (size_t)1 << 60;
@@ -156,7 +159,7 @@ static bool serves_large_blocks(void) {
     bool served = false;
 
     for (int i = 0; i < PROBES; ++i) {
-        blocks[i] = malloc(LARGE_BYTES);
+        blocks[i] = malloc(HEAP_BYTES_MIN);
         served = served || heap_space_holds(blocks[i]);
     }
     for (int i = 0; i < PROBES; ++i) {
@@ -177,6 +180,28 @@ static void purge_before_fork(void) {
     mallctlbymib(purge_mib, purge_mib_length, NULL, NULL, NULL, 0);
 }
 
+/* Zero where it cannot be asked. */
+static size_t page_of_jemalloc(void) {
+    size_t page = 0;
+    size_t length = sizeof(page);
+
+    return mallctl("arenas.page", &page, &length, NULL, 0) == 0 ? page : 0;
+}
+
+static void tell_why_not(void) {
+    const size_t page = page_of_jemalloc();
+
+    if (page > HEAP_BYTES_MIN / PAGES_MIN) {
+        heap_warn("libucg_heap.so serves this program from ordinary memory: it was built for a "
+                  "jemalloc with pages of %d bytes, and this one has pages of %zu",
+                  HEAP_BYTES_MIN / PAGES_MIN, page);
+    } else {
+        heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its "
+                  "own malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "
+                  "oversize_threshold, tcache_max, percpu_arena)");
+    }
+}
+
 bool heap_extents_install(void) {
     extent_hooks_t* hooks = &segment_hooks;
     unsigned arena = 0;
@@ -186,8 +211,6 @@ bool heap_extents_install(void) {
         /* Registered after jemalloc's handlers, so it runs before them. */
         return heap_space_before_fork(purge_before_fork) == 0;
     }
-    heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its own "
-              "malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "
-              "oversize_threshold, tcache_max, percpu_arena)");
+    tell_why_not();
     return false;
 }

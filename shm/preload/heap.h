@@ -32,12 +32,22 @@ bool heap_space_make(void);
  * jemalloc does not need it purges and keeps for itself. Thread-safe. */
 void* heap_space_take(size_t bytes, size_t alignment);
 bool heap_space_holds(const void* address);
+/* The same, but false in a forked child, whose memory is its own. */
+bool heap_space_shares(const void* address);
 /* Gives the pages of a range that was taken back to the system; it reads as zeros then. */
 bool heap_space_purge(void* address, size_t bytes);
 /* Registers what keeps a forked child's memory apart from its parent's. */
 int heap_space_guard_fork(void);
 /* Registers what is to run before a fork: earlier than all that was registered so far. */
 int heap_space_before_fork(void (*prepare)(void));
+
+/* ------------------------------------------------------------------ stack.c */
+
+/* Looks up the fork() that ours calls. False when there is none. */
+bool heap_stack_find_fork(void);
+/* Where the frames begin to which this thread's fork() returns, when they are not those that the
+ * handlers run on; or NULL. */
+const void* heap_stack_of_fork(void);
 
 /* ------------------------------------------------------------------ extents.c */
 

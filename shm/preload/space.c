@@ -48,6 +48,10 @@ static struct {
     struct range* ranges; /* Without a copy, where pages exist; or NULL. */
     size_t range_count;
     size_t range_room;
+    uint64_t bridge;    /* Of the holes between ranges, up to so many bytes are mapped with them. */
+    bool zero_bridges;  /* There is memory for the child to fill those holes with zeros. */
+    char* frames;       /* Without a copy, what `stack` held; or NULL. */
+    struct range stack; /* The frames of fork's caller, if they lie in the segment. */
 } copy;
 
 static bool descriptor_is_ours(void) {
@@ -74,7 +78,8 @@ static int out_of_the_way(int fd) {
 }
 
 /* Between two pages that nobody can touch: who runs beyond its end does not write into its
- * neighbour. */
+ * neighbour. Nor can anybody touch what is not taken: of all that can be touched, mlockall() backs
+ * the holes, too. */
 static char* map_guarded(int fd, uint64_t bytes) {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
     char* room = mmap(NULL, bytes + 2 * guard, PROT_NONE,
@@ -83,8 +88,8 @@ static char* map_guarded(int fd, uint64_t bytes) {
     if (room == MAP_FAILED) {
         return MAP_FAILED;
     }
-    if (mmap(room + guard, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-             fd, 0) == MAP_FAILED) {
+    if (mmap(room + guard, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) ==
+        MAP_FAILED) {
         munmap(room, bytes + 2 * guard);
         return MAP_FAILED;
     }
@@ -154,12 +159,19 @@ void* heap_space_take(size_t bytes, size_t alignment) {
         }
     } while (!atomic_compare_exchange_weak(&space.taken, &taken, first + bytes));
     /* From `taken` on, with what alignment left out, so that all that is taken is one mapping. */
+    if (mprotect(space.base + taken, first + bytes - taken, PROT_READ | PROT_WRITE) != 0) {
+        return NULL;
+    }
     madvise(space.base + taken, first + bytes - taken, MADV_DODUMP);
     return space.base + first;
 }
 
 bool heap_space_holds(const void* address) {
     return (uintptr_t)address - (uintptr_t)space.base < space.bytes;
+}
+
+bool heap_space_shares(const void* address) {
+    return space.shared && heap_space_holds(address);
 }
 
 /* By address and not by descriptor: it needs none, and UCX, which watches madvise(), learns that
@@ -178,6 +190,12 @@ bool heap_space_purge(void* address, size_t bytes) {
 /* Of the memory that is left; other processes of the host may fork at the same moment. */
 enum { COPY_SHARE = 2 };
 
+/* Without a copy: how many ranges of the segment a child maps. */
+enum { MAPPINGS = 8192 };
+
+/* Without a copy: as much of a stack in the segment as the stack of most main programs may have. */
+enum { FRAMES_BYTES = 8 << 20 };
+
 /* The next pages at or after `from` that exist; reading a hole of a shared mapping would fill it.
  */
 static bool next_pages(uint64_t from, struct range* range_p) {
@@ -192,19 +210,74 @@ static bool next_pages(uint64_t from, struct range* range_p) {
     return true;
 }
 
+/* Unlocked before it can be touched, lest mlockall(MCL_FUTURE) backs its holes. */
 static bool make_copy(void) {
-    copy.data = mmap(NULL, copy.bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (copy.data == MAP_FAILED) {
-        copy.data = NULL;
+    char* data =
+        mmap(NULL, copy.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (data == MAP_FAILED) {
+        return false;
     }
-    return copy.data != NULL;
+    munlock(data, copy.bytes);
+    if (mprotect(data, copy.bytes, PROT_READ | PROT_WRITE) != 0) {
+        munmap(data, copy.bytes);
+        return false;
+    }
+    copy.data = data;
+    return true;
+}
+
+/* Reads of the file do not mind what mprotect() forbids: a guard page of the program's, for one. */
+static void copy_range(char* to, struct range range) {
+    while (range.first < range.end) {
+        const ssize_t got =
+            pread(space.fd, to, (size_t)(range.end - range.first), (off_t)range.first);
+
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            memcpy(to, space.base + range.first, (size_t)(range.end - range.first));
+            return;
+        }
+        to += got > 0 ? got : 0;
+        range.first += got > 0 ? (uint64_t)got : 0;
+    }
 }
 
 static void copy_pages(void) {
     for (struct range range = {0, 0}; next_pages(range.end, &range);) {
-        memcpy(copy.data + range.first, space.base + range.first,
-               (size_t)(range.end - range.first));
+        copy_range(copy.data + range.first, range);
+    }
+}
+
+/* By number and not by mremap(): where UCX watches memory it puts its own function in the place of
+ * that one, and up to UCX 1.13 at least it passes four of the five arguments on, not the new
+ * address. */
+static bool move_to(char* to, char* from, uint64_t bytes) {
+    return syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+           (long)(uintptr_t)to;
+}
+
+/* Maps a range of the segment a second time, without a descriptor: that is what mremap() does with
+ * an old size of zero. */
+static char* map_again(struct range range) {
+    const uint64_t bytes = range.end - range.first;
+    const long at = syscall(SYS_mremap, space.base + range.first, 0L, bytes, MREMAP_MAYMOVE);
+
+    return at == -1 ? NULL : (char*)(uintptr_t)at;
+}
+
+/* Which pages exist cannot be asked any more. What was leased stays behind: it is the larger hole,
+ * and a child has no use for its parent's rings. */
+static void copy_all_taken(void) {
+    const struct range taken = {space.lease_bytes, copy.bytes};
+    char* again = map_again(taken);
+    const char* from = space.base + taken.first;
+
+    if (again != NULL && mprotect(again, taken.end - taken.first, PROT_READ) == 0) {
+        from = again; /* Readable where the program may have made pages unreadable. */
+    }
+    memcpy(copy.data + taken.first, from, taken.end - taken.first);
+    if (again != NULL) {
+        munmap(again, taken.end - taken.first);
     }
 }
 
@@ -219,7 +292,6 @@ static void list_pages(size_t count) {
     }
     copy.ranges = memory;
     copy.range_room = count + 1;
-    copy.range_count = 0;
     for (struct range range = {0, 0}; next_pages(range.end, &range);) {
         if (copy.range_count == copy.range_room) {
             copy.ranges[copy.range_count - 1].end = copy.bytes;
@@ -227,6 +299,61 @@ static void list_pages(size_t count) {
         }
         copy.ranges[copy.range_count++] = range;
     }
+}
+
+static uint64_t hole_before(size_t i) {
+    return copy.ranges[i].first - copy.ranges[i - 1].end;
+}
+
+/* Each range costs the child two mappings, and a process has 65530 (vm.max_map_count). So of more
+ * than MAPPINGS ranges those with the smallest holes between them are mapped as one. In such a hole
+ * the child reads zeros until the parent writes there, as it reads all else until then. But the
+ * hole may be free memory that both will use, and jemalloc knows it for zeros; so the child makes
+ * these pages its own, as zeros, where that takes no more memory than a copy might have taken. */
+static void choose_bridges(uint64_t available) {
+    uint64_t bridged = 0;
+    size_t mappings;
+
+    copy.bridge = 0;
+    do {
+        bridged = 0;
+        mappings = 1;
+        for (size_t i = 1; i < copy.range_count; ++i) {
+            if (hole_before(i) <= copy.bridge) {
+                bridged += hole_before(i);
+            } else {
+                ++mappings;
+            }
+        }
+        if (mappings > MAPPINGS) {
+            copy.bridge = copy.bridge == 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 2 * copy.bridge;
+        }
+    } while (mappings > MAPPINGS);
+    copy.zero_bridges = bridged <= available / COPY_SHARE;
+}
+
+/* The frames of fork's caller cannot be the parent's until the child writes to them: the parent
+ * returns to them at once. */
+static bool copy_frames(void) {
+    const uint64_t bytes = copy.stack.end - copy.stack.first;
+
+    if (bytes == 0) {
+        return true;
+    }
+    copy.frames = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (copy.frames == MAP_FAILED) {
+        copy.frames = NULL;
+        return false;
+    }
+    for (struct range range = {0, copy.stack.first};
+         next_pages(range.end, &range) && range.first < copy.stack.end;) {
+        if (range.end > copy.stack.end) {
+            range.end = copy.stack.end;
+        }
+        copy_range(copy.frames + (range.first - copy.stack.first), range);
+    }
+    return true;
 }
 
 /* One line for a process, however often it forks. */
@@ -244,6 +371,40 @@ static void tell_no_copy(uint64_t needed, uint64_t available) {
     }
 }
 
+/* By way of fork() nobody comes here on such a stack (stack.c). */
+static void end_on_stack_in_segment(void) {
+    if (heap_space_holds(__builtin_frame_address(0)) ||
+        heap_space_holds((const void*)pthread_self())) {
+        heap_warn("a call other than fork() forks (daemon, forkpty) on a stack in a large block "
+                  "that malloc gave; the child would run on its parent's stack, so the program "
+                  "ends. Run it without libucg_heap.so");
+        abort();
+    }
+}
+
+/* Only of use where there is no copy. */
+static void find_frames(void) {
+    const char* lowest = heap_stack_of_fork();
+
+    copy.stack = (struct range){0, 0};
+    if (heap_space_holds(lowest)) {
+        const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+        copy.stack.first = (uint64_t)(lowest - space.base) / page * page;
+        copy.stack.end = copy.stack.first + FRAMES_BYTES;
+        copy.stack.end = copy.stack.end < copy.bytes ? copy.stack.end : copy.bytes;
+    }
+}
+
+static void prepare_without_copy(uint64_t needed, uint64_t available, size_t count) {
+    tell_no_copy(needed, available);
+    copy.range_count = 0;
+    if (copy_frames()) {
+        list_pages(count);
+        choose_bridges(available);
+    }
+}
+
 /* Runs last of all prepare handlers, with every lock of jemalloc held: what jemalloc knows of the
  * blocks and what is copied of them is of one moment. */
 static void prepare_fork(void) {
@@ -254,13 +415,12 @@ static void prepare_fork(void) {
     if (!space.shared) {
         return;
     }
+    end_on_stack_in_segment();
     copy.bytes = atomic_load(&space.taken);
+    find_frames();
     if (!descriptor_is_ours()) {
-        /* Which pages exist cannot be asked any more. What was leased stays behind: it is the
-         * larger hole, and a child has no use for its parent's rings. */
         if (make_copy()) {
-            memcpy(copy.data + space.lease_bytes, space.base + space.lease_bytes,
-                   copy.bytes - space.lease_bytes);
+            copy_all_taken();
         }
         return;
     }
@@ -272,8 +432,7 @@ static void prepare_fork(void) {
     if (needed <= available / COPY_SHARE && make_copy()) {
         copy_pages();
     } else {
-        tell_no_copy(needed, available);
-        list_pages(count);
+        prepare_without_copy(needed, available, count);
     }
 }
 
@@ -283,45 +442,49 @@ static void forget_copy(void) {
         copy.ranges = NULL;
     }
     copy.data = NULL;
+    copy.frames = NULL;
 }
 
 static void parent_after_fork(void) {
     if (copy.data != NULL) {
         munmap(copy.data, copy.bytes);
     }
+    if (copy.frames != NULL) {
+        munmap(copy.frames, copy.stack.end - copy.stack.first);
+    }
     forget_copy();
 }
 
-/* Not by mremap(): where UCX watches memory it puts its own function in the place of that one, and
- * up to UCX 1.13 at least it passes four of the five arguments on, not the new address. */
-static bool move_to_base(char* data, uint64_t bytes) {
-    return syscall(SYS_mremap, data, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, space.base) ==
-           (long)(uintptr_t)space.base;
-}
-
-/* Only over pages that existed at the fork: all others jemalloc takes for zeros. */
+/* Only over pages that existed at the fork, and over small holes between them: all others jemalloc
+ * takes for zeros. */
 static bool lie_over_file(void) {
-    for (size_t i = 0; i < copy.range_count; ++i) {
-        const struct range range = copy.ranges[i];
-        char* first = space.base + range.first;
+    for (size_t first = 0, last = 0; first < copy.range_count; first = ++last) {
+        const uint64_t from = copy.ranges[first].first;
 
-        if (mmap(first, range.end - range.first, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, space.fd,
-                 (off_t)range.first) == MAP_FAILED) {
+        while (last + 1 < copy.range_count && hole_before(last + 1) <= copy.bridge) {
+            ++last;
+        }
+        if (mmap(space.base + from, copy.ranges[last].end - from, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, space.fd, (off_t)from) == MAP_FAILED) {
             return false;
+        }
+        for (size_t i = first + 1; copy.zero_bridges && i <= last; ++i) {
+            memset(space.base + copy.ranges[i - 1].end, 0, hole_before(i));
         }
     }
     space.over_file = true;
-    return true;
+    return copy.frames == NULL ||
+           move_to(space.base + copy.stack.first, copy.frames, copy.stack.end - copy.stack.first);
 }
 
 static bool map_own_memory(void) {
     if ((copy.data == NULL && copy.ranges == NULL) ||
-        mmap(space.base, space.bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+        mmap(space.base, space.bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+        mprotect(space.base, copy.bytes, PROT_READ | PROT_WRITE) != 0) {
         return false;
     }
-    return copy.data != NULL ? move_to_base(copy.data, copy.bytes) : lie_over_file();
+    return copy.data != NULL ? move_to(space.base, copy.data, copy.bytes) : lie_over_file();
 }
 
 /* Runs first of all handlers in the child. */
@@ -364,6 +527,11 @@ int ucg_heap_claim_1(struct ucg_heap_segment* segment_p) {
     if (atomic_exchange(&claimed, true)) {
         return EBUSY;
     }
+    if (mprotect(space.base, space.lease_bytes, PROT_READ | PROT_WRITE) != 0) {
+        atomic_store(&claimed, false);
+        return ENOMEM;
+    }
+    munlock(space.base, space.lease_bytes); /* What is locked cannot be discarded. */
     *segment_p = (struct ucg_heap_segment){space.base, space.bytes, space.lease_bytes, space.fd};
     return 0;
 }

@@ -7,6 +7,7 @@
  *   allocations returned       what is freed goes back to the system
  *   allocations dumped         core files hold what is allocated, not the segment's holes
  *   allocations late           frees after every destructor
+ *   allocations locked         mlockall backs what is allocated, not the segment's holes
  *   allocations limited        more than the address space allows fails with NULL, the rest works
  */
 #include <errno.h>
@@ -17,11 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "heap_maps.h"
 
-enum { THREADS = 4, SLOTS = 64, CALLS = 1500 };
+enum { THREADS = 4, SLOTS = 64, CALLS = 1500, SKIPPED = 77 };
 
 struct block {
     unsigned char* data;
@@ -175,7 +178,7 @@ static int shadow(uint64_t seed) {
 static void* place_in_thread(void* argument) {
     int* failures = argument;
 
-    for (size_t bytes = 16384; bytes <= (size_t)64 << 20; bytes *= 4) {
+    for (size_t bytes = HEAP_BYTES_MIN; bytes <= (size_t)64 << 20; bytes *= 4) {
         void* block = malloc(bytes);
         void* zeros = calloc(1, bytes);
         void* page = NULL;
@@ -269,6 +272,32 @@ static int dumped(void) {
     return failures;
 }
 
+/* For a heap of 256 MiB. */
+static int locked(void) {
+    enum { BLOCK_BYTES = 8 << 20, SLACK_KB = 48 << 10 };
+    const long before = resident_kb();
+    unsigned char* block;
+    int status = -1;
+    pid_t child;
+    long after;
+
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        return SKIPPED;
+    }
+    block = malloc(BLOCK_BYTES);
+    memset(block, 1, BLOCK_BYTES);
+    after = resident_kb();
+    if (!in_heap(block) || after < before + BLOCK_BYTES / 1024 || after > before + SLACK_KB) {
+        fprintf(stderr, "%ld kB, then %ld\n", before, after);
+        return 1;
+    }
+    child = fork();
+    if (child == 0) {
+        _exit(holds(block, BLOCK_BYTES, 1) && resident_kb() < before + SLACK_KB ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
 static void* late_block;
 
 static void free_late(void) {
@@ -307,6 +336,8 @@ int main(int argc, char** argv) {
     } else if (strcmp(what, "late") == 0) {
         late_block = malloc(50000);
         failures = atexit(free_late);
+    } else if (strcmp(what, "locked") == 0) {
+        return locked();
     } else if (strcmp(what, "limited") == 0) {
         failures = limited();
     }

@@ -12,6 +12,10 @@
  *   forks freed       what was freed is not copied
  *   forks returned    what a child frees goes back to the system
  *   forks small       a thread with little stack forks, and a signal handler on a stack of its own
+ *   forks guarded     a page that nobody may read lies in a large block
+ *   forks bare        the same after the program closed every descriptor that it did not open
+ *   forks scattered N P         a heap with N pieces of P pages, and holes between them
+ *   forks scattered N P write   the same while the parent writes into the holes
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -393,6 +397,66 @@ static int small(void) {
     return atomic_load(&small_forks) == 2 ? 0 : 1;
 }
 
+static int guarded(void) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t bytes = 64 * page;
+    void* memory = NULL;
+    unsigned char* block;
+    pid_t second;
+
+    if (posix_memalign(&memory, page, bytes) != 0) {
+        return 1;
+    }
+    block = memory;
+    memset(block, 8, bytes);
+    if (mprotect(block + 10 * page, page, PROT_NONE) != 0) {
+        return 1;
+    }
+    second = fork();
+    if (second == 0) {
+        _exit(block[0] == 8 && memcmp(block, block + 1, 10 * page - 1) == 0 &&
+                      memcmp(block, block + 11 * page, 53 * page) == 0 && !in_heap(block)
+                  ? 0
+                  : 1);
+    }
+    return ended_well(second) && in_heap(block) ? 0 : 1;
+}
+
+/* Each piece is the start of a block; what lies behind it has never been touched. */
+static int scattered(int pieces, size_t piece_pages, bool write_holes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t bytes = piece_pages * page;
+    const size_t last = HEAP_BYTES_MIN - 1;
+    unsigned char** pointers = malloc((size_t)pieces * sizeof(*pointers));
+    int ends[2] = {-1, -1};
+    bool right = pipe(ends) == 0;
+    char token = 'x';
+    pid_t second;
+
+    for (int i = 0; i < pieces; ++i) {
+        pointers[i] = malloc(last + 1);
+        memset(pointers[i], 5, bytes);
+    }
+    second = fork();
+    if (second == 0) {
+        right = right && read(ends[0], &token, 1) == 1;
+        for (int i = 0; i < pieces && right; ++i) {
+            right = pointers[i][0] == 5 && memcmp(pointers[i], pointers[i] + 1, bytes - 1) == 0 &&
+                    pointers[i][last] == 0;
+            pointers[i][0] = 6;
+        }
+        _exit(right && child_can_allocate() ? 0 : 1);
+    }
+    for (int i = 0; i < pieces && write_holes; ++i) {
+        pointers[i][last] = 7;
+    }
+    right = right && write(ends[1], &token, 1) == 1 && ended_well(second);
+    for (int i = 0; i < pieces && right; ++i) {
+        right = pointers[i][0] == 5;
+    }
+    return right ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
     const char* what = argc > 1 ? argv[1] : "";
 
@@ -427,5 +491,18 @@ int main(int argc, char** argv) {
     if (strcmp(what, "small") == 0) {
         return small();
     }
-    return strcmp(what, "zeros") == 0 ? zeros() : 1;
+    if (strcmp(what, "zeros") == 0) {
+        return zeros();
+    }
+    if (strcmp(what, "guarded") == 0) {
+        return guarded();
+    }
+    if (strcmp(what, "bare") == 0) {
+        close_all();
+        return guarded();
+    }
+    return strcmp(what, "scattered") == 0 && argc > 3
+               ? scattered((int)strtol(argv[2], NULL, 10), (size_t)strtol(argv[3], NULL, 10),
+                           argc > 4)
+               : 1;
 }

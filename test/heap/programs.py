@@ -2,7 +2,7 @@
 """Programs that know nothing of the project, with libucg_heap.so preloaded: right, quiet, and where
 the system gives too little, told so in one line.
 
-usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM
+usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM STACKS-PROGRAM
 """
 
 import os
@@ -13,12 +13,15 @@ import subprocess
 import sys
 import tempfile
 
-LIBRARY, ALLOCATIONS, FORKS = sys.argv[1:4]
+LIBRARY, ALLOCATIONS, FORKS, STACKS = sys.argv[1:5]
 STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
 AT_ONCE = {"MALLOC_CONF": "dirty_decay_ms:0"}  # So long does jemalloc keep what is freed.
 NO_MEMORY = "a forked child gets no memory of its own and ends"
+ON_HEAP_STACK = "on a stack in a large block"
+IN_HEAP_THREAD = "fork() fails in a thread whose stack lies in a large block"
+SKIPPED = 77
 failures = 0
 
 
@@ -128,26 +131,56 @@ def full_heap():
     expect(job.returncode == 0, "forks with a heap of 17 MiB", job)
 
 
-def scarce_memory():
-    """Where a copy of the large blocks does not fit, a child goes without, and one line says so.
-    /proc/meminfo of another machine lies over this one's, in a mount namespace."""
+def run_with_memory(available_kb, command, environment=None):
+    """/proc/meminfo of another machine lies over this one's, in a mount namespace. None where there
+    are no such namespaces."""
     with tempfile.NamedTemporaryFile("w", prefix="meminfo") as meminfo:
-        meminfo.write("MemTotal: 8192 kB\nMemFree: 1200 kB\nMemAvailable: 1200 kB\n")
+        meminfo.write(f"MemTotal: 8192000 kB\nMemFree: {available_kb} kB\n"
+                      f"MemAvailable: {available_kb} kB\n")
         meminfo.flush()
-        script = 'mount --bind "$0" /proc/meminfo && LD_PRELOAD="$1" exec "$2" "$3"'
+        script = 'mount --bind "$0" /proc/meminfo && LD_PRELOAD="$1" && shift && ' \
+                 'export LD_PRELOAD && exec "$@"'
         unshare = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
         if run([*unshare, "true"], preload="").returncode != 0:
+            return None
+        return run([*unshare, "sh", "-c", script, meminfo.name, LIBRARY, *command],
+                   environment=environment, preload="")
+
+
+def scarce_memory():
+    """Where a copy of the large blocks does not fit, a child goes without, and one line says so."""
+    forks = [["waited"], ["zeros"], ["returned"], ["scattered", "40000", "1"]]
+    for kb, command in [(1200, [FORKS, *what]) for what in forks] + \
+                       [(1200, [STACKS, "coroutine"]), (1200, [STACKS, "handler"]),
+                        (200000, [FORKS, "scattered", "12000", "3", "write"])]:
+        job = run_with_memory(kb, command, AT_ONCE if "returned" in command else {})
+        if job is None:
             print("skipped: memory that is scarce (no mount namespaces)")
             return
-        for what in ["waited", "zeros", "returned"]:
-            command = [*unshare, "sh", "-c", script, meminfo.name, LIBRARY, FORKS, what]
-            job = run(command, environment=AT_ONCE if what == "returned" else {}, preload="")
-            expect_one_line(f"scarce memory, {what}", job, NO_COPY)
+        expect_one_line(f"scarce memory, {command[1:]}", job, NO_COPY)
+
+
+def locked_memory():
+    """mlockall() does not fill the segment's holes with pages, nor a child's."""
+    limits = {resource.RLIMIT_FSIZE: 256 << 20}
+    job = run([ALLOCATIONS, "locked"], limits)
+    if job.returncode == SKIPPED:
+        print("skipped: locked memory (mlockall is refused)")
+        return
+    expect_quiet("locked memory", job)
 
 
 def no_room_for_a_copy():
     """A child that could only have its parent's memory ends, and the parent goes on."""
     expect_one_line("no room for a copy", run([FORKS, "no_room"]), NO_MEMORY)
+
+
+def stacks_that_malloc_gave():
+    """A fork that cannot be right does not happen, and one line says so."""
+    expect_one_line("a thread's stack", run([STACKS, "thread"]), IN_HEAP_THREAD)
+    job = run([STACKS, "daemon"])
+    expect(job.returncode == -signal.SIGABRT and job.stderr.count("\n") == 1
+           and ON_HEAP_STACK in job.stderr, "daemon() on a coroutine's stack", job)
 
 
 def settings():
@@ -158,7 +191,8 @@ def settings():
 
 
 for test in [ordinary_programs, sorting, python, exec_starts_afresh, nothing_left_after_kill,
-             small_limits, full_heap, scarce_memory, no_room_for_a_copy, settings]:
+             small_limits, full_heap, scarce_memory, locked_memory, no_room_for_a_copy,
+             stacks_that_malloc_gave, settings]:
     test()
 print("all as expected" if failures == 0 else f"{failures} failures")
 sys.exit(0 if failures == 0 else 1)
