@@ -48,7 +48,7 @@ RULES = [
     Rule(r"perf/compare .*--np (8|16).*", unless="minutes where ranks outnumber processors"),
     Rule(r"perf/apps/programs --list", (end("|| [ $? -eq 3 ]"),), prints="start_up"),
     Rule(r"perf/apps/programs.*", unless="half an hour; suite smoke runs one of the programs"),
-    Rule(r"tools/packages build run", ((r"packages", "packages --list"),), prints="libucx-dev"),
+    Rule(r"tools/packages build( run)?", ((r"packages", "packages --list"),), prints="libucx-dev"),
     Rule(r"tools/packages apps", ((r"packages", "packages --list"),), prints="nwchem"),
     Rule(r"tools/packages build package", ((r"packages", "packages --list"),), prints="debhelper"),
     Rule(r"test/cluster/new_user.sh.*", unless="makes Debians, and builds in them: an hour"),
@@ -77,6 +77,8 @@ RULES = [
          prints=r"Tests are left out: there is no Catch2"),
     Rule(r"meson setup build-release --buildtype release",
          ((r"setup build-release", "setup build-by-hand-too --native-file by-hand.ini"),)),
+    Rule(r"meson setup build-least .*",
+         ((r"setup build-least", "setup build-by-hand-least --native-file by-hand.ini"),)),
     Rule(r"meson setup build-own .*",
          ((r"build-own .*", "build-by-hand-own --native-file by-hand.ini --prefix $PWD/own"),)),
     # Its folder is on the path of administrators alone.

@@ -174,10 +174,10 @@ Result<Ucp> open_ucp(const UcxOptions& options) {
     const SendBuffer send_buffer(options);
     Status status = find_room();
     if (status.ok()) {
-        status = open_context(options, ucp.context);
-    }
-    if (status.ok()) {
-        status = open_worker(ucp);
+        status = in_own_thread([&] {
+            Status opened = open_context(options, ucp.context);
+            return opened.ok() ? open_worker(ucp) : opened;
+        });
     }
     if (!status.ok()) {
         return status;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -61,25 +62,20 @@ Status find_address_space(std::uint64_t bytes) {
     return Status();
 }
 
-/// UCX has a thread for its timers and connections.
-Status find_thread() {
-    // The program's handlers of signals shall not run in it.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread = {};
-    const int error = ::pthread_create(
-        &thread, nullptr, [](void*) -> void* { return nullptr; }, nullptr);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (error != 0) {
-        return failure(Code::out_of_memory,
-                       "UCX is not started: it needs a thread, which is not to be had ({}): raise "
-                       "the limit (ulimit -u, pids.max)",
-                       std::strerror(error));
+struct Errand {
+    const std::function<Status()>& work;
+    Status status;
+    std::exception_ptr thrown;
+};
+
+void* run(void* arg) {
+    auto& errand = *static_cast<Errand*>(arg);
+    try {
+        errand.status = errand.work();
+    } catch (...) {
+        errand.thrown = std::current_exception();
     }
-    ::pthread_join(thread, nullptr);
-    return Status();
+    return nullptr;
 }
 
 } // namespace
@@ -91,10 +87,30 @@ Status find_room(const Room& room) {
     if (Status status = find_descriptors(room.descriptors); !status.ok()) {
         return status;
     }
-    if (Status status = find_address_space(room.address_bytes); !status.ok()) {
-        return status;
+    return find_address_space(room.address_bytes);
+}
+
+Status in_own_thread(const std::function<Status()>& work) {
+    Errand errand = {work, Status(), nullptr};
+    // The program's handlers of signals shall not run in it.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread = {};
+    const int error = ::pthread_create(&thread, nullptr, run, &errand);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error != 0) {
+        return failure(Code::out_of_memory,
+                       "UCX is not started: it needs a thread, which is not to be had ({}): raise "
+                       "the limit (ulimit -u, pids.max)",
+                       std::strerror(error));
     }
-    return find_thread();
+    ::pthread_join(thread, nullptr);
+    if (errand.thrown != nullptr) {
+        std::rethrow_exception(errand.thrown);
+    }
+    return errand.status;
 }
 
 } // namespace ucg::transport::ucx

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "ucg_coll/base/base.hpp"
 
@@ -20,8 +21,13 @@ struct Room {
 };
 
 /// Tries what the limits of this process and of its control group still allow, and leaves nothing
-/// of it: out_of_memory, with the limit to raise. Starts and joins a thread. What others take in
-/// the meantime it cannot know.
+/// of it: out_of_memory, with the limit to raise. What others take in the meantime it cannot know.
 Status find_room(const Room& room = {});
+
+/// Runs it in a thread of its own, without signals, and waits for it: out_of_memory if there is
+/// none, of which UCX needs one, too, for its timers and connections; else what `work` says or
+/// throws. To start, UCX loads its modules, one of which loads another: with UCX 1.18 that took
+/// more than the 24 KiB of stack that threads of programs may have.
+Status in_own_thread(const std::function<Status()>& work);
 
 } // namespace ucg::transport::ucx
