@@ -1,14 +1,15 @@
 /*
  * A process's first collectives, which make the context, the groups and the plans, called by a
- * thread with a stack of 24 KiB. "small stack ok" from rank 0.
+ * thread with a stack of so many KiB as the argument says. "small stack ok" from rank 0.
  */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <mpi.h>
 
-enum { STACK_BYTES = 24 << 10, WORDS = 4096 };
+enum { WORDS = 4096 };
 
 static int rank;
 static int size;
@@ -51,8 +52,10 @@ int main(int argc, char** argv) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    require(2 == argc, "usage: small_stack KIB");
+    const size_t bytes = (size_t)strtoul(argv[1], NULL, 10) << 10;
     pthread_attr_init(&small);
-    require(0 == pthread_attr_setstacksize(&small, STACK_BYTES), "a small stack");
+    require(0 == pthread_attr_setstacksize(&small, bytes), "a small stack");
     require(0 == pthread_create(&thread, &small, call_first, NULL), "a thread");
     pthread_join(thread, NULL);
     pthread_attr_destroy(&small);
