@@ -147,7 +147,8 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door
     }
     const Part part = {0, std::min(*capacity, segment->own_bytes())};
     if (segment->own_bytes() < segment->bytes()) {
-        // A preloaded one, of which mlockall() would back the holes that can be touched.
+        // A preloaded one: mlockall() would back the holes of all that can be touched. Where this
+        // fails nothing else is lost.
         ::mprotect(segment->base() + part.bytes, segment->own_bytes() - part.bytes, PROT_NONE);
     }
     const Token token = door.token();

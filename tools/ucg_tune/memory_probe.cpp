@@ -292,10 +292,28 @@ class Probe {
     Status learn_usable_part() {
         const std::vector<std::uint64_t> sets =
             sets_between(2 * capacity(cost::Cache::l2), std::min(l3_bytes_, room()));
-        if (sets.size() < 2) {
-            run_.skip();
-            return {};
+        std::uint64_t part = sets.back();
+        if (sets.size() > 1) {
+            const Result<std::uint64_t> measured = measure_usable_part(sets);
+            if (!measured.ok()) {
+                return measured.status();
+            }
+            part = *measured;
+        } else {
+            run_.skip(); // It is hardly longer than the L2, or than what may be taken.
         }
+        if (part == sets.back() && part < whole_lines(l3_bytes_)) {
+            return {}; // Longer sets might have shown how much more there is.
+        }
+        capacity(cost::Cache::l3) = part;
+        capacity(cost::Cache::l3_part) = part / 2;
+        for (const cost::Cache cache : {cost::Cache::l3, cost::Cache::l3_part}) {
+            run_.derived(table_of(cache), "capacity_bytes");
+        }
+        return {};
+    }
+
+    Result<std::uint64_t> measure_usable_part(const std::vector<std::uint64_t>& sets) {
         const std::string where = "l3 part";
         Vectors vectors(sets.back());
         Status status =
@@ -309,26 +327,7 @@ class Probe {
         if (!status.ok()) {
             return status;
         }
-        const std::uint64_t part = usable_part(run_.points(where, Series::copy));
-        if (part == sets.back() && part < whole_lines(l3_bytes_)) {
-            return {}; // Longer sets might have shown how much more there is.
-        }
-        capacity(cost::Cache::l3) = part;
-        capacity(cost::Cache::l3_part) = part / 2;
-        for (const cost::Cache cache : {cost::Cache::l3, cost::Cache::l3_part}) {
-            run_.derived(table_of(cache), "capacity_bytes");
-        }
-        return {};
-    }
-
-    /// Each twice as long as the one before, and the longest.
-    static std::vector<std::uint64_t> sets_between(std::uint64_t shortest, std::uint64_t longest) {
-        std::vector<std::uint64_t> sets;
-        for (std::uint64_t set = shortest; set > 0 && set < longest; set *= 2) {
-            sets.push_back(whole_lines(set));
-        }
-        sets.push_back(whole_lines(longest));
-        return sets;
+        return usable_part(run_.points(where, Series::copy));
     }
 
     /// Half of each cache, as much as a core finds of the last one, and four times that one for

@@ -35,6 +35,16 @@ inline std::uint64_t whole_lines(std::uint64_t bytes) {
     return bytes / kCacheLine * kCacheLine;
 }
 
+/// Lengths in whole lines, each twice as long as the one before, and the longest.
+inline std::vector<std::uint64_t> sets_between(std::uint64_t shortest, std::uint64_t longest) {
+    std::vector<std::uint64_t> sets;
+    for (std::uint64_t set = shortest; set > 0 && set < longest; set *= 2) {
+        sets.push_back(whole_lines(set));
+    }
+    sets.push_back(whole_lines(longest));
+    return sets;
+}
+
 /// The blocks of one round at this length.
 struct Blocks {
     std::uint64_t bytes;

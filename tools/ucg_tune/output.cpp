@@ -59,17 +59,8 @@ Result<ExistingProfile> existing_profile(const std::string& path) {
     return ExistingProfile{*profile, cost::measured_on(*text)};
 }
 
-namespace {
-
-bool is_foreign(const ExistingProfile& existing) {
-    const std::string here = cost::processor_text(topo::this_processor());
-    return !existing.measured_on.empty() && !here.empty() && existing.measured_on != here;
-}
-
-} // namespace
-
 cost::Profile profile_here(const ExistingProfile& existing) {
-    if (!is_foreign(existing)) {
+    if (!cost::is_foreign(existing.measured_on)) {
         return existing.profile;
     }
     constexpr auto kNetwork = static_cast<std::size_t>(topo::Distance::network);
@@ -82,7 +73,7 @@ cost::Profile profile_here(const ExistingProfile& existing) {
 }
 
 void tell_foreign(const ExistingProfile& existing, const std::string& path) {
-    if (is_foreign(existing)) {
+    if (cost::is_foreign(existing.measured_on)) {
         std::fprintf(stderr,
                      "ucg_tune: %s was measured on %s before, and this is %s: UCG does not read it "
                      "here unless UCG_PROFILE names it. `ucg_tune memory` makes it this machine's, "

@@ -39,11 +39,10 @@ Result<FoundProfile> read_profile(const std::string& path, int& error) {
 
 /// Of a file that was measured on another kind of processor; empty for another one.
 std::string foreign(const std::string& path, const std::string& measured_on) {
-    const std::string here = cost::processor_text(topo::this_processor());
-    return measured_on.empty() || here.empty() || measured_on == here
-               ? ""
-               : fmt::format("{} was measured on another processor ({}) than this one ({})", path,
-                             measured_on, here);
+    return cost::is_foreign(measured_on)
+               ? fmt::format("{} was measured on another processor ({}) than this one ({})", path,
+                             measured_on, cost::processor_text(topo::this_processor()))
+               : "";
 }
 
 } // namespace

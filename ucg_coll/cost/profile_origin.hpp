@@ -17,4 +17,8 @@ std::string origin_toml(std::string_view processor);
 /// The processor that the text of a profile names; empty if it names none or is malformed.
 std::string measured_on(std::string_view text);
 
+/// Is that, which measured_on() has found, another kind of processor than this machine's? Not where
+/// either is unknown.
+bool is_foreign(std::string_view measured_on);
+
 } // namespace ucg::cost

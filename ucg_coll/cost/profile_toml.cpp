@@ -376,6 +376,11 @@ std::string measured_on(std::string_view text) {
     return read_origin(reader);
 }
 
+bool is_foreign(std::string_view measured_on) {
+    const std::string here = processor_text(topo::this_processor());
+    return !measured_on.empty() && !here.empty() && measured_on != here;
+}
+
 std::string to_toml(const Profile& profile) {
     Printer printer;
     visit(printer, profile);
