@@ -57,7 +57,7 @@ sim::Options options_of(const plan::Facts& facts, Collective collective) {
     sim::Options options;
     options.network = sim::PerLevel(facts.profile, plan::surroundings(facts));
     options.compute = sim::compute_of(facts.profile);
-    options.memory = {.model = facts.profile.memory, .in_place = facts.shared.in_place};
+    options.memory = sim::memory_of(facts.profile, plan::surroundings(facts));
     if (facts.placement.host_count() > 1) {
         const cost::LogGp& network = facts.profile.level(topo::Distance::network);
         options.host_link = sim::HostLink{network.gap_ns, network.gap_per_byte_ns};

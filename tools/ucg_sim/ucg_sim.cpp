@@ -150,7 +150,7 @@ class RunCommand {
         if (Status status = check(options, placement->rank_count()); !status.ok()) {
             return status;
         }
-        options.memory = {.model = profile->memory, .in_place = facts.shared.in_place};
+        options.memory = sim::memory_of(*profile, plan::surroundings(facts));
         return view_ == View::dot || view_ == View::tasks ? print_tasks(facts, options)
                                                           : simulate(facts, options);
     }

@@ -49,16 +49,14 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
                         board_bytes,
                         levels_of(placement, fullest),
                         kernel_copies};
-    const cost::CmaModel& kernel = profile.memory.cma;
+    const bool one_pair = placement.rank_count() == 2;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
+        if (in_place) {
+            *level = price::own_buffers(*level, profile.memory, one_pair);
+        }
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.
         // Waiting for a turn is priced where ranks meet.
         level->latency_ns += cost::message_ns(profile.level(placement.widest_on_host()), 0);
-        // What a rank has had for some time, as most callers' vectors, is read faster than what it
-        // has just copied to a window.
-        if (in_place) {
-            level->per_byte_ns = std::min(level->per_byte_ns, kernel.per_byte_ns);
-        }
     }
     return shared;
 }

@@ -46,6 +46,28 @@ double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distan
     return mapped ? way_ns : std::max(way_ns, profile.memory.cma.written_per_byte_ns);
 }
 
+/// A single copy per byte, besides what the caches allow that hold both buffers.
+struct CopyRates {
+    double settled_per_byte_ns = 0;
+    double fresh_per_byte_ns = 0;
+};
+
+CopyRates copy_rates(const cost::Profile& profile, topo::Distance distance,
+                     const Surroundings& around) {
+    if (distance == topo::Distance::network) {
+        return {};
+    }
+    const bool reader_has_it = around.one_pair || around.ranks_per_cpu > 1;
+    const cost::CmaModel& kernel = profile.memory.cma;
+    if (around.in_place) {
+        const cost::MemoryLevel& lines = profile.memory.level(distance);
+        return {own_buffers(lines, profile.memory, reader_has_it).per_byte_ns,
+                std::min(lines.per_byte_ns, kernel.written_per_byte_ns)};
+    }
+    return {reader_has_it ? kernel.per_byte_ns : kernel.written_per_byte_ns,
+            kernel.written_per_byte_ns};
+}
+
 /// Of a message that is copied in and out: what its sender copies before its receiver can begin,
 /// and its receiver after its sender is done. As the transport cuts messages between cores that
 /// share a cache, which the costs are those of: to pieces of at most 16 KiB, and those of more than
@@ -73,9 +95,8 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
       fill_per_byte_ns_(refill_per_byte_ns(profile)),
       passed_on_per_byte_ns_(std::max(
           0.0, fill_per_byte_ns_ - profile.memory.cache(cost::Cache::l2).copy_per_byte_ns)),
-      settled_per_byte_ns_(around.one_pair || around.ranks_per_cpu > 1
-                               ? profile.memory.cma.per_byte_ns
-                               : profile.memory.cma.written_per_byte_ns),
+      settled_per_byte_ns_(copy_rates(profile, distance, around).settled_per_byte_ns),
+      fresh_per_byte_ns_(copy_rates(profile, distance, around).fresh_per_byte_ns),
       contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around.in_place)),
       turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.in_place),
       has_processor_(around.ranks_per_cpu <= 1),
@@ -96,15 +117,14 @@ cost::MessageTerms Messages::terms(std::uint64_t bytes) const {
 
 double Messages::single_copy_ns(std::uint64_t bytes, Source source,
                                 const cost::CacheRates& there) const {
-    const double per_byte_ns = source == Source::fresh
-                                   ? copies_.written_per_byte_ns + passed_on_per_byte_ns_
-                                   : settled_per_byte_ns_;
+    const double per_byte_ns = source == Source::fresh ? fresh_per_byte_ns_ + passed_on_per_byte_ns_
+                                                       : settled_per_byte_ns_;
     return copies_.fixed_ns +
            static_cast<double>(bytes) * std::max(per_byte_ns, there.copy_per_byte_ns);
 }
 
 double Messages::single_copy_ns(std::uint64_t bytes, Source source) const {
-    return single_copy_ns(bytes, source, profile_->memory.cache_for(touched_by_copy(bytes)));
+    return single_copy_ns(bytes, source, profile_->memory.cache_for(passing_bytes(bytes)));
 }
 
 double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const {
@@ -122,6 +142,16 @@ double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there
         bytes, there);
 }
 
+Messages Messages::passing(std::uint64_t bytes) const {
+    Messages part = *this;
+    part.passing_bytes_ = bytes;
+    return part;
+}
+
+std::uint64_t Messages::passing_bytes(std::uint64_t bytes) const {
+    return std::max(touched_by_copy(bytes), passing_bytes_);
+}
+
 MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
     if (!copied_once(bytes)) {
         const auto length = static_cast<double>(bytes);
@@ -131,11 +161,11 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
                 .fill_ns = length * std::min(fill_per_byte_ns_, gap_per_byte_ns),
                 .drain_ns = length * std::min(read_per_byte_ns_, gap_per_byte_ns)};
     }
+    const cost::CacheRates& there = profile_->memory.cache_for(passing_bytes(bytes));
     return {.terms = terms(0),
-            .copy_ns = single_copy_ns(bytes, source),
+            .copy_ns = single_copy_ns(bytes, source, there),
             .by_both = copied_by_both(bytes),
-            .half_ns = single_copy_ns(divide_up(bytes, 2), source,
-                                      profile_->memory.cache_for(touched_by_copy(bytes))),
+            .half_ns = single_copy_ns(divide_up(bytes, 2), source, there),
             .contended_ns = contended_ns(bytes, 1)};
 }
 

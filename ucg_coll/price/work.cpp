@@ -29,6 +29,16 @@ double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
                     static_cast<double>(bytes) * memory.cache_for(passing_bytes).copy_per_byte_ns);
 }
 
+cost::MemoryLevel own_buffers(const cost::MemoryLevel& windows, const cost::MemoryModel& memory,
+                              bool reader_has_it) {
+    const double had_per_byte_ns =
+        reader_has_it ? memory.cache(cost::Cache::l2).copy_per_byte_ns : memory.cma.per_byte_ns;
+    cost::MemoryLevel buffers = windows;
+    buffers.latency_ns += 2 * 2 * windows.latency_ns; // Two lines, each there and back.
+    buffers.per_byte_ns = std::min(windows.per_byte_ns, had_per_byte_ns);
+    return buffers;
+}
+
 double read_ns(const cost::MemoryLevel& level, double readers, std::uint64_t bytes) {
     return level.latency_ns +
            static_cast<double>(bytes) *

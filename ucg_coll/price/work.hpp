@@ -25,6 +25,12 @@ double copy_ns(const cost::Profile& profile, std::uint64_t bytes);
 /// pass through the caches, which hold them or do not.
 double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
                   std::uint64_t passing_bytes);
+/// Reading the own buffers of peers rather than windows. A line of the owner's tells where a buffer
+/// lies; that one and the first of the buffer are asked for and come. What a rank has had for some
+/// time is read faster than what was just written to a window; or the reader, one and the same,
+/// still has it in its cache.
+cost::MemoryLevel own_buffers(const cost::MemoryLevel& windows, const cost::MemoryModel& memory,
+                              bool reader_has_it);
 /// max(a + b m, a + B d m): bytes of another core's, while `readers` read by the same way.
 double read_ns(const cost::MemoryLevel& level, double readers, std::uint64_t bytes);
 

@@ -74,13 +74,13 @@ cost::MessageTerms terms(const PerLevel& levels, topo::Distance distance, std::u
 }
 
 price::MessagePrice price(const PerLevel& levels, topo::Distance distance, std::uint64_t bytes,
-                          price::Source source) {
-    return levels.at(distance).price(bytes, source);
+                          price::Source source, std::uint64_t passing_bytes) {
+    return levels.at(distance).passing(passing_bytes).price(bytes, source);
 }
 
 template <typename Model>
 price::MessagePrice price(const Model& model, topo::Distance /*distance*/, std::uint64_t bytes,
-                          price::Source /*source*/) {
+                          price::Source /*source*/, std::uint64_t /*passing_bytes*/) {
     return {.terms = cost::message_terms(model, bytes)};
 }
 
@@ -97,9 +97,11 @@ cost::MessageTerms message_terms(const Network& network, topo::Distance distance
 }
 
 price::MessagePrice message_price(const Network& network, topo::Distance distance,
-                                  std::uint64_t bytes, price::Source source) {
-    return std::visit([&](const auto& model) { return price(model, distance, bytes, source); },
-                      network);
+                                  std::uint64_t bytes, price::Source source,
+                                  std::uint64_t passing_bytes) {
+    return std::visit(
+        [&](const auto& model) { return price(model, distance, bytes, source, passing_bytes); },
+        network);
 }
 
 double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
@@ -149,7 +151,9 @@ double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t passi
 }
 
 Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t bytes) {
-    const cost::MemoryLevel& level = memory.model.level(distance);
+    const cost::MemoryLevel& windows = memory.model.level(distance);
+    const cost::MemoryLevel level =
+        memory.in_place ? price::own_buffers(windows, memory.model, memory.one_pair) : windows;
     const auto length = static_cast<double>(bytes);
     return {level.latency_ns, length * level.per_byte_ns, length * level.contended_per_byte_ns};
 }

@@ -35,9 +35,11 @@ using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, c
 cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
                                  std::uint64_t bytes);
 
-/// The same, with what a profile says of its copies; of the other models its terms alone.
+/// The same, with what a profile says of its copies; of the other models its terms alone. It is a
+/// part of buffers that have `passing_bytes` in all, or 0: of none.
 price::MessagePrice message_price(const Network& network, topo::Distance distance,
-                                  std::uint64_t bytes, price::Source source);
+                                  std::uint64_t bytes, price::Source source,
+                                  std::uint64_t passing_bytes);
 
 /// A reduction of k operands of n bytes costs
 ///   reduction_ns + (k - 1) combine_ns + n (k operand_ns_per_byte + (k - 1) combine_ns_per_byte):
@@ -81,9 +83,14 @@ Compute compute_of(const cost::Profile& profile);
 struct Memory {
     cost::MemoryModel model = cost::default_memory_model();
     bool in_place = false; ///< Do peers reach published buffers? Else they are copied to windows.
+    bool one_pair = false; ///< There are no more than two ranks.
 
     bool operator==(const Memory&) const = default;
 };
+/// Ranks with those around them.
+inline Memory memory_of(const cost::Profile& profile, const price::Surroundings& around) {
+    return {profile.memory, around.in_place, around.one_pair};
+}
 /// Making own bytes known to peers, which are a part of so many that do.
 double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t passing_bytes);
 inline double publish_ns(const Memory& memory, std::uint64_t bytes) {

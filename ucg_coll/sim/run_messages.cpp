@@ -294,7 +294,7 @@ Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& 
         return mismatch(lane, sent, bytes);
     }
     const price::MessagePrice price = message_price(
-        options_.network, placement_.distance(plan.peer, rank), bytes, price::Source::settled);
+        options_.network, placement_.distance(plan.peer, rank), bytes, price::Source::settled, 0);
     (price.copy_ns > 0 ? state.copies : state.posted).push_back(&slot);
     state.note_written(plan.address);
     return {};
@@ -310,7 +310,8 @@ Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slo
     }
     const price::MessagePrice price = message_price(
         options_.network, placement_.distance(rank, plan.peer), bytes,
-        state.has_written(plan.address) ? price::Source::fresh : price::Source::settled);
+        state.has_written(plan.address) ? price::Source::fresh : price::Source::settled,
+        2 * vector_bytes(plan.address, buffers_[static_cast<std::size_t>(rank)]));
     const cost::MessageTerms& terms = price.terms;
     const Picoseconds start = state.clock;
     state.clock += to_picoseconds(terms.issue_ns);

@@ -71,19 +71,27 @@ inline std::uint64_t touched_bytes(const graph::Step& step, const graph::Lowered
     return sum + input_bytes + output_bytes;
 }
 
+/// The bytes of the rank's input or output, if the address is in one of these; else 0.
+inline std::uint64_t vector_bytes(const graph::Address& address, const OwnBuffers& own) {
+    switch (address.buffer) {
+    case graph::BufferKind::input: return own.input_bytes;
+    case graph::BufferKind::output: return own.output_bytes;
+    case graph::BufferKind::scratch:
+    case graph::BufferKind::board: break;
+    }
+    return 0;
+}
+
 /// What goes through the caches while the step copies so many bytes from one place to another, or
-/// publishes them: of a strip of a vector, all of which has its turn, that vector. Peers' vectors
-/// are windows, which stay in caches, unless ranks help one another.
+/// publishes them: all of the vectors that these are parts of, which have their turn. Peers' are
+/// windows, which stay in caches, unless ranks help one another.
 inline std::uint64_t copied_through_bytes(const graph::Step& step,
                                           const graph::LoweredSchedule& program,
                                           std::uint64_t bytes, const OwnBuffers& own) {
     std::uint64_t sum = 0;
     for (const graph::Address& address : program.addresses_of(step)) {
-        const bool strip =
-            (!address.of_peer || program.helped) && address.stride != graph::Stride::fixed;
-        const bool input = strip && address.buffer == graph::BufferKind::input;
-        const bool output = strip && address.buffer == graph::BufferKind::output;
-        sum += std::max({bytes, input ? own.input_bytes : 0, output ? own.output_bytes : 0});
+        const bool vector = !address.of_peer || program.helped;
+        sum += std::max(bytes, vector ? vector_bytes(address, own) : 0);
     }
     return sum;
 }

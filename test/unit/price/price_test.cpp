@@ -63,9 +63,32 @@ TEST_CASE("price: on a host long messages are announced and copied once", "[pric
 TEST_CASE("price: buffers that peers have mapped need no system call", "[price]") {
     const Messages kernel(profile(), topo::Distance::host);
     const Messages mapped(profile(), topo::Distance::host, {.in_place = true});
-    CHECK(mapped.single_copy_ns(kLong, Source::settled) ==
-          Approx(kernel.single_copy_ns(kLong, Source::settled) - profile().memory.cma.fixed_ns));
+    for (const Source source : {Source::settled, Source::fresh}) {
+        CHECK(mapped.single_copy_ns(kLong, source) <=
+              kernel.single_copy_ns(kLong, source) - profile().memory.cma.fixed_ns);
+    }
     CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
+}
+
+TEST_CASE("price: what a reader still has it copies at the rate of its cache", "[price]") {
+    const Messages pair(profile(), topo::Distance::host, {.in_place = true, .one_pair = true});
+    const std::uint64_t bytes = profile().memory.cache(cost::Cache::l2).capacity_bytes / 4;
+    CHECK(pair.single_copy_ns(bytes, Source::settled) == Approx(price::copy_ns(profile(), bytes)));
+    CHECK(pair.single_copy_ns(bytes, Source::fresh) > pair.single_copy_ns(bytes, Source::settled));
+}
+
+TEST_CASE("price: a part of long buffers is copied as slowly as these are", "[price]") {
+    const Messages parts = Messages(profile(), topo::Distance::host, {.in_place = true})
+                               .passing(std::uint64_t{1} << 40);
+    const cost::MemoryModel& memory = profile().memory;
+    const double read_per_byte_ns =
+        price::own_buffers(memory.level(topo::Distance::host), memory, false).per_byte_ns;
+    CHECK(parts.single_copy_ns(4096, Source::settled) ==
+          Approx(4096 *
+                 std::max(memory.cache(cost::Cache::memory).copy_per_byte_ns, read_per_byte_ns)));
+    CHECK(parts.passing_bytes(4096) == std::uint64_t{1} << 40);
+    CHECK(parts.price(64 << 10, Source::settled).copy_ns ==
+          Approx(parts.single_copy_ns(64 << 10, Source::settled)));
 }
 
 TEST_CASE("price: ranks that copy out of one memory share the way there", "[price]") {

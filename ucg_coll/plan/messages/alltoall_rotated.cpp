@@ -32,10 +32,11 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
     const Rank own = own_window(facts, collective, block, window);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
-    const double alone_ns = crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::dense), 3 * all_bytes, [&](const Link& link) {
-            return alltoall_rotated_ns(link, request.rank_count, block, own);
-        });
+    const double alone_ns =
+        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).passing(2 * all_bytes),
+                            3 * all_bytes, [&](const Link& link) {
+                                return alltoall_rotated_ns(link, request.rank_count, block, own);
+                            });
     return contended_ns(facts, alone_ns, 1, block);
 }
 

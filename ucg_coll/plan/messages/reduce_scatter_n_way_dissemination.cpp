@@ -205,8 +205,9 @@ using Row = DisseminationRow<Price, build_as>;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const DisseminationRounds rounds = Row::cheapest(facts, request);
-    return crowded_exchange_ns(facts, flat_link(facts, Traffic::dense), 3 * all_blocks(request),
-                               [&](const Link& link) { return Price(link, request)(rounds); });
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense).passing(2 * all_blocks(request)),
+        3 * all_blocks(request), [&](const Link& link) { return Price(link, request)(rounds); });
 }
 
 Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request, Rank rank,

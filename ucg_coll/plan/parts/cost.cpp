@@ -43,6 +43,7 @@ Link Link::with_levels(const Facts& facts) const {
 Link Link::at(topo::Distance distance) const {
     Link link(*near_, distance);
     link.crowded_ = crowded_;
+    link.messages_ = link.messages_.passing(messages_.passing_bytes(0));
     return in_exchanges_ ? link.in_exchanges() : link;
 }
 
@@ -94,6 +95,12 @@ unsigned Link::far_children(Rank count, unsigned radix) const {
     return on_host < count ? all - root_children(on_host, radix) : all;
 }
 
+Link Link::passing(std::uint64_t bytes) const {
+    Link link = *this;
+    link.messages_ = messages_.passing(bytes);
+    return link;
+}
+
 Link Link::in_exchanges() const {
     UCG_ASSERT(!in_exchanges_); // What an exchange takes more would be counted twice.
     Link link = *this;
@@ -121,7 +128,7 @@ double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
 double Link::announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const {
     return messages_.announced_ns() +
            messages_.single_copy_ns(by_both ? divide_up(bytes, 2) : bytes, source,
-                                    rates(price::touched_by_copy(bytes)));
+                                    copy_rates(bytes));
 }
 
 double Link::message_ns(std::uint64_t bytes, Sender sender) const {
@@ -316,7 +323,7 @@ double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const
 }
 
 double Link::copy_ns(std::uint64_t bytes) const {
-    return price::copy_ns(profile_, bytes, rates(price::touched_by_copy(bytes)));
+    return price::copy_ns(profile_, bytes, copy_rates(bytes));
 }
 
 double window_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& window) {

@@ -105,6 +105,9 @@ class Link {
     /// Where partners send to one another and wait: for the other's turn, and then for one's own;
     /// and each copies what it sends and what it gets.
     Link in_exchanges() const;
+    /// Where each copy is of a part of buffers that have so many bytes in all, and go through the
+    /// caches together.
+    Link passing(std::uint64_t bytes) const;
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.
@@ -240,8 +243,12 @@ class Link {
     const cost::CacheRates& rates(std::uint64_t bytes) const {
         return crowded_ != nullptr ? *crowded_ : profile_.memory.cache_for(bytes);
     }
+    /// Those of a copy.
+    const cost::CacheRates& copy_rates(std::uint64_t bytes) const {
+        return rates(messages_.passing_bytes(bytes));
+    }
     double single_copy_ns(std::uint64_t bytes, price::Source source) const {
-        return messages_.single_copy_ns(bytes, source, rates(price::touched_by_copy(bytes)));
+        return messages_.single_copy_ns(bytes, source, copy_rates(bytes));
     }
     Link at(topo::Distance distance) const; ///< Between ranks that are nearer.
     std::size_t level_of(std::uint64_t ranks, bool aligned) const;

@@ -43,8 +43,14 @@ class Work {
 
     // Strip by strip: windows are in the caches, callers' buffers may not be.
 
+    /// Copying to a window, which peers read last.
+    double copy_to_window_ns(std::uint64_t bytes) const {
+        return static_cast<double>(bytes) * window_copy_per_byte_ns_;
+    }
     /// Making `bytes` known to peers; nothing where they reach them in place.
-    double publish_ns(std::uint64_t bytes) const;
+    double publish_ns(std::uint64_t bytes) const {
+        return publishes_in_place_ ? 0 : copy_to_window_ns(bytes);
+    }
     /// Copying, or combining with others, what a peer has published.
     double read_ns(std::uint64_t bytes) const;
     /// Combining the own vector with what was read, to a window.
@@ -53,7 +59,8 @@ class Work {
   private:
     Link link_;
     double read_per_byte_ns_;
-    double publish_per_byte_ns_;
+    double window_copy_per_byte_ns_;
+    bool publishes_in_place_;
     double combine_per_byte_ns_;
 };
 

@@ -104,16 +104,17 @@ double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
                                             facts.profile.memory.cache_for(2 * own_bytes)));
 }
 
-double publish_ns(const Facts& facts, std::uint64_t bytes) {
-    if (facts.shared.in_place) {
-        return 0;
-    }
+double copy_to_window_ns(const Facts& facts, std::uint64_t bytes) {
     // Strip by strip to windows that stay in cache.
     const cost::CacheRates& window =
         facts.profile.memory.cache_for(std::min(bytes, kStripBytesMax));
     const double source_per_byte_ns = facts.profile.memory.cache_for(2 * bytes).copy_per_byte_ns;
     return static_cast<double>(bytes) *
            std::max(window_overwrite_per_byte_ns(facts, window), source_per_byte_ns);
+}
+
+double publish_ns(const Facts& facts, std::uint64_t bytes) {
+    return facts.shared.in_place ? 0 : copy_to_window_ns(facts, bytes);
 }
 
 Tiles tiles_of(std::uint64_t strip_bytes, Rank count) {

@@ -79,7 +79,9 @@ double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands
 double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
                         std::uint64_t own_bytes);
 
-/// Copying what is published to windows, which peers read last; nothing where they reach it.
+/// Copying to a window, which peers read last.
+double copy_to_window_ns(const Facts& facts, std::uint64_t bytes);
+/// What is published is copied there; nothing is where peers reach it.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
 
 /// How ranks of a socket combine: in rank order unless another will do.

@@ -62,12 +62,14 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
                               [](const Link& way) { return way.take_ns(); }) +
                read_and_copy_ns(facts, read_ns, bytes - tiles.bytes, request.bytes);
     };
+    // The root's vector is always copied to its window.
     const double span_ns =
-        publish_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);
+        copy_to_window_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);
     return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
         // While the root collects, the others of its processor wait.
-        return work.publish_ns(request.bytes) + work.read_ns(request.bytes) +
-               work.read_ns(request.bytes) / facts.ranks_per_cpu +
+        return work.copy_to_window_ns(request.bytes) / request.rank_count +
+               work.publish_ns(request.bytes) * all_but_one(request.rank_count) +
+               work.read_ns(request.bytes) + work.read_ns(request.bytes) / facts.ranks_per_cpu +
                meetings_work_ns(facts, strips.count());
     });
 }
