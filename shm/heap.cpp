@@ -176,7 +176,9 @@ Heap::Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessee
       lessees_(lessees), door_(std::move(door)), address_{door_.token(), door_.key(), segment_token,
                                                           segment_->bytes()},
       free_{Ranges(parts[0].bytes), Ranges(parts[1].bytes), Ranges(parts[2].bytes)},
-      exchange_(std::make_unique<Exchange>(*this)) {}
+      exchange_(std::make_unique<Exchange>(*this)) {
+    kept_.reserve(kKeptMax);
+}
 
 std::uint64_t Heap::part_bytes() const {
     return parts_[0].bytes + parts_[1].bytes + parts_[2].bytes;
@@ -198,8 +200,10 @@ Heap::~Heap() {
     drop_kept();
     for (Retired& retired : retired_) { // Not discarded: peers may still read it.
         for (Lease& lease : retired.leases) {
-            lease.heap_ = nullptr;
-            give_free(lease.offset_, lease.bytes_);
+            if (lease.bytes() > 0) {
+                lease.heap_ = nullptr;
+                give_free(lease.offset_, lease.bytes_);
+            }
         }
     }
     if (!retired_.empty() && serves_malloc()) {
@@ -390,8 +394,7 @@ std::optional<Lease> Heap::take_kept(std::uint64_t bytes, std::uint64_t backed) 
 
 /// Only the pages that it began with: what else was backed, by whomever, the next tenant may not
 /// need.
-void Heap::keep(Lease lease, bool pages_added) {
-    const std::lock_guard lock(mutex_);
+void Heap::keep(Lease& lease, bool pages_added) {
     std::uint64_t bytes = lease.start_;
     for (const Kept& kept : kept_) {
         bytes += kept.backed;
@@ -419,13 +422,20 @@ void Heap::drop_kept() {
     kept_.clear();
 }
 
-void Heap::retire(std::vector<Lease> leases, const Leavers& leavers) {
-    {
+void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
+    retiring_.fetch_add(1, std::memory_order_relaxed);
+    Retired retired = {std::move(leases), leavers};
+    try {
         const std::lock_guard lock(mutex_);
-        retired_.push_back({std::move(leases), leavers});
+        retired_.push_back(std::move(retired));
         retired_count_ = retired_.size();
+    } catch (const std::bad_alloc&) { // Peers may still read it, so nobody else gets it.
+        for (Lease& lease : retired.leases) {
+            lease.heap_ = nullptr;
+        }
     }
     collect();
+    retiring_.fetch_sub(1, std::memory_order_release); // The heap may end from now on.
 }
 
 /// Acquire: what peers read, they read before the memory goes to somebody else.
@@ -441,30 +451,25 @@ bool Heap::Retired::pages_added() const {
 }
 
 void Heap::collect_retired() {
-    for (Retired& retired : take_collected()) {
-        const bool pages_added = retired.pages_added();
-        for (Lease& lease : retired.leases) {
-            keep(std::move(lease), pages_added);
+    const std::lock_guard lock(mutex_);
+    const auto first = std::partition(retired_.begin(), retired_.end(),
+                                      [](const Retired& retired) { return retired.waits(); });
+    for (auto retired = first; retired != retired_.end(); ++retired) {
+        const bool pages_added = retired->pages_added();
+        for (Lease& lease : retired->leases) {
+            if (lease.bytes() > 0) {
+                keep(lease, pages_added);
+            }
         }
     }
+    retired_.erase(first, retired_.end());
+    retired_count_ = retired_.size();
 }
 
 bool Heap::unused() {
     const std::uint64_t free = free_bytes();
     const std::lock_guard lock(mutex_);
-    return free + bell_.bytes() == part_bytes();
-}
-
-std::vector<Heap::Retired> Heap::take_collected() {
-    std::vector<Retired> over;
-    const std::lock_guard lock(mutex_);
-    const auto first = std::partition(retired_.begin(), retired_.end(),
-                                      [](const Retired& retired) { return retired.waits(); });
-    over.insert(over.end(), std::make_move_iterator(first),
-                std::make_move_iterator(retired_.end()));
-    retired_.erase(first, retired_.end());
-    retired_count_ = retired_.size();
-    return over;
+    return free + bell_.bytes() == part_bytes() && retiring_.load(std::memory_order_acquire) == 0;
 }
 
 void Heap::give_back(const Lease& lease) {

@@ -136,7 +136,10 @@ class Heap {
     /// Returns the leases when all peers have left. That is looked for here, at every lease(), and
     /// by collect(). What still waits when the heap ends stays as it is: peers keep their mapping
     /// of it. The pages that a lease began with may be kept for the next one of its kind.
-    void retire(std::vector<Lease> leases, const Leavers& leavers);
+    /// Takes no memory that it needs: without any the leases stay taken. Leases of no bytes count
+    /// for nothing.
+    using Leases = std::array<Lease, 3>;
+    void retire(Leases leases, const Leavers& leavers) noexcept;
 
     /// Backs a part of what this or an attached heap has reserved. Fails as lease() does.
     Status back(std::byte* data, std::uint64_t bytes);
@@ -223,7 +226,7 @@ class Heap {
 
     /// Memory that peers may still read.
     struct Retired {
-        std::vector<Lease> leases;
+        Leases leases;
         Leavers leavers;
 
         bool waits() const;
@@ -259,10 +262,9 @@ class Heap {
     std::uint64_t read_share();
     Status too_much(std::uint64_t bytes, std::uint64_t share) const;
     std::optional<Lease> take_kept(std::uint64_t bytes, std::uint64_t backed);
-    void keep(Lease lease, bool pages_added);
+    void keep(Lease& lease, bool pages_added);
     void drop_kept();
     void collect_retired();
-    std::vector<Retired> take_collected();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
     void add_peer(const Token& token, std::shared_ptr<Segment> mapping);
     void unmap_ended();
@@ -285,6 +287,7 @@ class Heap {
     std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
     std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.
+    std::atomic<unsigned> retiring_ = 0;         ///< Threads in retire().
     std::mutex attach_mutex_;                    ///< Guards the exchange and the door.
     std::unique_ptr<Exchange> exchange_; ///< One, which serves the peers of all attachments.
     std::mutex sleeper_mutex_;           ///< Guards the making of the two below.

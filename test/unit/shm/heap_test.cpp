@@ -69,9 +69,7 @@ TEST_CASE("shm/heap: leases are zeroed, aligned, apart, and come back", "[shm]")
 namespace {
 
 void retire(Heap& heap, Lease lease, const shm::Leavers& leavers) {
-    std::vector<Lease> leases;
-    leases.push_back(std::move(lease));
-    heap.retire(std::move(leases), leavers);
+    heap.retire({std::move(lease)}, leavers);
 }
 
 } // namespace

@@ -79,9 +79,7 @@ ShmTransport::~ShmTransport() {
         return;
     }
     if (staging_.bytes() > 0) { // By the schedules' rules no peer reads it any more.
-        std::vector<shm::Lease> staging;
-        staging.push_back(std::move(staging_));
-        heap_.retire(std::move(staging), {});
+        heap_.retire({std::move(staging_)}, {});
     }
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
@@ -94,15 +92,8 @@ ShmTransport::~ShmTransport() {
     const bool pages_added = (!layout_.all_at_first() && !peers_.made().empty()) ||
                              (boards_.has_value() && boards_->has_backed());
     const auto& left = reinterpret_cast<const RegionHead*>(lines_.data())->left;
-    std::vector<shm::Lease> region;
-    region.push_back(std::move(lines_));
-    region.push_back(std::move(pairs_));
-    if (help_.has_value()) {
-        if (shm::Lease lease = help_->give_back(); lease.bytes() > 0) {
-            region.push_back(std::move(lease));
-        }
-    }
-    heap_.retire(std::move(region),
+    heap_.retire({std::move(lines_), std::move(pairs_),
+                  help_.has_value() ? help_->give_back() : shm::Lease()},
                  {&left, static_cast<std::uint32_t>(ranks_.size() - 1), pages_added});
 }
 
