@@ -47,6 +47,16 @@ TEST_CASE("ucx inventory: TCP alone is told from adapters and from memory", "[uc
     CHECK_FALSE(only_tcp({{"posix", "memory"}}));
 }
 
+TEST_CASE("ucx inventory: copies to and from accelerators reach no other host", "[ucx]") {
+    UcpInventory inventory;
+    inventory.resources = {{"posix", "memory"},  {"cuda_copy", "cuda"}, {"cuda_ipc", "cuda"},
+                           {"gdr_copy", "cuda"}, {"rocm_ipc", "rocm"},  {"ze_copy", "ze"}};
+    CHECK_FALSE(inventory.has_network());
+    inventory.resources.push_back({"tcp", "eth0"});
+    CHECK(inventory.has_network());
+    CHECK(inventory.only_tcp());
+}
+
 TEST_CASE("ucx inventory: the UCX of this machine prints what is expected", "[ucx]") {
     UcxOptions options;
     options.config = {{"TLS", "posix,cma"}};

@@ -116,10 +116,15 @@ bool UcpInventory::contains(std::string_view transport, std::string_view device)
 
 namespace {
 
+/// What reaches no other host: memory, and what copies to and from accelerators.
 bool is_memory(const UcpInventory::Resource& resource) {
     constexpr std::array<std::string_view, 6> kMemory = {"self",  "sysv", "posix",
                                                          "xpmem", "cma",  "knem"};
-    return std::find(kMemory.begin(), kMemory.end(), resource.transport) != kMemory.end();
+    constexpr std::array<std::string_view, 4> kAccelerators = {"cuda_", "gdr_copy", "rocm_", "ze_"};
+    const std::string_view name = resource.transport;
+    return std::find(kMemory.begin(), kMemory.end(), name) != kMemory.end() ||
+           std::any_of(kAccelerators.begin(), kAccelerators.end(),
+                       [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
 } // namespace
