@@ -1,6 +1,9 @@
 #include "ucg_coll/capi/wireup/hello.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "ucg_coll/capi/wireup/wireup.hpp"
 
@@ -51,6 +54,11 @@ Task<Status> decline_group(const GroupParams& params, Exchanges& exchanges) {
 
 namespace {
 
+std::string build_text(const Hello& hello) {
+    return fmt::format("version {}.{}.{} (protocol {})", hello.version >> 24,
+                       hello.version >> 16 & 0xff, hello.version & 0xffff, hello.protocol);
+}
+
 /// Places on one machine mean nothing on another.
 Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers) {
     const auto rank_of = [&](auto hello) { return static_cast<std::size_t>(hello - all.begin()); };
@@ -87,12 +95,12 @@ Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers
         return declined(rank);
     }
     for (std::size_t other = 1; other < all.size(); ++other) {
-        if (all[other].api_version != all[0].api_version) {
+        if (all[other].version != all[0].version || all[other].protocol != all[0].protocol) {
             peers.set_speaker(0);
             return failure(Code::disagreement,
-                           "rank 0 runs version {:#x} of the library, rank {} version {:#x}: use "
-                           "one version on all hosts",
-                           all[0].api_version, other, all[other].api_version);
+                           "rank 0 runs {} of the library, rank {} {}: use one version on all "
+                           "hosts",
+                           build_text(all[0]), other, build_text(all[other]));
         }
         if (all[other].plan_hash != all[0].plan_hash) {
             peers.set_speaker(0);

@@ -7,19 +7,24 @@
 
 #include "shm/shm.hpp"
 #include "topo/topo.hpp"
-#include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/cpu_mask.hpp"
 #include "ucg_coll/capi/topology_agreement.hpp"
+#include "ucg_coll/capi/version.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
 #include "ucg_coll/capi/wireup/shm_offer.hpp"
 
 namespace ucg::capi {
 
+/// Which of several builds of one version: raised with every change of what ranks tell one another,
+/// of messages, or of the memory that they share.
+inline constexpr std::uint32_t kProtocol = 1;
+
 /// Everything that must be equal on all ranks is compared.
 struct Hello {
-    std::uint32_t api_version = UCG_API_VERSION;
+    std::uint32_t version = UCG_VERSION_MAJOR << 24 | UCG_VERSION_MINOR << 16 | UCG_VERSION_RELEASE;
+    std::uint32_t protocol = kProtocol;
     std::uint32_t declines = 0;
     std::uint64_t host = 0;    ///< 0: not known.
     std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
