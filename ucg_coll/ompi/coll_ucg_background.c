@@ -16,13 +16,15 @@ typedef struct coll_ucg_background {
     coll_ucg_oob_t oob;
     ucg_group_creation_h creation;
     bool started;   /**< Guarded. */
+    bool driven;    /**< Some thread goes on with it, perhaps this one. Guarded. */
+    unsigned round; /**< The last one that has gone on with it. Guarded. */
     int tries;      /**< That have ended since another group was being made. */
     unsigned polls; /**< Before the next one, by chance. */
     unsigned chance;
-    ucg_status_t status; /**< UCG_INPROGRESS: the group is being made. */
-    coll_ucg_state_t
-        settled;         /**< Else what the module's state is for the calls that have waited. */
-    opal_list_t waiting; /**< Calls, in their order. Guarded. */
+    ucg_status_t status;      /**< UCG_INPROGRESS: the group is being made. */
+    bool is_settled;          /**< Else this is true once `settled` is what has become of it: */
+    coll_ucg_state_t settled; /**< the module's state for the calls that have waited. */
+    opal_list_t waiting;      /**< Calls, in their order. Guarded. */
 } coll_ucg_background_t;
 
 static OBJ_CLASS_INSTANCE(coll_ucg_background_t, opal_list_item_t, NULL, NULL);
@@ -30,17 +32,19 @@ static OBJ_CLASS_INSTANCE(coll_ucg_background_t, opal_list_item_t, NULL, NULL);
 static struct {
     opal_mutex_t lock; /**< Guards all here and of the modules what belongs to this file. */
     opal_list_t all;
-    opal_list_t begun;  /**< Calls that have waited, and that are in progress now. */
-    bool polled;        /**< Open MPI's progress calls progress_background(). */
-    atomic_bool driven; /**< Some thread is in it, perhaps this one: completions call back. */
+    opal_list_t begun; /**< Calls that have waited, and that are in progress now. */
+    opal_list_t ended; /**< Of which the program is to be told. */
+    bool polled;       /**< Open MPI's progress calls progress_background(). */
+    unsigned rounds;   /**< Of going on with all. */
 } background;
 
 /** The call that this thread is making again. */
-static _Thread_local struct {
+typedef struct coll_ucg_again {
     const mca_coll_ucg_module_t* module; /**< Until its function asks how to go on. */
     ompi_request_t** request;
     bool waits; /**< It does so again: for a further try to make the group. */
-} again __attribute__((tls_model("initial-exec")));
+} coll_ucg_again_t;
+static _Thread_local coll_ucg_again_t again __attribute__((tls_model("initial-exec")));
 
 /** Is this the call that is made again? To be asked once. */
 static bool is_made_again(const mca_coll_ucg_module_t* module) {
@@ -74,6 +78,9 @@ static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
         OBJ_RETAIN(module->comm);
         made->module = module;
         made->settled = COLL_UCG_FRESH;
+        made->started = false;
+        made->driven = false;
+        made->round = background.rounds;
         module->background = made;
         opal_list_append(&background.all, &made->super);
     }
@@ -218,18 +225,17 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
     return coll_ucg_call_again(module, function, arguments);
 }
 
-/** False: it waits again. */
+/** False: it waits again. A call may run the program's operator, and that other calls. */
 static bool make_again(coll_ucg_deferred_t* deferred) {
-    again.module = deferred->module;
-    again.request = deferred->arguments.request;
-    again.waits = false;
+    const coll_ucg_again_t outer = again;
+    again = (coll_ucg_again_t){deferred->module, deferred->arguments.request, false};
     const int rc = coll_ucg_call_again(deferred->module, deferred->function, &deferred->arguments);
-    again.module = NULL;
-    again.request = NULL;
+    const bool waits = again.waits;
+    again = outer;
     if (OMPI_SUCCESS != rc) {
         coll_ucg_fail_deferred(deferred, rc);
     }
-    return !again.waits;
+    return !waits;
 }
 
 /** Guarded. */
@@ -252,8 +258,8 @@ static void discard(coll_ucg_background_t* made) {
     OBJ_RELEASE(comm);
 }
 
-/** Makes the calls that wait: those, too, that come meanwhile. */
-static void make_waiting(coll_ucg_background_t* made) {
+/** Makes the calls that wait: those, too, that come meanwhile. False: one waits again. */
+static bool make_waiting(coll_ucg_background_t* made) {
     opal_mutex_lock(&background.lock);
     for (coll_ucg_deferred_t* next = next_waiting(made); NULL != next; next = next_waiting(made)) {
         opal_mutex_unlock(&background.lock);
@@ -263,13 +269,14 @@ static void make_waiting(coll_ucg_background_t* made) {
         if (!begun) {
             opal_list_prepend(&made->waiting, item);
             opal_mutex_unlock(&background.lock);
-            return;
+            return false;
         }
         opal_list_append(&background.begun, item);
     }
     end(made);
     opal_mutex_unlock(&background.lock);
     discard(made);
+    return true;
 }
 
 void coll_ucg_await_background(mca_coll_ucg_module_t* module) {
@@ -298,8 +305,14 @@ static bool tries_again(coll_ucg_background_t* making) {
     return true;
 }
 
-/** Goes on with one group. Returns how many things happened. */
-static int go_on(coll_ucg_background_t* making) {
+/** What going on with one group has come to. */
+typedef enum coll_ucg_step {
+    COLL_UCG_STEP_NONE,
+    COLL_UCG_STEP_MADE, /**< Or found that there will be none. */
+    COLL_UCG_STEP_OVER  /**< No call waits any more, and it is gone. */
+} coll_ucg_step_t;
+
+static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
     ucg_group_h group = NULL;
     if (NULL != making->creation) {
         making->status = ucg_group_create_test(making->creation, &group);
@@ -307,60 +320,79 @@ static int go_on(coll_ucg_background_t* making) {
         start_making(making);
     }
     if (tries_again(making) || UCG_INPROGRESS == making->status) {
-        return 0;
+        return COLL_UCG_STEP_NONE;
     }
     settle(making, group);
-    make_waiting(making);
-    return 1;
+    return make_waiting(making) ? COLL_UCG_STEP_OVER : COLL_UCG_STEP_MADE;
 }
 
-/** Only who drives them removes some. */
+/** Guarded. One that this round has not gone on with, nor does another thread now. */
+static coll_ucg_background_t* next_of_round(unsigned round) {
+    coll_ucg_background_t* making;
+    OPAL_LIST_FOREACH(making, &background.all, coll_ucg_background_t) {
+        if (making->started && !making->driven && round != making->round) {
+            making->driven = true;
+            making->round = round;
+            return making;
+        }
+    }
+    return NULL;
+}
+
+/** Each by one thread at a time: the calls that wait for one may wait for another thread, that for
+ *  another group. */
 static int go_on_with_all(void) {
     int events = 0;
+    coll_ucg_background_t* making;
     opal_mutex_lock(&background.lock);
-    opal_list_item_t* item = opal_list_get_first(&background.all);
-    while (item != opal_list_get_end(&background.all)) {
-        coll_ucg_background_t* making = (coll_ucg_background_t*)item;
-        item = opal_list_get_next(item);
-        if (making->started) {
-            opal_mutex_unlock(&background.lock);
-            events += go_on(making);
-            opal_mutex_lock(&background.lock);
+    const unsigned round = ++background.rounds;
+    while (NULL != (making = next_of_round(round))) {
+        opal_mutex_unlock(&background.lock);
+        const coll_ucg_step_t step = go_on(making);
+        events += COLL_UCG_STEP_NONE != step;
+        opal_mutex_lock(&background.lock);
+        if (COLL_UCG_STEP_OVER != step) {
+            making->driven = false;
         }
     }
     opal_mutex_unlock(&background.lock);
     return events;
 }
 
-/** Tells the program the ends of calls that have waited. Returns how many. Without the lock, since
- *  completions call back. */
-static int end_complete(void) {
+/** Guarded. */
+static void find_ended(void) {
     coll_ucg_deferred_t* call;
     coll_ucg_deferred_t* next;
-    opal_list_t complete;
-    int events = 0;
-    OBJ_CONSTRUCT(&complete, opal_list_t);
-    opal_mutex_lock(&background.lock);
     OPAL_LIST_FOREACH_SAFE(call, next, &background.begun, coll_ucg_deferred_t) {
         if (coll_ucg_deferred_has_ended(call)) {
             opal_list_item_t* item = &call->super.super.super.super;
             opal_list_remove_item(&background.begun, item);
-            opal_list_append(&complete, item);
+            opal_list_append(&background.ended, item);
         }
     }
-    opal_mutex_unlock(&background.lock);
-    while (NULL != (call = (coll_ucg_deferred_t*)opal_list_remove_first(&complete))) {
+}
+
+/** Tells the program the ends of calls that have waited. Returns how many. Without the lock, since
+ *  completions call back; what these wait for may be another of the ends. */
+static int end_complete(void) {
+    coll_ucg_deferred_t* call;
+    int events = 0;
+    opal_mutex_lock(&background.lock);
+    find_ended();
+    while (NULL != (call = (coll_ucg_deferred_t*)opal_list_remove_first(&background.ended))) {
+        opal_mutex_unlock(&background.lock);
         coll_ucg_end_deferred(call);
         events++;
+        opal_mutex_lock(&background.lock);
     }
-    OBJ_DESTRUCT(&complete);
+    opal_mutex_unlock(&background.lock);
     return events;
 }
 
 static void stop_polling(void) {
     opal_mutex_lock(&background.lock);
     if (background.polled && opal_list_is_empty(&background.all) &&
-        opal_list_is_empty(&background.begun)) {
+        opal_list_is_empty(&background.begun) && opal_list_is_empty(&background.ended)) {
         background.polled = false;
         (void)opal_progress_unregister(progress_background);
     }
@@ -369,12 +401,8 @@ static void stop_polling(void) {
 
 /** Called by opal_progress(). */
 static int progress_background(void) {
-    if (atomic_exchange(&background.driven, true)) {
-        return 0;
-    }
     const int events = go_on_with_all() + end_complete();
     stop_polling();
-    atomic_store(&background.driven, false);
     return events;
 }
 
@@ -391,8 +419,9 @@ void coll_ucg_open_background(void) {
     OBJ_CONSTRUCT(&background.lock, opal_mutex_t);
     OBJ_CONSTRUCT(&background.all, opal_list_t);
     OBJ_CONSTRUCT(&background.begun, opal_list_t);
+    OBJ_CONSTRUCT(&background.ended, opal_list_t);
     background.polled = false;
-    atomic_store(&background.driven, false);
+    background.rounds = 0;
 }
 
 void coll_ucg_close_background(void) {
@@ -403,6 +432,7 @@ void coll_ucg_close_background(void) {
     OPAL_LIST_FOREACH(left, &background.all, coll_ucg_background_t) {
         abandon(left);
     }
+    OBJ_DESTRUCT(&background.ended);
     OBJ_DESTRUCT(&background.begun);
     OBJ_DESTRUCT(&background.all);
     OBJ_DESTRUCT(&background.lock);

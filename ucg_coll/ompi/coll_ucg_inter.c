@@ -221,12 +221,15 @@ static coll_ucg_exchange_t exchange_with_root(mca_coll_ucg_module_t* module, int
 /* ------------------------------------------------------------------ roots */
 
 static ucg_status_t set_up(mca_coll_ucg_module_t* module, int root, coll_ucg_part_t* part) {
-    if (COLL_UCG_FRESH != part->state || coll_ucg_is_making_group()) {
+    if (COLL_UCG_FRESH != part->state) {
         return UCG_ERR_UNSUPPORTED;
     }
     /* A root and the other side call this root's collectives in one order, so they count alike. */
     if (0 < part->calls_before) {
         part->calls_before--;
+        return UCG_ERR_UNSUPPORTED;
+    }
+    if (coll_ucg_is_making_group()) {
         return UCG_ERR_UNSUPPORTED;
     }
     coll_ucg_exchange_t exchange = exchange_with_root(module, root);

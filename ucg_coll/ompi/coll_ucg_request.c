@@ -102,10 +102,19 @@ static ucg_status_t settle(coll_ucg_request_t* request, ucg_status_t status) {
 
 /* ------------------------------------------------------------------ progress */
 
-/** Is this thread about completions? Their callbacks may start collectives and make progress. */
-static _Thread_local bool completing __attribute__((tls_model("initial-exec")));
-
 enum { COMPLETIONS_AT_ONCE = 16 };
+
+/** Ends that libucg has told of. */
+typedef struct coll_ucg_ends {
+    ucg_completion_t of[COMPLETIONS_AT_ONCE];
+    unsigned next; /**< The first that the program has not been told of. */
+    unsigned count;
+} coll_ucg_ends_t;
+
+/** Does this thread ask libucg for ends? */
+static _Thread_local bool polling __attribute__((tls_model("initial-exec")));
+/** Those that this thread is telling. Their callbacks may start collectives and wait for them. */
+static _Thread_local coll_ucg_ends_t* telling __attribute__((tls_model("initial-exec")));
 
 static int progress_requests(void);
 
@@ -136,30 +145,41 @@ static void stop_polling(void) {
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
 }
 
+static int tell(coll_ucg_ends_t* ends) {
+    int count = 0;
+    while (ends->next < ends->count) {
+        const ucg_completion_t* end = &ends->of[ends->next++];
+        coll_ucg_request_t* request = end->user_data;
+        (void)settle(request, end->status);
+        (void)ompi_request_complete(&request->super.super, true);
+        (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -1);
+        count++;
+    }
+    return count;
+}
+
 /** Called by opal_progress(), also by one that libucg calls while a blocking call waits: ends of
- *  requests may be what a peer waits for, for Open MPI chains collectives to one another. */
+ *  requests may be what a peer waits for, for Open MPI chains collectives to one another. So may a
+ *  callback wait for an end that came together with the one that calls it. */
 static int progress_requests(void) {
-    ucg_completion_t ended[COMPLETIONS_AT_ONCE];
-    if (completing) {
+    if (polling) {
         return 0;
     }
+    coll_ucg_ends_t* const outer = telling;
+    const int left = NULL == outer ? 0 : tell(outer);
     if (OPAL_UNLIKELY(0 == requests.outstanding)) {
         stop_polling();
-        return 0;
+        return left;
     }
-    completing = true;
-    const unsigned count =
-        ucg_context_poll(mca_coll_ucg_component.context, ended, COMPLETIONS_AT_ONCE);
-    for (unsigned i = 0; i < count; i++) {
-        coll_ucg_request_t* request = ended[i].user_data;
-        (void)settle(request, ended[i].status);
-        (void)ompi_request_complete(&request->super.super, true);
-    }
-    if (count > 0) {
-        (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, -(int32_t)count);
-    }
-    completing = false;
-    return (int)count;
+    coll_ucg_ends_t ends;
+    ends.next = 0;
+    polling = true; /* Operators of the program run here. */
+    ends.count = ucg_context_poll(mca_coll_ucg_component.context, ends.of, COMPLETIONS_AT_ONCE);
+    polling = false;
+    telling = &ends;
+    const int told = tell(&ends);
+    telling = outer;
+    return left + told;
 }
 
 /** Of a start: as many looks as take some 3 us, and how many starts later the most are tried again.
@@ -172,7 +192,7 @@ enum { PATIENCE_MAX = 256, STARTS_TO_FORGET = 32 };
  * or calls long, starts learn not to wait. Who has others outstanding is not in a hurry.
  */
 static unsigned looks_for_end(void) {
-    return 1 == requests.outstanding && !completing ? (unsigned)requests.patience : 0;
+    return 1 == requests.outstanding && NULL == telling ? (unsigned)requests.patience : 0;
 }
 
 /** Of a start that has looked so often. */

@@ -282,12 +282,16 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     if (COLL_UCG_READY == module->state) {
         return UCG_OK;
     }
-    if (COLL_UCG_FRESH != module->state || making) {
+    if (COLL_UCG_FRESH != module->state) {
         return UCG_ERR_UNSUPPORTED;
     }
-    /* All ranks call a communicator's collectives in one order, so they count alike. */
+    /* All ranks call a communicator's collectives in one order, so they count alike, also calls
+     * that callbacks make while this rank makes the group of another communicator. */
     if (0 < module->calls_before_group) {
         coll_ucg_count_call(module);
+        return UCG_ERR_UNSUPPORTED;
+    }
+    if (making) {
         return UCG_ERR_UNSUPPORTED;
     }
     coll_ucg_exchange_t exchange = exchange_of_processes(module);

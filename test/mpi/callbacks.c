@@ -1,0 +1,135 @@
+/*
+ * Code of the program that Open MPI calls while a nonblocking collective ends, and that waits for
+ * other collectives: the function that deletes an attribute of a datatype which the call has held.
+ * With Open MPI's own component these programs do not end.
+ *
+ * usage: callbacks types|first_types
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mpi.h>
+
+static int rank;
+static int size;
+
+static void require(int condition, const char* what) {
+    if (!condition) {
+        fprintf(stderr, "rank %d: wrong: %s\n", rank, what);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+/* ------------------------------------------------------------------ datatypes */
+
+/** What an attribute's deletion waits for. */
+typedef struct {
+    MPI_Comm comm;
+    MPI_Request* other; /**< May have ended together with the call that held the type. */
+    int blocking;
+    int deleted;
+} waited_t;
+
+static int wait_for_others(MPI_Datatype type, int keyval, void* value, void* extra) {
+    (void)type;
+    (void)keyval;
+    (void)extra;
+    waited_t* waited = value;
+    waited->deleted++;
+    if (waited->blocking) {
+        return MPI_Barrier(waited->comm);
+    }
+    MPI_Request request;
+    MPI_Ibarrier(waited->comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return NULL == waited->other ? MPI_SUCCESS : MPI_Wait(waited->other, MPI_STATUS_IGNORE);
+}
+
+enum { ROUNDS = 200 };
+
+/** All ranks wait in one order, so that all wait for the same call when the type is deleted. */
+static void gather_with_freed_type(int keyval, MPI_Comm comm, waited_t* waited) {
+    int* all = malloc(sizeof *all * (size_t)size);
+    const int mine = 7 * rank;
+    int sum = 0;
+    MPI_Datatype type;
+    MPI_Request request;
+    MPI_Request other;
+    MPI_Type_contiguous(1, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, keyval, waited);
+    MPI_Iallgather(&mine, 1, type, all, 1, type, comm, &request);
+    MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &other);
+    waited->other = waited->blocking ? NULL : &other;
+    MPI_Type_free(&type);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (waited->blocking) {
+        MPI_Wait(&other, MPI_STATUS_IGNORE);
+    }
+    require(other == MPI_REQUEST_NULL, "the other call has ended");
+    for (int i = 0; i < size; i++) {
+        require(all[i] == 7 * i, "gathered");
+    }
+    require(sum == 7 * size * (size - 1) / 2, "summed");
+    free(all);
+}
+
+/** `fresh`: the first calls of the communicators are these. */
+static void types(int fresh) {
+    int keyval;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, wait_for_others, &keyval, NULL);
+    for (int blocking = 0; blocking <= 1; blocking++) {
+        MPI_Comm comm;
+        waited_t waited = {.blocking = blocking};
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_dup(MPI_COMM_WORLD, &waited.comm);
+        for (int i = 0; !fresh && i < 40; i++) {
+            MPI_Barrier(comm);
+            MPI_Barrier(waited.comm);
+        }
+        for (int i = 0; i < ROUNDS; i++) {
+            gather_with_freed_type(keyval, comm, &waited);
+            require(waited.deleted == i + 1, "deleted once");
+        }
+        MPI_Comm_free(&waited.comm);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Type_free_keyval(&keyval);
+}
+
+static void ready_types(void) {
+    types(0);
+}
+
+static void first_types(void) {
+    types(1);
+}
+
+/* ------------------------------------------------------------------ main */
+
+static const struct {
+    const char* name;
+    void (*run)(void);
+} parts[] = {
+    {"types", ready_types},
+    {"first_types", first_types},
+};
+
+int main(int argc, char** argv) {
+    const char* name = argc == 2 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (0 == strcmp(parts[i].name, name)) {
+            parts[i].run();
+            MPI_Barrier(MPI_COMM_WORLD);
+            if (rank == 0) {
+                printf("%s ok\n", name);
+            }
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}
