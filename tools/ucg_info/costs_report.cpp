@@ -59,20 +59,22 @@ std::string CostsReport::messages() const {
 }
 
 std::string CostsReport::copies() const {
+    constexpr double kRanksPerCpu = 2; // Some more than one.
     const cost::MemoryModel& memory = profile_.profile.memory;
-    return fmt::format("  single copies  {} ({})\n"
-                       "                 {} between cores that share no cache ({})\n"
-                       "                 {} where ranks share processors ({})\n"
-                       "  in segments    {} ({}), by both ends {} ({})\n"
-                       "  rings          {} ({}), {} where ranks share processors ({})\n",
-                       length(copies_.bytes_min), copies_.origin,
-                       length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)),
-                       far_origin_, length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
-                       length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
-                       length(memory.joint.bytes_min), origin(memory.joint.measured),
-                       topo::format_bytes(memory.copies.ring_bytes), origin(memory.copies.measured),
-                       topo::format_bytes(memory.copies.crowded_ring_bytes),
-                       origin(memory.copies.crowded_measured));
+    return fmt::format(
+        "  single copies  {} ({})\n"
+        "                 {} between cores that share no cache ({})\n"
+        "                 {} where ranks share processors ({})\n"
+        "  in segments    {} ({}), {} where ranks share processors, by both ends {} ({})\n"
+        "  rings          {} ({}), {} where ranks share processors ({})\n",
+        length(copies_.bytes_min), copies_.origin,
+        length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
+        length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
+        length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
+        length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.joint.bytes_min),
+        origin(memory.joint.measured), topo::format_bytes(memory.copies.ring_bytes),
+        origin(memory.copies.measured), topo::format_bytes(memory.copies.crowded_ring_bytes),
+        origin(memory.copies.crowded_measured));
 }
 
 std::string CostsReport::text() const {

@@ -19,6 +19,16 @@ const CacheRates& MemoryModel::cache_for(std::uint64_t working_set_bytes) const 
     return caches.back();
 }
 
+std::uint64_t MemoryModel::mapped_bytes_min(double ranks_per_cpu) const {
+    constexpr std::uint64_t kMost = 1 << 20;
+    std::uint64_t bytes = std::max<std::uint64_t>(copies.mapped_bytes_min, kCacheLine);
+    while (ranks_per_cpu > 1 && bytes < kMost &&
+           overwrite_ns(*this, bytes) < wake.yield_switch_ns) {
+        bytes *= 2;
+    }
+    return bytes;
+}
+
 const MemoryModel& default_memory_model() {
     // Rounded medians of `ucg_tune memory` on two virtual cores of one package of an Intel Xeon
     // server (48 KiB L1, 2 MiB L2 each, 300 MiB L3), under other load. Other guests used their part

@@ -74,8 +74,9 @@ struct CmaModel {
 
 /// How messages between ranks of a host are copied.
 struct CopyModel {
-    /// Those that lie where the peer has them mapped are copied once from this length on: no system
-    /// call, which is what makes short ones cheaper to copy twice.
+    /// Those that lie where the peer has them mapped are copied once from this length on, where
+    /// each rank has a processor: no system call, which is what makes short ones cheaper to copy
+    /// twice.
     std::uint64_t mapped_bytes_min = 8 << 10;
     /// Longer ones that are copied in and out go through buffers that have so many bytes in all: as
     /// few as possible, or more than fit the cache that a core has for itself.
@@ -132,10 +133,14 @@ struct MemoryModel {
     JointCopyModel joint;
     WakeModel wake;
 
-    /// Single copies by the kernel are made from this length on.
+    /// Messages are copied once, by the kernel, from this length on.
     std::uint64_t single_copy_bytes_min(double ranks_per_cpu) const {
         return ranks_per_cpu > 1 ? copies.crowded_cma_bytes_min : cma.bytes_min;
     }
+    /// So are messages that lie where the peer has them mapped, from this length on. Where ranks
+    /// take turns on processors their sender waits for one of the receiver's, so that what it
+    /// saves, a copy to lines that the receiver has read, must take as long.
+    std::uint64_t mapped_bytes_min(double ranks_per_cpu) const;
     /// What the buffers of a ring have in all.
     std::uint64_t ring_bytes(double ranks_per_cpu) const {
         return ranks_per_cpu > 1 ? copies.crowded_ring_bytes : copies.ring_bytes;

@@ -17,7 +17,8 @@ cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distan
     } else if (around.in_place) {
         model.permitted = true;
         model.fixed_ns = 0;
-        model.bytes_min = std::min(model.bytes_min, profile.memory.copies.mapped_bytes_min);
+        model.bytes_min =
+            std::min(model.bytes_min, profile.memory.mapped_bytes_min(around.ranks_per_cpu));
     }
     return model;
 }

@@ -68,6 +68,12 @@ TEST_CASE("price: buffers that peers have mapped need no system call", "[price]"
               kernel.single_copy_ns(kLong, source) - profile().memory.cma.fixed_ns);
     }
     CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
+    // Whose sender would wait for a turn, for more than the copy that it saves.
+    const Messages crowded(profile(), topo::Distance::host, {.in_place = true, .ranks_per_cpu = 2});
+    const std::uint64_t bytes_min = profile().memory.mapped_bytes_min(2);
+    CHECK(bytes_min > profile().memory.copies.mapped_bytes_min);
+    CHECK(crowded.copied_once(bytes_min));
+    CHECK(cost::overwrite_ns(profile().memory, bytes_min) >= profile().memory.wake.yield_switch_ns);
 }
 
 TEST_CASE("price: what a reader still has it copies at the rate of its cache", "[price]") {

@@ -134,7 +134,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     }
     options.near_ns = cost::near_read_ns(memory);
     options.joint_copy_bytes_min = memory.joint.bytes_min;
-    options.mapped_copy_bytes_min = memory.copies.mapped_bytes_min;
+    options.mapped_copy_bytes_min = memory.mapped_bytes_min(group_.ranks_per_cpu);
     // Where a rank has little address space left, all messages and shares go in shorter pieces.
     const std::uint64_t times_less = std::max(options.ring_bytes / ring_room_, std::uint64_t{1});
     options.slot_bytes_max = static_cast<std::uint32_t>(options.slot_bytes_max / times_less);
