@@ -87,8 +87,8 @@ std::string text(const Question& question, const topo::Placement& placement,
         if (i == 0) {
             text += forced ? "  cheapest" : "  chosen";
         } else {
-            text += i == 1 ? "  runner-up" : "           ";
-            text += best_ns > 0 ? fmt::format(", {:.2f} times the cost", cost_ns / best_ns) : "";
+            text += best_ns > 0 ? fmt::format("  {:.2f} times the cost", cost_ns / best_ns) : "";
+            text += i == 1 ? ", the runner-up" : "";
         }
         text += '\n';
     }

@@ -36,7 +36,7 @@ expect 0 ' rank 999999 of 1000000 ' \
     show --collective allreduce --hosts 1000 --ranks-per-host 1000 --bytes 8 --rank 999999
 
 expect 0 'us  chosen$' explain --collective allreduce --ranks 6 --bytes 8
-expect 0 'runner-up, [0-9.]+ times' explain --collective allreduce --ranks 6 --bytes 8
+expect 0 '[0-9.]+ times the cost, the runner-up' explain --collective allreduce --ranks 6 --bytes 8
 expect 0 'not eligible: needs ' explain --collective allreduce --ranks 6 --bytes 8
 by_size='0-4k:recursive_multiplying:a3,a2;4k-inf:ring'
 expect 0 "^asked for $by_size: recursive_multiplying:a3,a2 is chosen" \

@@ -3,6 +3,7 @@
  * memory. Usage: fork_allreduce [ranks]
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static ucg_status_t sum_ranks(ucg_group_h group, unsigned rank, double* sum) {
                                 .datatype = UCG_DT_FLOAT64,
                                 .op = UCG_OP_SUM};
     ucg_coll_h coll;
-    ucg_status_t status;
+    ucg_status_t status, freed;
 
     status = ucg_coll_init(group, &params, &coll);
     if (status != UCG_OK) {
@@ -74,8 +75,8 @@ static ucg_status_t sum_ranks(ucg_group_h group, unsigned rank, double* sum) {
     if (status == UCG_INPROGRESS) {
         status = ucg_coll_wait(coll);
     }
-    ucg_coll_free(coll);
-    return status;
+    freed = ucg_coll_free(coll);
+    return status != UCG_OK ? status : freed;
 }
 
 static int run_rank(struct rank_info* info) {
@@ -90,7 +91,7 @@ static int run_rank(struct rank_info* info) {
     double expected = info->size * (info->size - 1) / 2.0;
     ucg_context_h context;
     ucg_group_h group;
-    ucg_status_t status;
+    ucg_status_t status, ended;
 
     status = ucg_context_create(&context_params, NULL, &context);
     if (status != UCG_OK) {
@@ -100,9 +101,11 @@ static int run_rank(struct rank_info* info) {
     status = ucg_group_create(context, &params, &group);
     if (status == UCG_OK) {
         status = sum_ranks(group, info->rank, &sum);
-        ucg_group_destroy(group);
+        ended = ucg_group_destroy(group);
+        status = status != UCG_OK ? status : ended;
     }
-    ucg_context_destroy(context);
+    ended = ucg_context_destroy(context);
+    status = status != UCG_OK ? status : ended;
     if (status != UCG_OK || sum != expected) {
         fprintf(stderr, "rank %u: %s, sum %g, expected %g\n", info->rank, ucg_status_string(status),
                 sum, expected);
@@ -116,17 +119,30 @@ int main(int argc, char** argv) {
     long size = argc > 1 ? strtol(argv[1], &end, 10) : 4;
     struct board* board =
         mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t ranks[MAX_RANKS];
     int failed = 0;
     int rank;
 
-    if (size < 1 || size > MAX_RANKS || *end != '\0' || board == MAP_FAILED) {
+    if (size < 1 || size > MAX_RANKS || *end != '\0') {
         fprintf(stderr, "usage: fork_allreduce [ranks 1..%d]\n", MAX_RANKS);
         return 2;
     }
+    if (board == MAP_FAILED) {
+        perror("fork_allreduce: mmap");
+        return 1;
+    }
     for (rank = 0; rank < size; ++rank) {
-        if (fork() == 0) {
+        ranks[rank] = fork();
+        if (ranks[rank] == 0) {
             struct rank_info info = {board, (unsigned)rank, (unsigned)size};
             _exit(run_rank(&info));
+        }
+        if (ranks[rank] < 0) { /* The others would wait for this one. */
+            perror("fork_allreduce: fork");
+            while (rank-- > 0) {
+                kill(ranks[rank], SIGKILL);
+            }
+            return 1;
         }
     }
     for (rank = 0; rank < size; ++rank) {
