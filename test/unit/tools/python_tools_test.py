@@ -151,7 +151,14 @@ class Options(Case):
         done = run(SUMMARY, self.file("good.dat", "\n".join(lines)))
         self.assertEqual(done.stdout.splitlines()[2:],
                          ["| Some CPU, 2026-01-02, abc1234 | 2, back to back | tuned, ucx | "
-                          "1.00 of 2 | bcast of 16 KiB 2.00, barrier 0.50 | 1 |"], done.stderr)
+                          "1.00 of 2 |  | bcast of 16 KiB 2.00, barrier 0.50 | 1 |"], done.stderr)
+        cycles = [lines[0], lines[1].replace("2 ranks, b2b", "4 ranks, cyc"),
+                  lines[2] + " bare us ucg cycle", lines[3] + " 3.0 0.250",
+                  lines[4] + " 3.0 1.000", lines[5] + " 3.0 8.000"]
+        done = run(SUMMARY, self.file("cycles.dat", "\n".join(cycles)))
+        self.assertEqual(done.stdout.splitlines()[2:],
+                         ["| Some CPU, 2026-01-02, abc1234 | 4, in cycles | tuned, ucx | 1.00 of 2 "
+                          "| 0.50 | bcast of 16 KiB 2.00, barrier 0.50 | 1 |"], done.stderr)
         for wanted, left_out in (("processor, date", 0), ("configurations", 1), ("cell", 2)):
             text = "\n".join(lines[:left_out] + lines[left_out + 1:])
             self.is_told(run(SUMMARY, self.file("bad.dat", text)), 2, "bad.dat: no", wanted)
