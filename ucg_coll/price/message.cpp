@@ -70,13 +70,10 @@ CopyRates copy_rates(const cost::Profile& profile, topo::Distance distance,
 }
 
 /// Of a message that is copied in and out: what its sender copies before its receiver can begin,
-/// and its receiver after its sender is done. As the transport cuts messages between cores that
-/// share a cache, which the costs are those of: to pieces of at most 16 KiB, and those of more than
-/// 8 KiB at least in two.
+/// and its receiver after its sender is done. One that does not travel whole has two pieces at
+/// least.
 std::uint64_t first_piece(std::uint64_t bytes) {
-    constexpr std::uint64_t kWholeBytes = 8 << 10;
-    constexpr std::uint64_t kPieceBytesMax = 16 << 10;
-    return bytes <= kWholeBytes ? bytes : std::min(bytes / 2, kPieceBytesMax);
+    return bytes <= kWholeMessageBytes ? bytes : std::min(bytes / 2, kPieceBytesMax);
 }
 
 } // namespace

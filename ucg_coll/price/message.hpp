@@ -12,6 +12,12 @@
 
 namespace ucg::price {
 
+/// How the transport cuts messages that are copied in and out, between cores that share a cache,
+/// which the costs are those of: up to the first length they travel whole, longer ones in pieces
+/// of at most the second. A test holds these against the transport.
+inline constexpr std::uint64_t kWholeMessageBytes = 8 << 10;
+inline constexpr std::uint64_t kPieceBytesMax = 16 << 10;
+
 /// What is around the ranks that send.
 struct Surroundings {
     bool in_place = false;    ///< Buffers mostly lie where peers have them mapped.

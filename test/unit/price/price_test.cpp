@@ -4,6 +4,7 @@
 #include "shm/ring_layout.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/price/price.hpp"
+#include "ucg_coll/transport/shm/shm_transport.hpp"
 
 using namespace ucg;
 using price::Messages;
@@ -58,6 +59,11 @@ TEST_CASE("price: on a host long messages are announced and copied once", "[pric
     CHECK(messages.price(kLong, Source::fresh).copy_ns >= price.copy_ns);
     CHECK_FALSE(messages.copied_once(profile().memory.cma.bytes_min - 1));
     CHECK_FALSE(Messages(profile(), topo::Distance::network).copied_once(kLong));
+}
+
+TEST_CASE("price: messages are cut as the transport cuts them", "[price]") {
+    CHECK(price::kWholeMessageBytes == shm::kWholeBytes);
+    CHECK(price::kPieceBytesMax == transport::ShmOptions{}.slot_bytes_max);
 }
 
 TEST_CASE("price: buffers that peers have mapped need no system call", "[price]") {
