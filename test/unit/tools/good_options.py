@@ -76,7 +76,7 @@ PROFILE = {
     "--staging": ["--bytes 64k | --staging 0"],
     "--boards": ["| --boards 0"],
     "--no-kernel-copies": ["--nonblocking --bytes 256k | --no-kernel-copies"],
-    "--shared-heap": ["--bytes 64k | --shared-heap"],
+    "--shared-heap": ["--bytes 32k | --shared-heap"],
     "--ranks-per-cpu": ["--bytes 4k | --ranks-per-cpu 4"],
 }
 TOPOLOGY = {"--topology": [f"--collective alltoall {HOSTS} --bytes 64k | --topology topology.conf"]}
