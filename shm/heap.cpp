@@ -392,8 +392,8 @@ std::optional<Lease> Heap::take_kept(std::uint64_t bytes, std::uint64_t backed) 
     return Lease(*this, segment_->base() + offset, offset, bytes, backed);
 }
 
-/// Only the pages that it began with: what else was backed, by whomever, the next tenant may not
-/// need.
+/// The caller holds the lock. Only the pages that it began with: what else was backed, by whomever,
+/// the next tenant may not need.
 void Heap::keep(Lease& lease, bool pages_added) {
     std::uint64_t bytes = lease.start_;
     for (const Kept& kept : kept_) {
@@ -410,6 +410,7 @@ void Heap::keep(Lease& lease, bool pages_added) {
         kept_.push_back({lease.offset_, lease.bytes_, lease.start_});
     }
     lease.heap_ = nullptr;
+    lease.bytes_ = 0; // What follows may fail, and would come by here again.
 }
 
 /// The caller holds the lock. All of a range: whoever has written behind its start, and whether
@@ -426,15 +427,17 @@ void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
     retiring_.fetch_add(1, std::memory_order_relaxed);
     Retired retired = {std::move(leases), leavers};
     try {
-        const std::lock_guard lock(mutex_);
-        retired_.push_back(std::move(retired));
-        retired_count_ = retired_.size();
-    } catch (const std::bad_alloc&) { // Peers may still read it, so nobody else gets it.
-        for (Lease& lease : retired.leases) {
+        {
+            const std::lock_guard lock(mutex_);
+            retired_.push_back(std::move(retired));
+            retired_count_ = retired_.size();
+        }
+        collect();
+    } catch (const std::bad_alloc&) {
+        for (Lease& lease : retired.leases) { // Peers may still read it, so nobody else gets it.
             lease.heap_ = nullptr;
         }
     }
-    collect();
     retiring_.fetch_sub(1, std::memory_order_release); // The heap may end from now on.
 }
 

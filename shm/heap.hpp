@@ -133,12 +133,11 @@ class Heap {
     /// As reserve_close(), for what pairs of peers look at: behind all that is close.
     Result<Lease> reserve_near(std::uint64_t bytes, std::uint64_t backed);
 
+    using Leases = std::array<Lease, 3>; ///< Those of no bytes count for nothing.
     /// Returns the leases when all peers have left. That is looked for here, at every lease(), and
     /// by collect(). What still waits when the heap ends stays as it is: peers keep their mapping
     /// of it. The pages that a lease began with may be kept for the next one of its kind.
-    /// Takes no memory that it needs: without any the leases stay taken. Leases of no bytes count
-    /// for nothing.
-    using Leases = std::array<Lease, 3>;
+    /// Without memory for that they are returned later, or stay taken.
     void retire(Leases leases, const Leavers& leavers) noexcept;
 
     /// Backs a part of what this or an attached heap has reserved. Fails as lease() does.
