@@ -59,10 +59,18 @@ static void gather_with_freed_type(int keyval, MPI_Comm comm, waited_t* waited) 
     MPI_Type_contiguous(1, MPI_INT, &type);
     MPI_Type_commit(&type);
     MPI_Type_set_attr(type, keyval, waited);
+    if (rank == 0) { /* Comes when the others have freed the type. */
+        for (int i = 1; i < size; i++) {
+            MPI_Recv(NULL, 0, MPI_INT, i, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
     MPI_Iallgather(&mine, 1, type, all, 1, type, comm, &request);
     MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm, &other);
     waited->other = waited->blocking ? NULL : &other;
     MPI_Type_free(&type);
+    if (rank != 0) {
+        MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (waited->blocking) {
         MPI_Wait(&other, MPI_STATUS_IGNORE);

@@ -211,6 +211,14 @@ class Checks:
             print(f"FAILED: {message}", flush=True)
         return condition
 
+    def run_part(self, launcher, program, part, ranks, what, mca, **options):
+        """Runs a program that prints "PART ok" at its end, where all is well. `what` names the run
+        in the message if it is not. Returns the Job; `options`: of Launcher.run()."""
+        job = launcher.run(ranks, program, mca, timeout=120, **options)
+        self.expect(job.status == 0 and f"{part} ok" in job.output,
+                    f"{what}: status {job.status}\n{job.output[-3000:]}")
+        return job
+
     def end(self):
         print("all as expected" if self.failures == 0 else f"{self.failures} failures")
         sys.exit(0 if self.failures == 0 else 1)

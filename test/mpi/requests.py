@@ -31,10 +31,9 @@ GROUPS = {"persistent_loop": 1 + 8, "persistent_many": 2 + 240 + 120 + 8}
 def check(checks, launcher, program, part, ranks, tls):
     mca = {"coll_ucg_tls": tls, "coll_ucg_verbose": "1"}
     environment = {"UCG_LOG_LEVEL": "info"} if part in GROUPS else None
-    job = launcher.run(ranks, [program, part], mca, timeout=120, environment=environment)
     what = f"{part} on {ranks} ranks over {tls}"
-    checks.expect(job.status == 0 and f"{part} ok" in job.output,
-                  f"{what}: status {job.status}\n{job.output[-3000:]}")
+    job = checks.run_part(launcher, [program, part], part, ranks, what, mca,
+                          environment=environment)
     groups = len(re.findall(rf": rank 0 of {ranks} on 1 hosts, ", job.output))
     checks.expect(groups <= GROUPS.get(part, groups), f"{what}: {groups} groups")
     counted = mpirun.counters(job.output)
