@@ -122,7 +122,7 @@ double Messages::single_copy_ns(std::uint64_t bytes, Source source,
 }
 
 double Messages::single_copy_ns(std::uint64_t bytes, Source source) const {
-    return single_copy_ns(bytes, source, profile_->memory.cache_for(passing_bytes(bytes)));
+    return single_copy_ns(bytes, source, profile_->memory.cache_for(working_set_bytes(bytes)));
 }
 
 double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const {
@@ -140,14 +140,14 @@ double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there
         bytes, there);
 }
 
-Messages Messages::passing(std::uint64_t bytes) const {
+Messages Messages::with_working_set(std::uint64_t bytes) const {
     Messages part = *this;
-    part.passing_bytes_ = bytes;
+    part.working_set_bytes_ = bytes;
     return part;
 }
 
-std::uint64_t Messages::passing_bytes(std::uint64_t bytes) const {
-    return std::max(touched_by_copy(bytes), passing_bytes_);
+std::uint64_t Messages::working_set_bytes(std::uint64_t bytes) const {
+    return std::max(touched_by_copy(bytes), working_set_bytes_);
 }
 
 MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
@@ -159,7 +159,7 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
                 .fill_ns = length * std::min(fill_per_byte_ns_, gap_per_byte_ns),
                 .drain_ns = length * std::min(read_per_byte_ns_, gap_per_byte_ns)};
     }
-    const cost::CacheRates& there = profile_->memory.cache_for(passing_bytes(bytes));
+    const cost::CacheRates& there = profile_->memory.cache_for(working_set_bytes(bytes));
     return {.terms = terms(0),
             .copy_ns = single_copy_ns(bytes, source, there),
             .by_both = copied_by_both(bytes),

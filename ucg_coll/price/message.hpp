@@ -115,9 +115,9 @@ class Messages {
 
     /// Where each message is a part of buffers that have so many bytes in all, and go through the
     /// caches together.
-    Messages passing(std::uint64_t bytes) const;
+    Messages with_working_set(std::uint64_t bytes) const;
     /// What goes through the caches with a copy of so many bytes.
-    std::uint64_t passing_bytes(std::uint64_t bytes) const;
+    std::uint64_t working_set_bytes(std::uint64_t bytes) const;
 
     /// Where partners send to one another and wait: for one more turn of a processor before a
     /// message arrives, and for the copy of the own message, which the same processor makes.
@@ -138,7 +138,7 @@ class Messages {
     double fresh_per_byte_ns_;     ///< And of what is fresh.
     double contended_per_byte_ns_;
     double turn_ns_;
-    std::uint64_t passing_bytes_ = 0;
+    std::uint64_t working_set_bytes_ = 0;
     bool mapped_;        ///< What is copied once is copied, or read, without the kernel.
     bool has_processor_; ///< Each rank one of its own.
     bool across_hosts_;

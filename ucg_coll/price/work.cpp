@@ -24,9 +24,10 @@ double copy_ns(const cost::Profile& profile, std::uint64_t bytes) {
 }
 
 double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
-                  std::uint64_t passing_bytes) {
+                  std::uint64_t working_set_bytes) {
     return std::max(cost::overwrite_ns(memory, bytes),
-                    static_cast<double>(bytes) * memory.cache_for(passing_bytes).copy_per_byte_ns);
+                    static_cast<double>(bytes) *
+                        memory.cache_for(working_set_bytes).copy_per_byte_ns);
 }
 
 cost::MemoryLevel own_buffers(const cost::MemoryLevel& windows, const cost::MemoryModel& memory,

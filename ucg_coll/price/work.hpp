@@ -24,7 +24,7 @@ double copy_ns(const cost::Profile& profile, std::uint64_t bytes);
 /// A copy to a window, which peers have read last, of bytes of a vector; so many bytes of vectors
 /// pass through the caches, which hold them or do not.
 double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
-                  std::uint64_t passing_bytes);
+                  std::uint64_t working_set_bytes);
 /// Reading the own buffers of peers rather than windows. A line of the owner's tells where a buffer
 /// lies; that one and the first of the buffer are asked for and come. What a rank has had for some
 /// time is read faster than what was just written to a window; or the reader, one and the same,

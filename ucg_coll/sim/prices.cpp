@@ -74,13 +74,13 @@ cost::MessageTerms terms(const PerLevel& levels, topo::Distance distance, std::u
 }
 
 price::MessagePrice price(const PerLevel& levels, topo::Distance distance, std::uint64_t bytes,
-                          price::Source source, std::uint64_t passing_bytes) {
-    return levels.at(distance).passing(passing_bytes).price(bytes, source);
+                          price::Source source, std::uint64_t working_set_bytes) {
+    return levels.at(distance).with_working_set(working_set_bytes).price(bytes, source);
 }
 
 template <typename Model>
 price::MessagePrice price(const Model& model, topo::Distance /*distance*/, std::uint64_t bytes,
-                          price::Source /*source*/, std::uint64_t /*passing_bytes*/) {
+                          price::Source /*source*/, std::uint64_t /*working_set_bytes*/) {
     return {.terms = cost::message_terms(model, bytes)};
 }
 
@@ -98,9 +98,9 @@ cost::MessageTerms message_terms(const Network& network, topo::Distance distance
 
 price::MessagePrice message_price(const Network& network, topo::Distance distance,
                                   std::uint64_t bytes, price::Source source,
-                                  std::uint64_t passing_bytes) {
+                                  std::uint64_t working_set_bytes) {
     return std::visit(
-        [&](const auto& model) { return price(model, distance, bytes, source, passing_bytes); },
+        [&](const auto& model) { return price(model, distance, bytes, source, working_set_bytes); },
         network);
 }
 
@@ -146,8 +146,8 @@ double kernel_copy_ns(const Compute& compute, std::uint64_t bytes) {
                                       : copy_ns(compute, bytes);
 }
 
-double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t passing_bytes) {
-    return memory.in_place ? 0 : price::publish_ns(memory.model, bytes, passing_bytes);
+double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t working_set_bytes) {
+    return memory.in_place ? 0 : price::publish_ns(memory.model, bytes, working_set_bytes);
 }
 
 Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t bytes) {

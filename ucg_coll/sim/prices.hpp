@@ -35,11 +35,12 @@ using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, c
 cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
                                  std::uint64_t bytes);
 
-/// The same, with what a profile says of its copies; of the other models its terms alone. It is a
-/// part of buffers that have `passing_bytes` in all, or 0: of none.
+/// The same, with what a profile says of its copies; of the other models its terms alone. The
+/// buffers that it is a part of, and that go through the caches with it, have `working_set_bytes`
+/// in all; 0: it is no part.
 price::MessagePrice message_price(const Network& network, topo::Distance distance,
                                   std::uint64_t bytes, price::Source source,
-                                  std::uint64_t passing_bytes);
+                                  std::uint64_t working_set_bytes);
 
 /// A reduction of k operands of n bytes costs
 ///   reduction_ns + (k - 1) combine_ns + n (k operand_ns_per_byte + (k - 1) combine_ns_per_byte):
@@ -87,12 +88,12 @@ struct Memory {
 
     bool operator==(const Memory&) const = default;
 };
-/// Ranks with those around them.
+/// What ranks pay that have such surroundings.
 inline Memory memory_of(const cost::Profile& profile, const price::Surroundings& around) {
     return {profile.memory, around.in_place, around.one_pair};
 }
 /// Making own bytes known to peers, which are a part of so many that do.
-double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t passing_bytes);
+double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t working_set_bytes);
 inline double publish_ns(const Memory& memory, std::uint64_t bytes) {
     return publish_ns(memory, bytes, price::touched_by_copy(bytes));
 }

@@ -91,14 +91,14 @@ TEST_CASE("price: what a reader still has it copies at the rate of its cache", "
 
 TEST_CASE("price: a part of long buffers is copied as slowly as these are", "[price]") {
     const Messages parts = Messages(profile(), topo::Distance::host, {.in_place = true})
-                               .passing(std::uint64_t{1} << 40);
+                               .with_working_set(std::uint64_t{1} << 40);
     const cost::MemoryModel& memory = profile().memory;
     const double read_per_byte_ns =
         price::own_buffers(memory.level(topo::Distance::host), memory, false).per_byte_ns;
     CHECK(parts.single_copy_ns(4096, Source::settled) ==
           Approx(4096 *
                  std::max(memory.cache(cost::Cache::memory).copy_per_byte_ns, read_per_byte_ns)));
-    CHECK(parts.passing_bytes(4096) == std::uint64_t{1} << 40);
+    CHECK(parts.working_set_bytes(4096) == std::uint64_t{1} << 40);
     CHECK(parts.price(64 << 10, Source::settled).copy_ns ==
           Approx(parts.single_copy_ns(64 << 10, Source::settled)));
 }

@@ -18,7 +18,7 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::dense).passing(2 * all_blocks(request)),
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
             return allgather_bruck_ns(link, request.rank_count, all_blocks(request),
                                       longest_block(request));

@@ -22,7 +22,7 @@ constexpr std::array kNeeds = {Need{
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::dense).passing(2 * all_blocks(request)),
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         2 * all_blocks(request), [&](const Link& link) {
             return allgather_recursive_doubling_ns(link, request.rank_count, request.bytes);
         });

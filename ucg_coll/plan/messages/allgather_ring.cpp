@@ -12,11 +12,11 @@ namespace {
 using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(facts, unshared_link(facts).passing(2 * all_blocks(request)),
-                               2 * all_blocks(request), [&](const Link& link) {
-                                   return allgather_ring_ns(link, request.rank_count,
-                                                            longest_block(request));
-                               });
+    return crowded_exchange_ns(
+        facts, unshared_link(facts).with_working_set(2 * all_blocks(request)),
+        2 * all_blocks(request), [&](const Link& link) {
+            return allgather_ring_ns(link, request.rank_count, longest_block(request));
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

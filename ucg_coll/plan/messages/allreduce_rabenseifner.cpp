@@ -45,11 +45,11 @@ double strips_ns(const Facts& facts, const graph::Request& request) {
 }
 
 double whole_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).passing(2 * request.bytes),
-                               5 * request.bytes, [&](const Link& link) {
-                                   return allreduce_rabenseifner_ns(link, request.rank_count,
-                                                                    request.bytes);
-                               });
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * request.bytes),
+        5 * request.bytes, [&](const Link& link) {
+            return allreduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+        });
 }
 
 /// Between the turns of a rank the others of its processor have its cache.

@@ -42,7 +42,7 @@ double hops_ratio(Rank count) {
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * request.bytes;
     const double alone_ns =
-        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).passing(2 * all_bytes),
+        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_bytes),
                             4 * all_bytes, [&](const Link& link) {
                                 return alltoall_bruck_ns(link, request.rank_count, request.bytes);
                             });

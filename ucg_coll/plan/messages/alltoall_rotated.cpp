@@ -33,7 +33,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Rank own = own_window(facts, collective, block, window);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
     const double alone_ns =
-        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).passing(2 * all_bytes),
+        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_bytes),
                             3 * all_bytes, [&](const Link& link) {
                                 return alltoall_rotated_ns(link, request.rank_count, block, own);
                             });

@@ -11,7 +11,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::sparse).passing(2 * request.bytes);
+    const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const std::uint64_t segment = bcast_chain_segment(link, request.rank_count, request.bytes);
     const double span_ns = bcast_chain_ns(link, request.rank_count, request.bytes, segment);
     return crowded_pieces_ns(facts, link, request, span_ns, divide_up(request.bytes, segment),
@@ -20,7 +20,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kBcastChain.name);
-    const Link link = flat_link(facts, Traffic::sparse).passing(2 * request.bytes);
+    const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     bcast_chain(builder, Team::whole(request.rank_count, rank), request.root,
                 bcast_data(builder, request),
                 bcast_chain_segment(link, request.rank_count, request.bytes));

@@ -67,7 +67,7 @@ void gather_arms(Builder& builder, const Team& team, Slice piece, Slice result,
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::sparse).passing(2 * request.bytes);
+    const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const Rank count = request.rank_count;
     const std::uint64_t segment =
         reduce_chain_segment(link, count, request.root, request.bytes, operator_of(request));
@@ -80,7 +80,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kReduceChain.name);
-    const Link link = flat_link(facts, Traffic::sparse).passing(2 * request.bytes);
+    const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const std::uint64_t segment = reduce_chain_segment(link, request.rank_count, request.root,
                                                        request.bytes, operator_of(request));
     reduce_chain(builder, Team::whole(request.rank_count, rank), request.root,

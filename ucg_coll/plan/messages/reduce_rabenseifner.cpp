@@ -11,12 +11,12 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).passing(2 * request.bytes),
-                               4 * request.bytes, [&](const Link& link) {
-                                   return reduce_rabenseifner_ns(link, request.rank_count,
-                                                                 request.bytes,
-                                                                 request.element_bytes);
-                               });
+    return crowded_exchange_ns(
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * request.bytes),
+        4 * request.bytes, [&](const Link& link) {
+            return reduce_rabenseifner_ns(link, request.rank_count, request.bytes,
+                                          request.element_bytes);
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

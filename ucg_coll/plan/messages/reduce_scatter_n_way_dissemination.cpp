@@ -206,7 +206,7 @@ using Row = DisseminationRow<Price, build_as>;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const DisseminationRounds rounds = Row::cheapest(facts, request);
     return crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::dense).passing(2 * all_blocks(request)),
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) { return Price(link, request)(rounds); });
 }
 

@@ -25,7 +25,7 @@ constexpr Rank kFanIn = 8;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::dense).passing(2 * all_blocks(request)),
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
             return reduce_scatter_pairwise_ns(link, request.rank_count, longest_block(request));
         });

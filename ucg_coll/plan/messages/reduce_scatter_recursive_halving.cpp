@@ -65,7 +65,7 @@ double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t strip = strip_bytes(facts, request);
     return crowded_exchange_ns(
-        facts, flat_link(facts, Traffic::dense).passing(2 * all_blocks(request)),
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
             // What comes stays in the cache, which no price of a strip says: measured, strips take
             // less than the whole, though each has a message.

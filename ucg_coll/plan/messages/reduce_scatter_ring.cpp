@@ -16,11 +16,11 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(facts, unshared_link(facts).passing(2 * all_blocks(request)),
-                               3 * all_blocks(request), [&](const Link& link) {
-                                   return reduce_scatter_ring_ns(link, request.rank_count,
-                                                                 longest_block(request));
-                               });
+    return crowded_exchange_ns(
+        facts, unshared_link(facts).with_working_set(2 * all_blocks(request)),
+        3 * all_blocks(request), [&](const Link& link) {
+            return reduce_scatter_ring_ns(link, request.rank_count, longest_block(request));
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -50,7 +50,7 @@ double pace_ns(const Facts& facts, const Link& link, std::uint64_t segment, doub
 
 /// A segment is asked for when the one before has been passed on, so that latency shows.
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
-    const Link link = flat_link(facts, Traffic::sparse).passing(2 * request.bytes);
+    const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const bool combines = is_combined(request);
     // Two vectors go through the caches, and the place to which each segment comes.
     const double reduce_ns =
@@ -66,7 +66,7 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
 /// The cheapest of the best length where each byte has the same price, and of longer ones, to the
 /// whole vector: from some length on messages are copied once, which is another price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::sparse).passing(2 * request.bytes);
+    const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) +
                             turn_ns(facts.profile, facts.ranks_per_cpu);
     const double reduce_byte_ns = sharers(facts) * (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));

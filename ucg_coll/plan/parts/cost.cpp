@@ -43,7 +43,7 @@ Link Link::with_levels(const Facts& facts) const {
 Link Link::at(topo::Distance distance) const {
     Link link(*near_, distance);
     link.crowded_ = crowded_;
-    link.messages_ = link.messages_.passing(messages_.passing_bytes(0));
+    link.messages_ = link.messages_.with_working_set(messages_.working_set_bytes(0));
     return in_exchanges_ ? link.in_exchanges() : link;
 }
 
@@ -95,9 +95,9 @@ unsigned Link::far_children(Rank count, unsigned radix) const {
     return on_host < count ? all - root_children(on_host, radix) : all;
 }
 
-Link Link::passing(std::uint64_t bytes) const {
+Link Link::with_working_set(std::uint64_t bytes) const {
     Link link = *this;
-    link.messages_ = messages_.passing(bytes);
+    link.messages_ = messages_.with_working_set(bytes);
     return link;
 }
 

@@ -107,7 +107,7 @@ class Link {
     Link in_exchanges() const;
     /// Where each copy is of a part of buffers that have so many bytes in all, and go through the
     /// caches together.
-    Link passing(std::uint64_t bytes) const;
+    Link with_working_set(std::uint64_t bytes) const;
 
     /// From the start of sending to the end of receiving: of bytes that the sender has had for some
     /// time, such as its input.
@@ -245,7 +245,7 @@ class Link {
     }
     /// Those of a copy.
     const cost::CacheRates& copy_rates(std::uint64_t bytes) const {
-        return rates(messages_.passing_bytes(bytes));
+        return rates(messages_.working_set_bytes(bytes));
     }
     double single_copy_ns(std::uint64_t bytes, price::Source source) const {
         return messages_.single_copy_ns(bytes, source, copy_rates(bytes));

@@ -116,8 +116,8 @@ bool UcpInventory::contains(std::string_view transport, std::string_view device)
 
 namespace {
 
-/// What reaches no other host: memory, and what copies to and from accelerators.
-bool is_memory(const UcpInventory::Resource& resource) {
+/// Memory, and what copies to and from accelerators.
+bool stays_on_host(const UcpInventory::Resource& resource) {
     constexpr std::array<std::string_view, 6> kMemory = {"self",  "sysv", "posix",
                                                          "xpmem", "cma",  "knem"};
     constexpr std::array<std::string_view, 4> kAccelerators = {"cuda_", "gdr_copy", "rocm_", "ze_"};
@@ -143,13 +143,13 @@ std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second) {
 }
 
 bool UcpInventory::has_network() const {
-    return !std::all_of(resources.begin(), resources.end(), is_memory);
+    return !std::all_of(resources.begin(), resources.end(), stays_on_host);
 }
 
 bool UcpInventory::only_tcp() const {
     return has_network() &&
            std::all_of(resources.begin(), resources.end(), [](const Resource& resource) {
-               return is_memory(resource) || resource.transport == "tcp";
+               return stays_on_host(resource) || resource.transport == "tcp";
            });
 }
 
